@@ -1,4 +1,7 @@
 import Glibc
+import StateMachineCore
+import StateMachineProtocol
+import StateMachineSQLite
 
 /// Why a history cannot be opened, in one sentence which names the file and says what to do.
 public struct HistoryError: Error, Hashable, CustomStringConvertible {
@@ -35,5 +38,76 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
         self.errno = code
         self.isLasting = false
         self.isDamage = false
+    }
+}
+
+extension SQLiteError {
+    /// What is wrong and what to do, with SQLite's message and its error code.
+    var sentence: String {
+        let said = "(SQLite: \(self.message), \(self.code))"
+        switch self.kind {
+        case .isLocked: return "another program has it locked; end that program \(said)"
+        case .diskIsFull: return "the disk is full; make room on it \(said)"
+        case .diskFails:
+            return
+                "the disk is full or fails; make room on it, or look into the kernel's log \(said)"
+        case .isInaccessible:
+            return "let user \(geteuid()) read and write it, with its -wal and -shm, "
+                + "or move it away to begin anew \(said)"
+        case .isWrong:
+            return "its tables are not the ones of this program; move it away to begin anew, "
+                + "or choose another --state-directory \(said)"
+        case .isCorrupt, .other: return self.description
+        }
+    }
+
+    /// Whether the disk is full or failing.
+    var isOfTheDisk: Bool { self.kind == .diskIsFull || self.kind == .diskFails }
+}
+
+extension HistoryDatabase {
+    func sentence(for error: any Error) -> String {
+        guard let error = error as? SQLiteError else { return "\(self.path): \(error)" }
+        if self.directory.isReadOnly, self.isOfTheDisk(error) {
+            return "\(self.path): its file system is read-only; mount it for writing"
+        }
+        return "\(self.path): \(error.sentence)"
+    }
+}
+
+/// Why a history that existed, or at least its numbering, began anew.
+public enum HistoryLoss: Hashable, Sendable {
+    /// The database could not be read, and was moved there.
+    case corrupt(setAside: String)
+    /// The database of that name was empty, or the file was missing.
+    case missing(database: String)
+    /// The database ends before what was there, or has another epoch: a restored copy.
+    ///
+    /// The history goes on from it, under a new epoch.
+    case restored(database: String)
+}
+
+/// Which work of a history currently fails, and why.
+///
+/// Belongs to the thread where groups are committed.
+struct HistoryTroubles {
+    private var present: [HistoryWork: String] = [:]
+    private var handler: @Sendable (HistoryWork, String?) -> Void = { _, _ in }
+
+    init(ofCommits why: String?) {
+        self.present[.commits] = why
+    }
+
+    /// Calls `handler` with what fails now, and with each change of that.
+    mutating func tell(_ handler: @escaping @Sendable (HistoryWork, String?) -> Void) {
+        self.handler = handler
+        for (work, why) in self.present { handler(work, why) }
+    }
+
+    /// Records that the work has succeeded (nil) or failed.
+    mutating func note(_ failure: String?, of work: HistoryWork) {
+        guard self.present[work] != failure else { return }
+        self.present[work] = failure
+        self.handler(work, failure)
     }
 }

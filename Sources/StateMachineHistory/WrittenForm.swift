@@ -89,3 +89,39 @@ struct WrittenForm {
         return starts.start(of: change.stay, at: change.seq, change.at)
     }
 }
+
+/// A recorded state, with its text where SQLite can read it: states recur, and copying the text for
+/// each row would cost as much as the row.
+final class WrittenState {
+    /// Where its text is, while the object lives; a value, so that it counts no reference.
+    struct Text {
+        let name: UnsafeBufferPointer<CChar>
+        let data: UnsafeBufferPointer<CChar>
+    }
+
+    let text: Text
+
+    init(_ recorded: RecordedTransition.State) {
+        self.text = Text(
+            name: .allocate(copying: recorded.name),
+            data: .allocate(copying: recorded.data)
+        )
+    }
+
+    deinit {
+        self.text.name.deallocate()
+        self.text.data.deallocate()
+    }
+}
+
+extension Schema {
+    /// A state as recorded: the bytes that are sent.
+    func recorded(_ value: Value) -> RecordedTransition.State {
+        RecordedTransition.State(name: value.name, data: self.encoded(value).dataText)
+    }
+}
+
+extension WallTime {
+    /// As a part of a file's name: `20261121T120000.000000Z`.
+    var fileName: String { self.rfc3339.filter { $0 != "-" && $0 != ":" } }
+}

@@ -275,3 +275,164 @@ final class Lane: @unchecked Sendable {
         }
     }
 }
+
+/// What a lane with a limit takes out of an entry before delivering it.
+///
+/// An entry keeps alive all that follow it, so none may be held while a delegate is called, which
+/// may take as long as it likes.
+private struct Piece {
+    enum Content {
+        case nothing
+        case change(Change)
+        case question(Ballot)
+        case missed(Missed)
+    }
+
+    let content: Content
+    let position: UInt64
+    let deliveryCount: DeliveryCount?
+}
+
+extension Lane {
+    /// As ``deliver(atMost:)``, for a lane with a limit.
+    func deliverPieces(atMost limit: Int) -> Int {
+        var count = 0
+        var hasDelivered = self.owesBurstEnd
+        var hasGone = false
+        while count < limit, let piece = self.takePiece() {
+            count += 1
+            if self.version.load(ordering: .sequentiallyConsistent) != self.heardVersion {
+                self.refreshHeard()
+            }
+            var isHeard = false
+            switch piece.content {
+            case .nothing: break
+            case .missed(let missed):
+                hasDelivered = true
+                for member in self.heard { member.hearMissed(missed) }
+            case .change(let change):
+                hasDelivered = true
+                self.tell(
+                    ChangeEntry(change),
+                    at: piece.position,
+                    to: self.called,
+                    &isHeard,
+                    &hasGone
+                )
+            case .question(let ballot): self.ask(ballot, at: piece.position)
+            }
+            if let deliveryCount = piece.deliveryCount {
+                self.pass(deliveryCount, at: piece.position, hearing: isHeard)
+            }
+        }
+        self.owesBurstEnd = hasDelivered
+        if count < limit { self.endTurn() }
+        if hasGone { self.sweep() }
+        return count
+    }
+
+    private func takePiece() -> Piece? {
+        let (entry, missed) = self.take()
+        if let missed { return Piece(content: .missed(missed), position: 0, deliveryCount: nil) }
+        guard let entry else { return nil }
+        let content: Piece.Content =
+            switch entry.kind {
+            case .beginning, .mark: .nothing
+            case .change: .change(self.change(of: entry))
+            case .question: .question(self.ballot(of: entry))
+            }
+        return Piece(content: content, position: entry.position, deliveryCount: entry.deliveryCount)
+    }
+}
+
+// What a machine does with a lane.
+extension Lane {
+    /// Called under the machine's lock, so that a drain that reads a later entry sees the member.
+    func add(_ member: Member) {
+        self.members.withLock { $0.append(member) }
+        self.version.add(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// Called under the machine's lock, by a caller that holds the member; returns whether the lane
+    /// is empty.
+    func remove(_ member: Member) -> Bool {
+        let (wasThere, isEmpty) = self.members.withLock { ($0.remove(member), $0.isEmpty) }
+        if wasThere { self.version.add(1, ordering: .sequentiallyConsistent) }
+        return wasThere && isEmpty
+    }
+
+    /// Called under the machine's lock: the lane does not count for entries after this one.
+    func retire(after position: UInt64) {
+        self.end.store(position, ordering: .sequentiallyConsistent)
+    }
+
+    /// Called after ``retire(after:)``, under no lock: a retired lane does not count as a sleeper.
+    func leave() {
+        // It counted for as long as it existed, asleep or not.
+        if !self.hasTurns { self.sleepers.leaves() }
+        if self.rouse() { self.abandon() }
+    }
+
+    /// Called under no lock: a member that leaves meanwhile may be released with the returned
+    /// array.
+    func allMembers() -> [Member] { self.members.withLock { $0.all } }
+
+    func member(representing object: AnyObject) -> Member? {
+        self.members.withLock { $0.member(representing: object) }
+    }
+
+    func isTooFarBehind(_ position: UInt64) -> Bool {
+        guard let limit = self.limit else { return false }
+        let progress = self.progress.load(ordering: .relaxed)
+        return position > progress && position - progress > limit
+    }
+
+    /// Moves the cursor to `entry`, so that an idle context keeps no memory.
+    ///
+    /// What it skips is reported as missed. Called by a setter, outside every lock.
+    func skip(to entry: LogEntry) {
+        // Only a transition can be the newest one missed; at a mark, the next transition will do.
+        guard entry.kind == .change else { return }
+        let newest = self.change(of: entry)
+        // What is pushed out is released after the lock.
+        let (start, _) = self.turn.withLock { _ -> (LogEntry?, Missed?) in
+            guard self.cursor.position < entry.position else { return (nil, nil) }
+            let (passed, before) = (self.cursor, self.missed)
+            self.cursor = entry
+            let first = before?.first ?? self.firstSeq(after: passed)
+            if let first { self.missed = Missed(first: first, newest: newest) }
+            return (passed, before)
+        }
+        guard var passed = start else { return }
+        self.progress.store(entry.position, ordering: .relaxed)
+        while passed !== entry, let next = passed.next {
+            self.passUnheard(next)
+            passed = next
+        }
+    }
+
+    /// Questions and marks have no seq; at most a few lie between two transitions.
+    private func firstSeq(after entry: LogEntry) -> UInt64? {
+        var entry = entry
+        while let next = entry.next {
+            if next.kind == .change { return self.change(of: next).seq }
+            entry = next
+        }
+        return nil
+    }
+}
+
+/// How many of a machine's lanes sleep, so that a setter on a busy machine reads one number instead
+/// of looking at every lane.
+///
+/// Never too low: a lane counts itself before it sleeps, and is counted off after it was woken.
+/// Retired lanes do not count; lanes that are drained inline always do.
+final class LaneSleepers: Sendable {
+    let count = Atomic<Int>(0)
+
+    var isEmpty: Bool { self.count.load(ordering: .sequentiallyConsistent) == 0 }
+
+    func comes() { self.count.add(1, ordering: .sequentiallyConsistent) }
+
+    func leaves() { self.count.subtract(1, ordering: .sequentiallyConsistent) }
+}

@@ -1,3 +1,5 @@
+import Dispatch
+
 /// Holds a state, and is the only source of its changes: the engine of every ``StateMachine``.
 ///
 /// Setting the state numbers the change, appends it to a log under one lock, and wakes the execution
@@ -98,4 +100,254 @@ package final class Machine: Sendable {
 
     /// The state and its place in the order, read together.
     package var place: Place { self.holder.withLock { $0.place } }
+}
+
+extension Machine {
+    /// Calls `done` when all that has been evaluated so far has happened, or has failed to, and its
+    /// proposers know.
+    ///
+    /// So `done` also means that the log has answered whatever it was given before; it is not
+    /// called until the log answers. That takes two groups at most. Proposals that wait for voters
+    /// are not waited for, and however many proposals wait, this is not refused: a caller that
+    /// calls again before `done` must bound that itself. Called from anywhere; calls `done`
+    /// straight away on a machine without a write-ahead log.
+    package func afterCommits(_ done: @escaping @Sendable () -> Void) {
+        // A proposal which goes past the voters and is always refused: its answer waits its turn.
+        self.propose(
+            Move(to: self.value, if: .holds { _ in false }),
+            asking: nil,
+            isLimited: false
+        ) { _ in done() }
+    }
+
+    /// The number of the group that the write-ahead log has been given and has not answered; nil if it has
+    /// answered all.
+    package var groupUnderWay: UInt64? { self.holder.withLock { $0.gate.groupUnderWay } }
+
+    /// Whether there is a write-ahead log.
+    package var hasLog: Bool { self.options.log != nil }
+
+    /// The write-ahead log, if there is one.
+    package var log: (any Recording)? { self.options.log }
+}
+
+/// Past the voters; a thread that assigns waits for the log and for nobody else.
+extension Machine {
+    /// Enters the move's state without asking a voter; see ``StateMachine/assign(_:ifSeq:reenter:cause:)``.
+    func assign(_ move: Move) -> Move.Answer {
+        if let answer = self.enterAtOnce(move, asking: .past) { return answer }
+        guard
+            self.options.log?.isCurrent != true,
+            !self.holder.withLock({ $0.gate.isPumpedHere })
+        else { return .failure(Refused(.wouldWait, current: self.place)) }
+        let mailbox = Mailbox<Move.Answer>()
+        self.propose(move, asking: nil) { mailbox.put($0) }
+        return mailbox.wait()
+    }
+
+    /// The setter of a state, which cannot throw.
+    @usableFromInline
+    func assignOrTrap(_ new: Value) {
+        let move = Move(to: new)
+        guard case .failure(let refused) = self.assign(move) else { return }
+        guard refused.reason == .wouldWait else { return self.trapOrReport(new, refused) }
+        self.propose(move, asking: nil) { answer in
+            if case .failure(let refused) = answer { self.trapOrReport(new, refused) }
+        }
+    }
+
+    /// Only what its programmer could have known ends the process: not a full disk, nor many setters.
+    func trapOrReport(_ new: Value, _ refused: Refused) {
+        switch refused.reason {
+        case .illegal, .conflict, .denied, .stale, .wouldWait, .withdrawn:
+            preconditionFailure(
+                "\(new.text) was assigned to a machine that refuses it: \(refused)"
+            )
+        case .notCommitted, .overloaded: self.options.unassigned?(new, refused)
+        }
+    }
+}
+
+/// One value, put by one thread and waited for by another.
+private final class Mailbox<Value: Sendable>: Sendable {
+    private let value = Lock<Value?>(nil)
+    private let hasArrived = DispatchSemaphore(value: 0)
+
+    func put(_ value: Value) {
+        self.value.withLock { $0 = value }
+        self.hasArrived.signal()
+    }
+
+    func wait() -> Value {
+        while true {
+            if let value = self.value.withLock({ $0 }) { return value }
+            self.hasArrived.wait()
+        }
+    }
+}
+
+extension Machine {
+    /// What has to happen after the lock, when something was appended under it.
+    ///
+    /// `before` keeps the former tail until the lock is released: a state may go with it, and that
+    /// may run a client's code.
+    struct Appended: Sendable {
+        let before: LogEntry
+        let tail: LogEntry
+        let lanes: [Lane]
+    }
+
+    /// The way in that waits for nobody: what became of the move; nil if it has to wait its turn.
+    ///
+    /// Evaluated, and its entry built, outside the lock, since that runs client code; under the lock it
+    /// is committed if nothing has moved meanwhile, and evaluated again if something has.
+    ///
+    /// - Parameters:
+    ///   - move: what is asked for.
+    ///   - voting: what it has to do with voters.
+    /// - Returns: what became of it; nil if it has to wait.
+    package func enterAtOnce(_ move: Move, asking voting: Voting) -> Move.Answer? {
+        guard !self.hasLog else { return nil }
+        while true {
+            var (hasVoters, version, isFree) = (false, 0, false)
+            let base = self.holder.withLock { holder in
+                hasVoters = !holder.gate.voters.isEmpty
+                version = holder.gate.votersVersion
+                isFree = holder.gate.isFree
+                return holder.place
+            }
+            guard isFree || voting.goesPast else { return nil }
+            let new: Value
+            do {
+                let found = try move.state(from: base, announcingEqual: self.options.announcesEqual)
+                guard let found else { return .success(.unchanged(base)) }
+                new = found
+            } catch {
+                return .failure(error)
+            }
+            switch voting {
+            case .past: break
+            case .nobody(let denials):
+                guard !hasVoters || !self.isAnybodyAsked(about: move, into: new, from: base)
+                else { return nil }
+                if let denials {
+                    return .failure(Refused(.denied(by: denials), current: base))
+                }
+            }
+            let change = move.change(from: base, to: new)
+            let heard = self.link(
+                ChangeEntry(change, deliveryCount: self.deliveryCount(of: change)),
+                ifFreeSince: voting.goesPast ? nil : version
+            )
+            guard let heard else { continue }
+            if !heard.here.isEmpty { self.tellHere(heard.here, for: heard.position) }
+            return .success(.committed(change))
+        }
+    }
+
+    /// What a move that is to happen at once has to do with voters.
+    package enum Voting: Sendable {
+        /// It goes past them, and past the proposals that wait.
+        case past
+        /// It happens only if nobody is asked; then these denials count, if there are any.
+        case nobody(denials: [Vote.Denial]?)
+
+        fileprivate var goesPast: Bool {
+            switch self {
+            case .past: true
+            case .nobody: false
+            }
+        }
+    }
+
+    private func isAnybodyAsked(about move: Move, into new: Value, from base: Place) -> Bool {
+        let voters = self.holder.withLock { $0.gate.voters }
+        let motion = move.motion(to: new, at: base)
+        return self.present(voters).contains { $0.isAsked(motion) }
+    }
+
+    /// Appends the change, and wakes the lanes that are not drained inline.
+    ///
+    /// - Parameters:
+    ///   - entry: the change's.
+    ///   - version: of the gate, which has to be free since; nil: that does not matter.
+    /// - Returns: the lanes if some are drained inline, and the entry's position; nil if the machine has moved, or the
+    ///   gate is not free. The caller wakes those after this has returned: delivering may take long there, and must
+    ///   hold no entry, since an entry keeps all that follow it.
+    private func link(
+        _ entry: ChangeEntry,
+        ifFreeSince version: Int?
+    ) -> (here: [Lane], position: UInt64)? {
+        // The former tail, and with it perhaps the former state, is released after the lock: that may run a client's
+        // code.
+        var before: LogEntry?
+        var lanes: [Lane] = []
+        var areAwake = false
+        let isDone = self.holder.withLock { holder in
+            guard holder.place.seq + 1 == entry.change.seq else { return false }
+            if let version, !holder.gate.isFree(since: version) { return false }
+            before = holder.enter(entry)
+            // If all are awake already, there is no lane to wake.
+            areAwake = self.areAwake(holder.lanes)
+            if !areAwake { lanes = holder.lanes }
+            return true
+        }
+        guard isDone, let before else { return nil }
+        guard !areAwake else { return ([], entry.position) }
+        let news = Appended(before: before, tail: entry, lanes: lanes)
+        return (self.wakeOthers(news) ? lanes : [], entry.position)
+    }
+
+    /// Whether the machine has lanes, and all find what is appended without being woken.
+    ///
+    /// Asked after the append: a lane that falls asleep later sees the entry first.
+    private func areAwake(_ lanes: [Lane]) -> Bool {
+        self.sleepers.isEmpty && self.options.laneLimit == nil && !lanes.isEmpty
+    }
+
+    /// Builds the log entry for what a move makes of a machine at `base`; it is not appended yet.
+    func entry(of move: Move, from base: Place, to new: Value) -> ChangeEntry {
+        let change = move.change(from: base, to: new)
+        return ChangeEntry(change, deliveryCount: self.deliveryCount(of: change))
+    }
+
+    /// Reports the change when every lane has passed it and nobody heard it.
+    private func deliveryCount(of change: Change) -> DeliveryCount? {
+        self.options.unheard.map { unheard in
+            DeliveryCount { wasHeard in if !wasHeard { unheard(change) } }
+        }
+    }
+
+    /// Wakes the lanes; `.immediate` is the last of them.
+    func announce(_ appended: Appended) {
+        guard !self.areAwake(appended.lanes), self.wakeOthers(appended) else { return }
+        for lane in appended.lanes where !lane.hasTurns { lane.wake() }
+    }
+
+    /// Wakes the lanes that are not drained inline; returns whether some are.
+    private func wakeOthers(_ appended: Appended) -> Bool {
+        var isHeardHere = false
+        for lane in appended.lanes {
+            if lane.isTooFarBehind(appended.tail.position) { lane.skip(to: appended.tail) }
+            if lane.hasTurns { lane.wake() } else { isHeardHere = true }
+        }
+        if appended.lanes.isEmpty, self.options.unheard != nil || appended.tail.deliveryCount != nil
+        {
+            self.completeUnheard(appended)
+        }
+        return isHeardHere
+    }
+
+    /// Drains the inline lanes, on this thread unless another one is doing so.
+    private func tellHere(_ lanes: [Lane], for position: UInt64) {
+        for lane in lanes where !lane.hasTurns { lane.wakeHere(for: position) }
+    }
+
+    private func completeUnheard(_ appended: Appended) {
+        var entry = appended.before
+        while let next = entry.next, next.position <= appended.tail.position {
+            next.deliveryCount?.completeUnheard()
+            entry = next
+        }
+    }
 }

@@ -122,3 +122,198 @@ extension StateMachine.Options {
         return options
     }
 }
+
+/// Past the voters.
+extension StateMachine {
+    /// Sets the state without asking a voter, unless that is illegal from here or the machine has
+    /// moved on.
+    ///
+    /// It commits before it returns. On a machine with a write-ahead log it blocks the calling
+    /// thread until the log has committed, but waits for no voter: it goes past proposals that wait
+    /// for one, and makes an open question stale. So on such a machine it is for threads and queues
+    /// that may block; code that may suspend has its own overload, which `await` picks. Where it
+    /// would wait for itself, in code that the gate calls or where the log works
+    /// (``WriteAheadLog/isCurrent``), it throws ``Refusal/wouldWait``.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - seq: if given, the seq that the machine has to be at.
+    ///   - reenter: makes a transition even to a state equal to the current one.
+    ///   - cause: why, carried by the transition.
+    /// - Returns: the transition, or where the machine already was.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func assign(
+        _ new: State,
+        ifSeq seq: UInt64? = nil,
+        reenter: Bool = false,
+        cause: String? = nil
+    ) throws(TransitionError<State>) -> Acceptance {
+        let move = Move(to: TypedValue(new), if: .init(seq: seq), reenter: reenter, cause: cause)
+        return try Acceptance(self.machine.assign(move))
+    }
+}
+
+extension StateMachine {
+    /// Waits, without a thread, until every context has passed what was committed before the call.
+    ///
+    /// It waits as long as the slowest context takes; without a limit, for ever for a context that
+    /// never runs its jobs: a stuck queue, or an adopted thread that nobody drains. One that has
+    /// ended is not waited for. It also ends when the task is cancelled, whichever contexts have
+    /// passed by then.
+    ///
+    /// - Parameter limit: how long at most, measured by the machine's clock; nil: without a limit.
+    /// - Returns: whether every context has passed.
+    @discardableResult
+    public func flush(within limit: Duration? = nil) async -> Bool {
+        let withdrawal = Withdrawal()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let hasPassed = Once<Bool>(continuation)
+                withdrawal.has { hasPassed.give(false) }
+                if let limit {
+                    hasPassed.keep(
+                        Alarm(after: limit, on: self.machine.options.clock) {
+                            hasPassed.give(false)
+                        }
+                    )
+                }
+                self.machine.mark { hasPassed.give(true) }
+            }
+        } onCancel: {
+            withdrawal.withdraw()
+        }
+    }
+}
+
+extension Machine {
+    /// Calls `passed`, once, when every context has passed what has been committed so far.
+    fileprivate func mark(_ passed: @escaping @Sendable () -> Void) {
+        let entry = LogEntry(.mark, deliveryCount: DeliveryCount { _ in passed() })
+        let appended = self.holder.withLock { holder -> Appended in
+            let before = holder.tail
+            holder.append(entry)
+            return holder.appended(since: before)
+        }
+        self.announce(appended)
+    }
+}
+
+// The entry points for code that may suspend: `await` picks them, and no thread waits.
+extension StateMachine {
+    /// Proposes a state and waits, without a thread, for what becomes of it.
+    ///
+    /// Proposals are decided one at a time, in order of arrival, each against the state as it is at
+    /// its turn: is it as expected, is it legal, do the voters agree, is it durable. An error means
+    /// that nothing has changed.
+    ///
+    /// Cancelling the task withdraws the proposal: before its turn, and while voters are asked about it, it
+    /// ends with ``Refusal/withdrawn``, and those behind it move up. Once it was evaluated
+    /// and is with the write-ahead log it is too late for that: then it ends with what becomes of it, so
+    /// that an error always means that nothing has changed.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - question: how voters are asked.
+    ///   - isExpected: pure, and may be called again; nil: always.
+    ///   - reenter: makes a transition even to a state equal to the current one.
+    ///   - cause: why, carried by the transition.
+    /// - Returns: the transition, or where the machine already was.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func propose(
+        _ new: State,
+        asking question: Question = Question(),
+        expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
+        reenter: Bool = false,
+        cause: String? = nil
+    ) async throws(TransitionError<State>) -> Acceptance {
+        let move = Self.move(to: new, expecting: isExpected, reenter: reenter, cause: cause)
+        return try await self.outcome { completion in
+            self.machine.begin(move, asking: question, completion: completion)
+        }
+    }
+
+    /// Sends an event: what follows is made of the state as it is at the event's turn.
+    ///
+    /// It is a proposal like any other, and the transition's cause is the event's name.
+    ///
+    /// ```swift
+    /// try await machine.send("coin inserted") { state in
+    ///     if case .waiting(let coins) = state { .waiting(coins: coins + 1) } else { nil }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - event: its name.
+    ///   - question: how voters are asked.
+    ///   - next: pure, and may be called again; the next state, nil where the event means nothing.
+    /// - Returns: the transition, or where the machine was if nothing follows.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func send(
+        _ event: String,
+        asking question: Question = Question(),
+        becoming next: @escaping @Sendable (State) -> State?
+    ) async throws(TransitionError<State>) -> Acceptance {
+        let following: @Sendable (Value) -> Value? = { value in
+            next(TypedValue<State>.state(of: value)).map { TypedValue($0) }
+        }
+        let move = Move(to: .event(following), as: .enter, cause: event)
+        return try await self.outcome { completion in
+            self.machine.begin(move, asking: question, completion: completion)
+        }
+    }
+
+    /// Sets the state without asking a voter, unless that is illegal from here or the machine has
+    /// moved on; suspends where it has to wait for a write-ahead log.
+    ///
+    /// As the overload that blocks, but never throws ``Refusal/wouldWait``.
+    /// Cancelling the task withdraws it like a proposal.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - seq: if given, the seq that the machine has to be at.
+    ///   - reenter: makes a transition even to a state equal to the current one.
+    ///   - cause: why, carried by the transition.
+    /// - Returns: the transition, or where the machine already was.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func assign(
+        _ new: State,
+        ifSeq seq: UInt64? = nil,
+        reenter: Bool = false,
+        cause: String? = nil
+    ) async throws(TransitionError<State>) -> Acceptance {
+        let move = Move(to: TypedValue(new), if: .init(seq: seq), reenter: reenter, cause: cause)
+        return try await self.outcome { completion in
+            if let answer = self.machine.enterAtOnce(move, asking: .past) {
+                completion(answer)
+                return nil
+            }
+            return self.machine.propose(move, asking: nil, completion: completion)
+        }
+    }
+
+    /// Waits for what becomes of what `begin` proposes.
+    ///
+    /// - Parameter begin: returns its proposal, so that it can be withdrawn; nil if it is decided.
+    /// - Returns: what became of it.
+    /// - Throws: ``TransitionError``.
+    private func outcome(
+        of begin: (_ completion: @escaping @Sendable (Move.Answer) -> Void) -> PendingProposal?
+    ) async throws(TransitionError<State>) -> Acceptance {
+        guard !Task.isCancelled else { throw TransitionError(.withdrawn, current: self.snapshot) }
+        let withdrawal = Withdrawal()
+        let answer = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let pending = begin { continuation.resume(returning: $0) }
+                guard let pending else { return }
+                withdrawal.has { self.machine.withdraw(pending) }
+            }
+        } onCancel: {
+            withdrawal.withdraw()
+        }
+        return try Acceptance(answer)
+    }
+}

@@ -1,3 +1,5 @@
+public import Observation
+
 extension StateMachine {
     /// Adds a receptionist, which receives the transitions where they are made, and redirects those
     /// that are wanted to one task on one context: Apple's Cocoa pattern, not a service registry.
@@ -74,5 +76,88 @@ extension StateMachine {
             delivering: delivery,
             task: task
         )
+    }
+}
+
+/// For code that tracks what it reads: `withObservationTracking`, `Observations`, a view.
+extension StateMachine: Observable {
+    /// The state, as ``state``; a tracked closure that reads it is notified of the next transition.
+    ///
+    /// By then the machine has moved on; the notification comes from the thread that set it.
+    /// Tracking begins when the closure has returned: a transition that another thread makes just
+    /// before is not reported, as with everything that is tracked. A machine where nobody reads
+    /// this pays nothing for it.
+    public var observed: State {
+        let registrar = self.observation.withLock { observation in
+            if let observation { return observation }
+            let first = ObservationRegistrar()
+            let notify: @Sendable () -> Void = { [weak self] in
+                if let self { first.withMutation(of: self, keyPath: \.observed) {} }
+            }
+            let member = CallingMember(
+                // It cannot know whether anybody tracks.
+                listens: false,
+                .init(
+                    change: { _, _ in
+                        notify()
+                        return false
+                    },
+                    missed: { _, _, _ in notify() }
+                )
+            )
+            // Under the lock, so that no other reader gets past before the machine notifies.
+            _ = self.machine.register(member, on: .immediate)
+            observation = first
+            return first
+        }
+        registrar.access(self, keyPath: \.observed)
+        return self.state
+    }
+}
+
+extension StateMachine {
+    /// Calls `body` whenever the machine enters one of some states.
+    ///
+    /// A state that is entered anew, or with other values, counts as entered; one whose stay only
+    /// goes on, as with an update in a daemon, does not.
+    ///
+    /// - Parameters:
+    ///   - names: the states.
+    ///   - context: where `body` runs; by default on the thread that set the state, before the
+    ///     assignment returns.
+    ///   - body: called with the transition.
+    /// - Returns: its registration.
+    @discardableResult
+    public func onEnter(
+        _ names: State.Name...,
+        on context: any ExecutionContext = .immediate,
+        do body: @escaping @Sendable (Transition<State>) -> Void
+    ) -> Registration {
+        let calls = CallingMember.Calls(change: { _, entry in
+            guard entry.change.beginsStay else { return false }
+            body(Transition(entry.change))
+            return true
+        })
+        return self.machine.add(CallingMember(of: Set(names).texts, calls), on: context)
+    }
+
+    /// Calls `body` whenever the machine leaves one of some states, even for the same state with
+    /// other values.
+    ///
+    /// As ``onEnter(_:on:do:)``. For work that lasts as long as a stay, use ``during(_:body:)``.
+    @discardableResult
+    public func onExit(
+        _ names: State.Name...,
+        on context: any ExecutionContext = .immediate,
+        do body: @escaping @Sendable (Transition<State>) -> Void
+    ) -> Registration {
+        let names = Set(names).texts
+        let calls = CallingMember.Calls(change: { _, entry in
+            let change = entry.change
+            guard change.beginsStay, names.contains(change.old.name) else { return false }
+            body(Transition(change))
+            return true
+        })
+        return self.machine.add(CallingMember(calls), on: context)
     }
 }

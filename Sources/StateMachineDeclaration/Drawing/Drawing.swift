@@ -1,4 +1,5 @@
-import StateMachineProtocol
+import StateMachineCore
+package import StateMachineProtocol
 
 /// A machine as a picture, or as text.
 ///
@@ -115,5 +116,271 @@ package struct Drawing: Sendable {
         return order.map { to in
             Arrow(to: to, labels: labels[to] ?? [], isSetOnly: !moved.contains(to))
         }
+    }
+}
+
+extension Drawing {
+    var plainText: String {
+        self.states.enumerated().map { number, state in
+            let remarks = self.remarks(number).joined(separator: "; ")
+            let title = remarks.isEmpty ? state.name : "\(state.name)  (\(remarks))"
+            let arrows = state.arrows.map { arrow in
+                let past = arrow.past.map { "  (\($0.text))" } ?? ""
+                return
+                    "\(arrow.labels.joined(separator: ", ")) → \(self.states[arrow.to].name)\(past)"
+            }
+            let rows = state.lines + arrows + (state.isOpen ? ["set → any"] : [])
+            return ([title] + rows.map { "  " + $0 }).joined(separator: "\n")
+        }
+        .joined(separator: "\n\n")
+    }
+
+    /// Short remarks about a state.
+    func remarks(_ number: Int) -> [String] {
+        let state = self.states[number]
+        var remarks: [String] = []
+        if number == self.present { remarks.append("present") }
+        if number == self.initial { remarks.append("start") }
+        if state.isFinal { remarks.append("final") }
+        if let bar = state.bar { remarks.append(bar.rawValue) }
+        if !state.groups.isEmpty { remarks.append("in \(state.groups.joined(separator: ", "))") }
+        return remarks
+    }
+}
+
+extension Drawing {
+    /// The drawing for other programs: `states` in their order, each with its name, its lines of
+    /// text, what bars it and its `arrows`, which name states by their numbers.
+    package var json: JSONValue {
+        .object([
+            JSONMember("title", self.title.map { .string($0) } ?? .null),
+            JSONMember("initial", .integer(self.initial)),
+            JSONMember("states", .array(self.states.map(\.json))),
+        ])
+    }
+}
+
+extension Drawing.State {
+    fileprivate var json: JSONValue {
+        .object([
+            JSONMember("name", .string(self.name)),
+            JSONMember("groups", .array(self.groups.map { .string($0) })),
+            JSONMember("lines", .array(self.lines.map { .string($0) })),
+            JSONMember("final", .bool(self.isFinal)),
+            JSONMember("open", .bool(self.isOpen)),
+            JSONMember("bar", self.bar.map { .string($0.rawValue) } ?? .null),
+            JSONMember("arrows", .array(self.arrows.map(\.json))),
+        ])
+    }
+}
+
+extension Drawing.Arrow {
+    fileprivate var json: JSONValue {
+        .object([
+            JSONMember("to", .integer(self.to)),
+            JSONMember("labels", .array(self.labels.map { .string($0) })),
+            JSONMember("set", .bool(self.isSetOnly)),
+        ])
+    }
+}
+
+extension Drawing {
+    /// A state diagram; states get numbers, as a name may contain what has a meaning in Mermaid.
+    var mermaid: String {
+        var lines = ["stateDiagram-v2"]
+        for (number, state) in self.states.enumerated() {
+            lines.append("    state \"\(state.name.harmless)\" as s\(number)")
+        }
+        lines.append("    [*] --> s\(self.initial)")
+        for (number, state) in self.states.enumerated() {
+            for arrow in state.arrows {
+                let past = arrow.past.map { " (\($0.text))" } ?? ""
+                let label = arrow.labels.map(\.harmless).joined(separator: ", ") + past
+                lines.append("    s\(number) --> s\(arrow.to) : \(label)")
+            }
+            if state.isFinal { lines.append("    s\(number) --> [*]") }
+        }
+        for bar in [DrawingBar.held, .guarded] {
+            let barred = self.states.indices.filter { self.states[$0].bar == bar }
+            guard !barred.isEmpty else { continue }
+            lines.append("    classDef \(bar.rawValue) stroke:#D55E00,stroke-dasharray:4")
+            let names = barred.map { "s\($0)" }.joined(separator: ",")
+            lines.append("    class \(names) \(bar.rawValue)")
+        }
+        if let present = self.present {
+            lines.append("    classDef present stroke-width:4px,fill:#FFE9A8")
+            lines.append("    class s\(present) present")
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension String {
+    /// The text without characters that mean something in Mermaid, which has no escape for them; a
+    /// daemon's states may have any name.
+    fileprivate var harmless: String {
+        String(self.map { "\"<>;#:%".contains($0) ? "_" : $0 })
+    }
+}
+
+extension Drawing {
+    /// A digraph for Graphviz.
+    var dot: String {
+        var lines = [
+            "digraph \"\((self.title ?? "machine").escaped)\" {",
+            "    rankdir=LR;",
+            "    node [shape=box, style=rounded, fontname=\"sans-serif\"];",
+            "    edge [fontname=\"sans-serif\", fontsize=10];",
+            "    start [shape=point];",
+            "    start -> s\(self.initial);",
+        ]
+        for (number, state) in self.states.enumerated() {
+            lines.append("    s\(number) [\(self.marks(number, state))];")
+        }
+        for (number, state) in self.states.enumerated() {
+            for arrow in state.arrows {
+                lines.append("    s\(number) -> s\(arrow.to) [\(Self.marks(arrow))];")
+            }
+        }
+        lines.append("}")
+        return lines.joined(separator: "\n")
+    }
+
+    private func marks(_ number: Int, _ state: State) -> String {
+        let bar = state.bar.map { "\\n\($0.sign) \($0.rawValue)" } ?? ""
+        var marks = ["label=\"\(state.name.escaped)\(bar)\""]
+        if state.isFinal { marks.append("peripheries=2") }
+        if state.bar != nil { marks.append("color=\"#D55E00\"") }
+        if number == self.present {
+            marks += ["penwidth=3", "style=\"rounded,filled\"", "fillcolor=\"#FFE9A8\""]
+        }
+        return marks.joined(separator: ", ")
+    }
+
+    private static func marks(_ arrow: Arrow) -> String {
+        let labels = arrow.labels.map(\.escaped) + (arrow.past.map { [$0.text] } ?? [])
+        var marks = ["label=\"\(labels.joined(separator: "\\n"))\""]
+        if arrow.isSetOnly { marks.append("color=gray50") }
+        switch arrow.past?.count {
+        case nil: break
+        case 0?: marks.append("style=dashed")
+        // One wider for each hundred times as often.
+        case let count?: marks.append("penwidth=\(1 + String(count).utf8.count / 2)")
+        }
+        return marks.joined(separator: ", ")
+    }
+}
+
+extension String {
+    /// The text escaped for use between quotes; a daemon's states may have any name.
+    fileprivate var escaped: String {
+        self.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+    }
+}
+
+extension Drawing {
+    /// A drawing of a declared machine; the state of the name `present` is marked.
+    package init(_ declaration: Declaration, present: String? = nil) {
+        self.title = declaration.machine
+        self.initial = declaration.initial.number
+        self.present = present.flatMap { declaration.stateNumber($0) }
+        self.states = declaration.states.enumerated().map { number, state in
+            let edges = declaration.edges(from: number)
+            let isOpen = state.successors.count == declaration.states.count
+            return State(
+                name: state.name,
+                groups: declaration.groups(of: number).map(\.name),
+                isFinal: state.isFinal,
+                lines: Self.lines(state, declaration.events.map(\.name)),
+                arrows: Self.arrows(
+                    edges.filter { $0.kind != .set }.map { ($0.kind.label, $0.to) },
+                    sets: isOpen ? [] : state.successors
+                ),
+                isOpen: isOpen
+            )
+        }
+    }
+
+    private static func lines(_ state: DeclaredCase, _ events: [String]) -> [String] {
+        var lines = state.fields.map { "\($0.name): \(Self.kind(of: $0))" }
+        if let run = state.run { lines.append("run: \(run.command.written)") }
+        for command in state.enter { lines.append("enter: \(command.written)") }
+        for command in state.leave { lines.append("leave: \(command.written)") }
+        for (index, event) in events.enumerated() {
+            switch state.reactions[index] {
+            case .stay: lines.append("\(event): stay")
+            case .ignore: lines.append("\(event): ignore")
+            case .enter, .again, nil: break
+            }
+        }
+        return lines
+    }
+
+    /// `phase: idle|active`, `url: string`, `title: string?`.
+    private static func kind(of field: DeclaredField) -> String {
+        let kind =
+            field.values.isEmpty
+            ? field.type.rawValue : field.values.map(\.plainText).joined(separator: "|")
+        let fallback = field.fallback.map { " = \($0.plainText)" }
+        return "\(kind)\(field.isOptional ? "?" : "")\(fallback ?? "")"
+    }
+}
+
+extension Drawing {
+    /// A drawing of the machine in a daemon's answer to `describe`, whatever kind of machine it is;
+    /// the state of the name `present` is marked.
+    ///
+    /// - Returns: nil if the answer has no states.
+    package init?(description: JSONValue, present: String? = nil) {
+        let states = description["states"]?.elements ?? []
+        let names = states.map { $0["state"]?.string ?? "?" }
+        guard !names.isEmpty else { return nil }
+        let numbers = names.numbered
+        let number = { (name: String) in numbers[Spelling(name)] }
+        self.title = description["machine"]?.string?.printable
+        self.initial = description["initial"]?["state"]?.string.flatMap(number) ?? 0
+        self.present = present.flatMap(number)
+        self.states = zip(names, states).map { name, state in
+            let own = number(name) ?? 0
+            let next = (description["transitions"]?[name]?.elements ?? [])
+                .compactMap { $0.string.flatMap(number) }
+            let isOpen = next.count == names.count
+            var ways: [(label: String, to: Int)] = []
+            var kept: [String] = []
+            for event in state["when"]?.members ?? [] {
+                switch event.value.string {
+                case "stay"?, "ignore"?:
+                    kept.append("\(event.key): \(event.value.plainText)".printable)
+                case "again"?: ways.append((event.key.printable, own))
+                case let target?: number(target).map { ways.append((event.key.printable, $0)) }
+                case nil: break
+                }
+            }
+            if let after = state["after"], let to = after["state"]?.string.flatMap(number) {
+                let time = Duration.milliseconds(after["ms"]?.integer ?? 0).timeText
+                ways.append(("after \(time)", to))
+            }
+            for move in state["moves"]?.members ?? [] {
+                move.value.string.flatMap(number).map { ways.append((move.key.printable, $0)) }
+            }
+            let fields = (state["fields"]?.members ?? []).map(Self.line)
+            let run = state["run"]?.bool == true ? ["runs a command"] : []
+            return State(
+                name: name.printable,
+                groups: (state["groups"]?.elements ?? []).map(\.plainText.printable),
+                isFinal: state["final"]?.bool ?? false,
+                lines: fields + run + kept,
+                arrows: Self.arrows(ways, sets: isOpen ? [] : next),
+                isOpen: isOpen
+            )
+        }
+    }
+
+    private static func line(_ field: JSONMember) -> String {
+        let values = (field.value["values"]?.elements ?? []).map(\.plainText)
+        let kind =
+            values.isEmpty ? field.value["type"]?.plainText ?? "?" : values.joined(separator: "|")
+        let mark = field.value["optional"]?.bool == true ? "?" : ""
+        return "\(field.key): \(kind)\(mark)".printable
     }
 }

@@ -63,3 +63,147 @@ indirect enum KeyForm: Sendable {
     /// Properties of a unit, and their values, which systemd judges.
     case unitProperties
 }
+
+extension KeyTable {
+    /// The file.
+    static let top = KeyTable(
+        title: "the file",
+        keys: [
+            Key("machine", .name, "The machine's name; else the instance's."),
+            Key("version", .text, "What this file is called, for people."),
+            Key("about", .text, "What the machine is for."),
+            Key("start", .target, isNeeded: true, "The state in which it begins."),
+            Key("states", .map(.table(.state)), isNeeded: true, "What it can be in."),
+            Key(
+                "boot",
+                .wordOrTarget(["again"]),
+                "Where a new boot leads; else the state goes on."
+            ),
+            Key("lost", .target, "Where to go at a start if the present state is gone."),
+            Key("to", .namesOrAny, "What a client may set next, for states that do not say."),
+            Key("always", .names, "What may be set from everywhere."),
+            Key("events", .map(.map(.field(.eventField))), "What can be sent, with its fields."),
+            Key("groups", .map(.table(.group)), "States that share events."),
+            Key("defaults", .table(.defaults), "Settings of all commands."),
+            Key("moves", .table(.moves), "How many moves of its own are too many."),
+        ]
+    )
+
+    static let state = KeyTable(
+        title: "a state",
+        keys: [
+            Key("about", .text, "What it is to be in this state."),
+            Key("was", .namesOrOne, "Its old names: a renamed state is carried over."),
+            Key("fields", .map(.field(.field)), "What is known in this state."),
+            Key("to", .namesOrAny, "What a client may set next."),
+            Key(
+                "when",
+                .map(.wordOrTarget(["stay", "again", "ignore"])),
+                "Where events lead; goes before groups."
+            ),
+            Key("after", .oneTime, "Where time leads, from the stay's start."),
+            Key("boot", .wordOrTarget(["again"]), "Where the first start in a new boot leads."),
+            Key("run", .command, "What runs while the stay lasts."),
+            Key("done", .target, "Where an end of the run with exit 0 leads."),
+            Key("exit", .exitCodes, "Where an end of the run with that exit code leads."),
+            Key("failed", .target, "Where any other end of the run leads."),
+            Key("enter", .hooks, "What is run on entering, each to its end."),
+            Key("leave", .hooks, "What is run on leaving, each to its end."),
+            Key("final", .boolean, "That nothing leads out is meant."),
+        ]
+    )
+
+    static let group = KeyTable(
+        title: "a group",
+        keys: [
+            Key("states", .names, isNeeded: true, "Its members."),
+            Key(
+                "when",
+                .map(.wordOrTarget(["stay", "again", "ignore"])),
+                "Where events lead that a member does not name."
+            ),
+        ]
+    )
+
+    static let moves = KeyTable(
+        title: "\"moves\"",
+        keys: [
+            Key("most", .integer(1...100_000), "Moves of its own without a request between; 50."),
+            Key("in", .time, "Within this time; 1min."),
+        ]
+    )
+
+    static let field = KeyTable(
+        title: "a field",
+        keys: KeyTable.eventField.keys + [Key("was", .namesOrOne, "Its old name.")]
+    )
+
+    static let eventField = KeyTable(
+        title: "a field",
+        keys: [
+            Key("type", .fieldType, "What its values are."),
+            Key("values", .values, "All that it can be."),
+            Key("default", .value, "What it is where nothing says."),
+            Key("optional", .boolean, "Whether it may be absent."),
+            Key("min", .value, "The least value, or bytes of text."),
+            Key("max", .value, "The greatest value, or bytes of text."),
+        ]
+    )
+
+    static let target = KeyTable(
+        title: "a target",
+        keys: [
+            Key("state", .name, isNeeded: true, "Where it leads."),
+            Key("data", .map(.value), "Values of its fields."),
+        ]
+    )
+
+    static let run = KeyTable(
+        title: "\"run\"",
+        keys: KeyTable.hook.keys + [
+            Key(
+                "interrupted",
+                .wordOrTarget(["again"]),
+                "What follows if the daemon's stop or a reboot ended it; again."
+            )
+        ]
+    )
+
+    static let hook = KeyTable(
+        title: "a command",
+        keys: [Key("command", .words, isNeeded: true, "The program and its words; no shell.")]
+            + KeyTable.defaults.keys
+    )
+
+    static let defaults = KeyTable(
+        title: "\"defaults\"",
+        keys: [
+            Key("user", .text, "Who runs it; root."),
+            Key("group", .text, "The group; the user's."),
+            Key("timeout", .time, "How long it may take; a run any time, others 1min."),
+            Key("stop", .time, "From SIGTERM to SIGKILL; 10s."),
+            Key("retry", .table(.retry), "How it is tried again; not at all."),
+            Key("directory", .path, "Where it runs; /."),
+            Key("environment", .map(.text), "Variables."),
+            Key(
+                "environment-file",
+                .optionalPath,
+                "A file of variables; with -/ it may be missing."
+            ),
+            Key("properties", .unitProperties, "What systemd limits it to."),
+        ]
+    )
+
+    static let retry = KeyTable(
+        title: "\"retry\"",
+        keys: [
+            Key("times", .integer(1...Retry.most), "How often again; for ever."),
+            Key("wait", .time, "Before the first; 1s."),
+            Key("factor", .factor, "What each wait is multiplied by; 1."),
+            Key("longest", .time, "What no wait exceeds; 5min."),
+        ]
+    )
+
+    /// The tables of commands, to recognise a command's key in the wrong place.
+    static let commands = [KeyTable.run]
+}

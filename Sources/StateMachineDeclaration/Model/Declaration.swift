@@ -132,3 +132,319 @@ extension [String] {
         Dictionary(zip(self.map(Spelling.init), self.indices)) { first, _ in first }
     }
 }
+
+/// What an event does to the state that it finds.
+package enum EventEffect: Hashable, Sendable {
+    /// This state is entered: a new stay.
+    case enter(DeclaredState)
+    /// The same state is entered anew, perhaps with the event's data: a new stay.
+    case again(DeclaredState)
+    /// Handled: nothing changes but the deadline, which begins anew.
+    case stay
+    /// Handled: nothing changes.
+    case ignored
+    /// The state has no reaction to it.
+    case notHandled
+}
+
+/// A move that a machine makes by itself.
+package struct OwnMove: Hashable, Sendable {
+    /// The state that is entered.
+    package let state: DeclaredState
+    /// What led to it.
+    package let kind: Edge.Kind
+
+    /// What led to it, in words: `after 2min`, `boot`, `done`, `exit 21`, `failed`, `interrupted`.
+    package var cause: String { self.kind.label }
+}
+
+// The declaration's decisions. Pure: the same answer every time, without clocks and without
+// effects.
+extension Declaration {
+    /// The state that a client asks to set.
+    ///
+    /// - Throws: If there is no such state, or its data does not fit. Whether it may be set from
+    ///   the present state is decided by ``legality(of:from:)``.
+    package func proposed(
+        _ name: String,
+        data: [JSONMember]
+    ) throws(DeclaredRefusal) -> DeclaredState {
+        try self.state(name, data: data)
+    }
+
+    /// Why one state may not be set from another; nil if it may.
+    package func legality(
+        of next: DeclaredState,
+        from present: DeclaredState
+    ) -> DeclaredRefusal? {
+        guard !present.mayBecome(next) else { return nil }
+        return .illegalTransition(
+            next.declared.name,
+            from: present.declared.name,
+            allowed: present.declared.successors.map { self.states[$0].name }
+        )
+    }
+
+    /// What an event does in a state.
+    ///
+    /// - Throws: ``DeclaredRefusal/unknownEvent(_:known:)``, or ``DeclaredRefusal/badData(_:known:)`` if the data
+    ///   does not fit the event, or the state that it leads to.
+    package func effect(
+        of event: String,
+        data: [JSONMember],
+        in present: DeclaredState
+    ) throws(DeclaredRefusal) -> EventEffect {
+        let number = try self.number(ofEvent: event)
+        let fields = self.events[number].fields
+        var values = try fields.values(of: data, owner: event)
+        for (index, field) in fields.enumerated() where values[index] == nil {
+            values[index] = field.fallback
+            guard values[index] != nil || field.isOptional else {
+                throw .lacks(field, owner: event)
+            }
+        }
+        switch present.declared.reactions[number] {
+        case .enter(let target): return .enter(try self.evaluated(target, from: present, values))
+        case .again(let target): return .again(try self.evaluated(target, from: present, values))
+        case .stay: return .stay
+        case .ignore: return .ignored
+        case nil: return .notHandled
+        }
+    }
+
+    /// The state with some fields changed: a given value replaces, null removes an optional field,
+    /// an amount is added.
+    package func updated(
+        _ present: DeclaredState,
+        with data: [JSONMember],
+        adding amounts: [JSONMember] = []
+    ) throws(DeclaredRefusal) -> DeclaredState {
+        let state = present.declared
+        var values = present.values
+        for member in data {
+            let index = try state.fields.index(of: member.key, owner: state.name)
+            let field = state.fields[index]
+            if member.value != .null {
+                values[index] = try field.evaluated(member.value)
+            } else if field.isOptional {
+                values[index] = nil
+            } else {
+                throw .badData(
+                    "\(field.name)=null: \(state.name.quoted) needs it; only an optional field can be removed",
+                    known: []
+                )
+            }
+        }
+        for member in amounts {
+            let index = try state.fields.index(of: member.key, owner: state.name)
+            let field = state.fields[index]
+            values[index] = try field.evaluated(
+                field.sum(of: present.values[index], and: member.value)
+            )
+        }
+        return DeclaredState(self, present.number, values)
+    }
+
+    /// When `after` moves the state, counted from the stay's start, and where; nil if never.
+    package func deadline(of present: DeclaredState) -> (delay: Duration, move: OwnMove)? {
+        present.declared.after.map { after in
+            (after.delay, self.move(after.target, from: present, .after(after.delay)))
+        }
+    }
+
+    /// The move at the first start in a new boot; nil if the state goes on.
+    package func boot(of present: DeclaredState) -> OwnMove? {
+        present.declared.boot.map { self.move($0, from: present, .boot) }
+    }
+
+    /// The move that follows the end of a run that is not retried; nil if the stay goes on.
+    ///
+    /// An interruption after which the command is to be run again leads where a failure does:
+    /// whoever runs the command has to run it again first.
+    package func move(on end: RunEnd, in present: DeclaredState) -> OwnMove? {
+        guard let run = present.declared.run else { return nil }
+        let failed = run.failed.map { self.move($0, from: present, .failed) }
+        switch end {
+        case .exit(0): return run.done.map { self.move($0, from: present, .done) }
+        case .exit(let code):
+            return run.exits[code].map { self.move($0, from: present, .exit(code)) } ?? failed
+        case .signal, .timeout: return failed
+        case .interrupted:
+            guard case .enter(let target) = run.interrupted else { return failed }
+            return self.move(target, from: present, .interrupted)
+        }
+    }
+
+    private func move(
+        _ target: DeclaredTarget,
+        from present: DeclaredState,
+        _ kind: Edge.Kind
+    ) -> OwnMove {
+        OwnMove(state: self.filled(target, from: present, event: []), kind: kind)
+    }
+}
+
+extension Declaration {
+    /// The state that a target leads to.
+    ///
+    /// That its values fit was checked when the file was read.
+    func filled(
+        _ target: DeclaredTarget,
+        from left: DeclaredState?,
+        event: [JSONValue?]
+    ) -> DeclaredState {
+        DeclaredState(self, target.state, self.values(target, from: left, event))
+    }
+
+    /// The state that a target leads to, if the values from the event and the left state fit it.
+    func evaluated(
+        _ target: DeclaredTarget,
+        from left: DeclaredState,
+        _ event: [JSONValue?]
+    ) throws(DeclaredRefusal) -> DeclaredState {
+        let values = self.values(target, from: left, event)
+        for (field, value) in zip(self.states[target.state].fields, values) {
+            guard let value, let objection = field.objection(to: value) else { continue }
+            throw .badData(objection.sentence(about: field.name, value), known: field.values)
+        }
+        return DeclaredState(self, target.state, values)
+    }
+
+    private func values(
+        _ target: DeclaredTarget,
+        from left: DeclaredState?,
+        _ event: [JSONValue?]
+    ) -> [JSONValue?] {
+        target.sources.map { sources in
+            for source in sources {
+                let value: JSONValue? =
+                    switch source {
+                    case .literal(let value), .fallback(let value): value
+                    case .event(let index): event[index]
+                    case .left(let index): left?.value(at: index)
+                    }
+                if let value { return value }
+            }
+            return nil
+        }
+    }
+}
+
+extension Declaration {
+    /// A recorded state, carried over into this declaration.
+    ///
+    /// The state is the one of the same name, else the one with that old name; its fields are taken
+    /// by name, then by an old name, then by default. A value that no longer fits throws, and no
+    /// default takes its place. `owner` is what sentences call the state.
+    package func carried(
+        _ name: String,
+        data: [JSONMember],
+        of owner: String = "the present state"
+    ) throws(NotCarriedOver) -> DeclaredState {
+        guard let number = self.number(ofOldState: name) else {
+            throw NotCarriedOver(
+                sentence:
+                    "there is no state \(name.quoted) any more; write \"was: \(name.excerpt())\" into the one that it "
+                    + "has become",
+                hasState: false
+            )
+        }
+        let state = self.states[number]
+        let values = try state.fields.map { (field) throws(NotCarriedOver) -> JSONValue? in
+            guard let member = data.member(for: field), member.value != .null else {
+                if let fallback = field.fallback { return fallback }
+                guard !field.isOptional else { return nil }
+                throw NotCarriedOver(
+                    sentence:
+                        "\(state.name.quoted) needs \(field.name.quoted), which \(owner) does not "
+                        + "have; give it a default, or an old name with was",
+                    hasState: true
+                )
+            }
+            if let objection = field.objection(to: member.value) {
+                throw NotCarriedOver(
+                    sentence: "\(owner) does not fit \(state.name.quoted): "
+                        + objection.sentence(about: member.key, member.value),
+                    hasState: true
+                )
+            }
+            return field.kept(member.value)
+        }
+        return DeclaredState(self, number, values)
+    }
+
+    private func number(ofOldState name: String) -> Int? {
+        self.stateNumber(name) ?? self.states.firstIndex { $0.oldNames.contains(name) }
+    }
+}
+
+extension [JSONMember] {
+    /// The member with the field's name, else with one of its old names.
+    fileprivate func member(for field: DeclaredField) -> JSONMember? {
+        for name in [field.name] + field.oldNames {
+            if let member = self.first(where: { $0.key.isSpelled(name) }) { return member }
+        }
+        return nil
+    }
+}
+
+extension Declaration {
+    /// Why a recorded change, perhaps made under an older file, would not happen under this one;
+    /// nil if it would.
+    ///
+    /// Its states are carried over as the present one is at a start. A record does not tell a set
+    /// from an event or an update: a client's change is fine if any of them leads that way, and the
+    /// machine's own if anything does.
+    package func objection(to change: RecordedTransition) -> String? {
+        let new: DeclaredState
+        do {
+            new = try self.carried(change.new)
+        } catch {
+            return error.sentence
+        }
+        guard let recorded = change.old else { return nil }
+        let old: DeclaredState
+        do {
+            old = try self.carried(recorded)
+        } catch {
+            // Reported for the change that led there.
+            return nil
+        }
+        guard old.number != new.number, !change.isOfADeclaration else { return nil }
+        let ways = self.edges(from: old.number).filter { $0.to == new.number }.map(\.kind)
+        let (from, to) = (old.declared.name.quoted, new.declared.name.quoted)
+        guard change.by != nil else {
+            return ways.isEmpty ? "nothing leads from \(from) to \(to)" : nil
+        }
+        let isAllowed = ways.contains { kind in
+            switch kind {
+            case .set, .event: true
+            case .after, .done, .exit, .failed, .interrupted, .boot: false
+            }
+        }
+        guard !isAllowed else { return nil }
+        let allowed = old.declared.successors.map { self.states[$0].name }
+        return "\(to) may not be set from \(from), and no event leads there; "
+            + (allowed.isEmpty
+                ? "nothing may be set" : "allowed: \(allowed.joined(separator: ", "))")
+    }
+
+    private func carried(
+        _ state: RecordedTransition.State
+    ) throws(NotCarriedOver) -> DeclaredState {
+        guard let data = JSONValue(parsing: state.data)?.members else {
+            throw NotCarriedOver(
+                sentence: "the data of \(state.name.quoted) is no JSON object",
+                hasState: true
+            )
+        }
+        return try self.carried(state.name, data: data, of: "the recorded state")
+    }
+}
+
+extension RecordedTransition {
+    /// Whether a new file caused it, which may take a machine anywhere.
+    fileprivate var isOfADeclaration: Bool {
+        self.by == nil && self.cause?.hasPrefix("declaration ") == true
+    }
+}

@@ -1,3 +1,5 @@
+import StateMachineProtocol
+
 /// A part of a YAML file: text, a list or a map, with its place.
 ///
 /// Every scalar is text; its meaning depends on the key that it is given for.
@@ -45,4 +47,114 @@ struct YAMLEntry: Sendable {
     let key: YAMLScalar
     let position: FilePosition
     let value: YAMLNode
+}
+
+extension YAMLNode {
+    /// The text; nil, after reporting it, if it is a list, a map or nothing.
+    func text(of key: String, _ problems: Problems) -> Located<String>? {
+        guard let text = self.text, !self.isEmpty else {
+            problems.error(self.position, "\(key.quoted) is text, not \(self.kind)")
+            return nil
+        }
+        return Located(text, self.position)
+    }
+
+    /// `true` or `false`; anything else is reported.
+    func boolean(of key: String, _ problems: Problems) -> Bool? {
+        switch self.text {
+        case "true": return true
+        case "false": return false
+        case nil, .some:
+            problems.error(self.position, "\(key.quoted) is true or false")
+            return nil
+        }
+    }
+
+    func integer(of key: String, in range: ClosedRange<Int>, _ problems: Problems) -> Int? {
+        guard let text = self.text, let value = Int(text), range.contains(value) else {
+            problems.error(
+                self.position,
+                "\(key.quoted) is a whole number from \(range.lowerBound) to \(range.upperBound)"
+            )
+            return nil
+        }
+        return value
+    }
+
+    func time(of key: String, _ problems: Problems) -> Duration? {
+        guard let text = self.text, !self.isEmpty else {
+            problems.error(self.position, "\(key.quoted) is a time, like 30s, not \(self.kind)")
+            return nil
+        }
+        do {
+            return try TimeText.duration(text)
+        } catch {
+            problems.error(self.position, error.sentence)
+            return nil
+        }
+    }
+
+    /// `mayBeMissing`: `-` before it may say that nothing need be there.
+    func path(of key: String, _ problems: Problems, mayBeMissing: Bool = false) -> String? {
+        guard let text = self.text(of: key, problems) else { return nil }
+        let path =
+            mayBeMissing && text.value.hasPrefix("-") ? text.value.dropFirst() : text.value[...]
+        guard path.utf8.first == UInt8(ascii: "/") else {
+            let other = mayBeMissing ? ", or with -/ if it need not be there" : ""
+            problems.error(self.position, "\(key.quoted) is a path that begins with /\(other)")
+            return nil
+        }
+        return text.value
+    }
+
+    /// The entries of a map whose keys the file defines; nothing counts as no entries.
+    func entries(of key: String, _ problems: Problems) -> [YAMLEntry] {
+        switch self.content {
+        case .mapping(let entries): return entries
+        case .scalar where self.isEmpty: return []
+        case .scalar, .sequence:
+            problems.error(self.position, "\(key.quoted) is a map, not \(self.kind)")
+            return []
+        }
+    }
+}
+
+/// The places of values that are declared as booleans.
+///
+/// A class, as it is filled wherever a boolean is read; it is not used outside one reading.
+final class BooleanPlaces {
+    private var places: Set<FilePosition> = []
+
+    func note(_ node: YAMLNode) { self.places.insert(node.position) }
+
+    /// Warns about every unquoted word that is a boolean in YAML 1.1 and text here.
+    func warn(of root: YAMLNode, _ problems: Problems) {
+        switch root.content {
+        case .scalar(let scalar): self.warn(of: scalar, root.position, problems)
+        case .sequence(let elements):
+            for element in elements { self.warn(of: element, problems) }
+        case .mapping(let entries):
+            for entry in entries {
+                self.warn(of: entry.key, entry.position, problems)
+                self.warn(of: entry.value, problems)
+            }
+        }
+    }
+
+    private func warn(of scalar: YAMLScalar, _ position: FilePosition, _ problems: Problems) {
+        guard scalar.isPlain, scalar.text.utf8.count <= 5,
+            let first = scalar.text.utf8.first, Self.firstLetters.contains(first | 0x20),
+            Self.words.contains(scalar.text.lowercased()), !self.places.contains(position)
+        else { return }
+        problems.warn(
+            position,
+            "YAML 1.1 tools read \(scalar.text) as a boolean; it is text here: "
+                + "write \"\(scalar.text)\""
+        )
+    }
+
+    private static let firstLetters = Set("yntfo".utf8)
+
+    /// From the YAML 1.1 type repository, in lower case.
+    private static let words: Set<String> = ["y", "yes", "n", "no", "true", "false", "on", "off"]
 }

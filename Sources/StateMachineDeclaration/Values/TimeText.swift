@@ -111,3 +111,59 @@ extension Duration {
         return text.isEmpty ? "0s" : text
     }
 }
+
+/// A unit of time as people write it.
+package struct TimeUnit: Hashable, Sendable {
+    /// Its name in a file.
+    package let name: String
+    /// Its other names on a command line.
+    private let otherNames: Set<String>
+    package let milliseconds: Int64
+
+    private init(_ name: String, _ milliseconds: Int64, or otherNames: Set<String>) {
+        self.name = name
+        self.otherNames = otherNames
+        self.milliseconds = milliseconds
+    }
+
+    /// The greatest first.
+    package static let all = [
+        TimeUnit("w", 604_800_000, or: ["week", "weeks"]),
+        TimeUnit("d", 86_400_000, or: ["day", "days"]),
+        TimeUnit("h", 3_600_000, or: ["hr", "hrs", "hour", "hours"]),
+        TimeUnit("min", 60_000, or: ["m", "mins", "minute", "minutes"]),
+        TimeUnit("s", 1000, or: ["sec", "secs", "second", "seconds"]),
+        TimeUnit("ms", 1, or: ["msec", "msecs", "millisecond", "milliseconds"]),
+    ]
+
+    /// The unit that has that name among its names.
+    package static func called(_ name: String) -> TimeUnit? {
+        self.all.first { $0.name == name || $0.otherNames.contains(name) }
+    }
+}
+
+extension Retry {
+    /// How many waits are listed one by one.
+    private static let listed = 10
+
+    /// When it is tried again, as a phrase: `after 1min, 2min, 4min; then it has failed, 7min in all`.
+    package var schedule: String {
+        var waits: [Duration] = []
+        var number = 1
+        while waits.count < Self.listed, let wait = self.wait(before: number) {
+            waits.append(wait)
+            // All further waits are the same.
+            if self.times == nil && (self.factor == 1 || wait >= self.longest) { break }
+            number += 1
+        }
+        let list = waits.map(\.timeText).joined(separator: ", ")
+        guard let times = self.times, let total = self.total else {
+            let isSteady = waits.last.map { $0 >= self.longest || self.factor == 1 } ?? true
+            return isSteady
+                ? "after \(list), and so on for ever"
+                : "after \(list), … up to \(self.longest.timeText), for ever"
+        }
+        let more = times > waits.count ? ", … (\(times) times)" : ""
+        return "after \(list)\(more); then it has failed, \(total.timeText) of waiting in all"
+    }
+}

@@ -1,7 +1,9 @@
 import ArgumentParser
+import Glibc
 import StateMachineCore
 import StateMachineHistory
 import StateMachineProtocol
+package import StateMachineServer
 
 /// The command line of a program that has its states in it.
 struct ProgramCommand<Program: StateMachineProgram>: DaemonCommand {
@@ -49,5 +51,27 @@ struct ProgramCommand<Program: StateMachineProgram>: DaemonCommand {
         let schema = EnumSchema<Program>()
         guard schema.problems.isEmpty else { throw ConfigurationError(schema.problems) }
         return schema
+    }
+}
+
+extension DaemonError {
+    /// Whatever keeps the daemon from starting, as it is reported to the service manager.
+    package init(_ error: any Error) {
+        switch error {
+        case let error as DaemonError: self = error
+        case let error as ConfigurationError:
+            self.init(
+                error.problems.joined(separator: "; "),
+                exitStatus: EX_CONFIG,
+                errno: error.errno
+            )
+        case let error as HistoryError:
+            self.init(
+                error.description,
+                exitStatus: error.isLasting ? EX_CONFIG : EXIT_FAILURE,
+                errno: error.errno
+            )
+        default: self.init("\(error)")
+        }
     }
 }

@@ -1,5 +1,6 @@
-package import ArgumentParser
+public import ArgumentParser
 import ServiceLog
+public import StateMachineHistory
 
 /// The options of every daemon, whatever its states are.
 package struct DaemonFlags: ParsableArguments {
@@ -36,4 +37,36 @@ extension Option<String?> {
             completion: .file(extensions: ["yaml"])
         )
     }
+}
+
+/// Whether and how the state outlives the daemon, on the command line.
+package struct HistoryFlags: ParsableArguments {
+    @Option(.stateDirectory) var stateDirectory: String?
+    @Flag(help: "\(Setting.ephemeral.row.summary)") var ephemeral = false
+    @Option(.durability) var durability: HistoryOptions.Durability?
+    @Option(.keepChanges) var keepChanges: Int?
+    @Option(.keepDays) var keepDays: Int?
+
+    package init() {}
+}
+
+extension HistoryOptions.Durability: ExpressibleByArgument {}
+
+/// The limits that can be set on the command line; `describe` shows all of them as they are.
+package struct LimitOptions: ParsableArguments {
+    @Option(.maxConnections) var maxConnections: Int?
+    @Option(.reservedConnections) var reservedConnections: Int?
+    @Option(.controlConnections) var controlConnections: Int?
+    @Option(.maxConnectionsPerUid) var maxConnectionsPerUid: Int?
+    @Option(.acceptRate) var acceptRate: Int?
+    @Option(.acceptBurst) var acceptBurst: Int?
+    @Option(.maxWatches) var maxWatches: Int?
+    @Option(.maxWaits) var maxWaits: Int?
+    @Option(.maxHolds) var maxHolds: Int?
+    @Option(.maxGuards) var maxGuards: Int?
+    @Option(.maxReplies) var maxReplies: Int?
+    @Option(.ringChanges) var ringChanges: Int?
+    @Option(.ringBytes) var ringBytes: Int?
+
+    package init() {}
 }

@@ -1,4 +1,5 @@
 package import ArgumentParser
+import StateMachineCore
 
 /// What can be set, by the name that it has in the configuration file.
 ///
@@ -67,5 +68,213 @@ extension Option {
             ),
             completion: row.kind.completion
         )
+    }
+}
+
+extension ProgramProfile {
+    /// A sentence about a name that is not a key, with the key that may have been meant.
+    func unknownKey(_ name: String) -> String {
+        if Setting(rawValue: name) != nil {
+            return
+                "\(name) is for a daemon whose machine a file declares; the states of \(self.name) are its own"
+        }
+        let keys = self.settings.map(\.key)
+        return "there is no setting \"\(name)\"; "
+            + (Setting.nearest(to: name, among: keys).map { "did you mean \($0)?" }
+                ?? "known: \(keys.joined(separator: ", "))")
+    }
+}
+
+extension Setting {
+    /// The candidate that is the fewest edits away from `name`, if they are few.
+    static func nearest(to name: String, among candidates: [String]) -> String? {
+        let name = name.lowercased().replacing("_", with: "-")
+        let ranked = candidates.map { candidate in
+            let normal = candidate.lowercased().replacing("_", with: "-")
+            return (candidate: candidate, edits: self.edits(from: name, to: normal))
+        }
+        // With more than a third of the letters wrong, it is another word.
+        return ranked.min { $0.edits < $1.edits }
+            .flatMap { $0.edits * 3 <= name.count ? $0.candidate : nil }
+    }
+
+    /// The Levenshtein distance.
+    private static func edits(from old: String, to new: String) -> Int {
+        let new = Array(new)
+        var row = Array(0...new.count)
+        for (index, letter) in old.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in new.indices {
+                let substituted = diagonal + (letter == new[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(substituted, row[column] + 1, diagonal + 1)
+            }
+        }
+        return row[new.count]
+    }
+}
+
+extension Setting {
+    /// What a value must be, and its default.
+    enum Kind {
+        case count(ClosedRange<Int>, default: Int)
+        /// True if given; false by default.
+        case yes
+        case choice([String], default: String)
+        /// The default is in words: it depends on who starts the daemon.
+        case directory(default: String)
+        /// The same for a file.
+        case file(default: String)
+        /// What may stand in a file's name; there is no default.
+        case name
+
+        /// The value of an environment variable, which is always text.
+        func value(of text: String) -> SettingValue {
+            switch self {
+            case .count: Int(text).map { .number($0) } ?? .other(text)
+            case .yes:
+                switch text.lowercased() {
+                case "true", "yes", "1": .flag(true)
+                case "false", "no", "0": .flag(false)
+                default: .other(text)
+                }
+            case .choice, .directory, .file, .name: .text(text)
+            }
+        }
+
+        /// What a value must be, to go after "must be".
+        var expected: String {
+            switch self {
+            case .count(let range, _):
+                "a whole number from \(range.lowerBound) to \(range.upperBound)"
+            case .yes: "true or false"
+            case .choice(let values, _): "one of \(values.joined(separator: ", "))"
+            case .directory, .file: "a path"
+            case .name: "a word of letters, digits and any of - _ . : @"
+            }
+        }
+
+        /// The default, for people.
+        var defaultText: String {
+            switch self {
+            case .count(_, let value): "\(value)"
+            case .yes: "false"
+            case .choice(_, let value), .directory(let value), .file(let value): value
+            case .name: "none"
+            }
+        }
+
+        /// The default as a value; nil where it is only known once the daemon starts.
+        var defaultValue: SettingValue? {
+            switch self {
+            case .count(_, let value): .number(value)
+            case .yes: .flag(false)
+            case .choice(_, let value): .text(value)
+            case .directory, .file, .name: nil
+            }
+        }
+
+        var completion: CompletionKind? {
+            switch self {
+            case .count, .yes, .name: nil
+            case .choice(let values, _): .list(values)
+            case .directory: .directory
+            case .file: .file()
+            }
+        }
+
+        /// Whether a value of the right type is also in range.
+        func admits(_ value: SettingValue) -> Bool {
+            switch (self, value) {
+            case (.count(let range, _), .number(let value)): range.contains(value)
+            case (.choice(let values, _), .text(let value)): values.contains(value)
+            case (.directory, .text(let value)), (.file, .text(let value)): !value.isEmpty
+            case (.name, .text(let value)): value.isInstanceName
+            case (.yes, .flag): true
+            case (_, .text), (_, .number), (_, .flag), (_, .other): false
+            }
+        }
+    }
+}
+
+extension String {
+    /// Whether it can be the instance of a template unit, and a part of a file's name.
+    fileprivate var isInstanceName: Bool {
+        !self.isEmpty && self.first != "."
+            && self.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "-_.:@\\".utf8.contains(byte)
+                }
+            }
+    }
+}
+
+/// A value that a source gives a setting.
+package enum SettingValue: Hashable, Sendable {
+    case text(String)
+    case number(Int)
+    case flag(Bool)
+    /// A value of a type that no setting has, as it was written.
+    case other(String)
+
+    /// The value as a person would write it.
+    package var text: String {
+        switch self {
+        case .text(let value), .other(let value): value
+        case .number(let value): "\(value)"
+        case .flag(let value): "\(value)"
+        }
+    }
+
+    /// The value as it stands in a configuration file.
+    var yaml: String {
+        guard case .text(let value) = self else { return self.text }
+        return value.yaml
+    }
+}
+
+extension String {
+    /// The text as a YAML scalar, quoted where it has to be.
+    var yaml: String {
+        let isPlain = self.allSatisfy {
+            $0.isASCII && ($0.isLetter || $0.isNumber || "/._-".contains($0))
+        }
+        guard !self.unicodeScalars.contains(where: \.isUnprintable) else { return self.escaped }
+        return isPlain ? self : "'\(self.replacing("'", with: "''"))'"
+    }
+    /// The text in YAML's double quotes, which can spell out what a terminal would interpret.
+    private var escaped: String {
+        var text = "\""
+        for scalar in self.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": text += "\\\(scalar)"
+            case _ where scalar.isUnprintable:
+                let digits = String(scalar.value, radix: 16, uppercase: true)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
+    }
+}
+
+/// Where a value came from.
+package enum SettingOrigin: Hashable, CustomStringConvertible {
+    case flag
+    case environment(String)
+    case file(path: String, line: Int)
+    case builtIn
+
+    package var description: String {
+        switch self {
+        case .flag: "flag"
+        case .environment(let variable): variable
+        case .file(let path, let line): "\(path):\(line)"
+        case .builtIn: "default"
+        }
     }
 }

@@ -1,5 +1,8 @@
 import Logging
 import ServiceLog
+import StateMachineCore
+import StateMachineHistory
+import StateMachineProtocol
 import StateMachineServer
 
 /// The settings in force, and each value's origin: flags over environment over file.
@@ -101,5 +104,113 @@ package struct Settings {
 
     var logLevel: Logger.Level {
         (self.text(.logLevel).flatMap(LogLevel.init(rawValue:)) ?? .info).level
+    }
+}
+
+extension Settings {
+    /// The history's directory; nil if there is to be no history.
+    func stateDirectory(_ environment: [String: String]) -> String? {
+        guard !self.isOn(.ephemeral) else { return nil }
+        return self.text(.stateDirectory) ?? Self.ofSystemd(environment)
+    }
+
+    /// systemd lists several directories with colons; the first is ours.
+    static func ofSystemd(_ environment: [String: String]) -> String? {
+        environment["STATE_DIRECTORY"]?.split(separator: ":").first.map(String.init)
+    }
+
+    var historyOptions: HistoryOptions {
+        var options = HistoryOptions()
+        if let durability = self.text(.durability).flatMap(HistoryOptions.Durability.init) {
+            options.durability = durability
+        }
+        if let keepChanges = self.count(.keepChanges) { options.keepChanges = keepChanges }
+        if let keepDays = self.count(.keepDays) { options.keepDays = keepDays }
+        return options
+    }
+}
+
+extension Settings {
+    /// The settings in force, in the form of the configuration file, each line with its origin.
+    ///
+    /// - Throws: `DaemonError` if nothing says where the sockets are to be.
+    func report(
+        environment: [String: String],
+        isRoot: Bool
+    ) throws(DaemonError) -> String {
+        var lines: [(text: String, origin: String)] = []
+        for setting in self.front.settings {
+            if let value = self.values[setting] {
+                lines.append(("\(setting.key): \(value.value.yaml)", "\(value.origin)"))
+            } else if setting == .runtimeDirectory {
+                let path = try RuntimeDirectory.ofDaemon(
+                    environment: { environment[$0] },
+                    isRoot: isRoot
+                ).path
+                let isOfSystemd = RuntimeDirectory.ofService { environment[$0] } != nil
+                lines.append(
+                    (
+                        "\(setting.key): \(path.yaml)",
+                        isOfSystemd ? "RUNTIME_DIRECTORY of systemd" : "\(SettingOrigin.builtIn)"
+                    )
+                )
+            } else if setting == .stateDirectory, let path = Self.ofSystemd(environment) {
+                lines.append(("\(setting.key): \(path.yaml)", "STATE_DIRECTORY of systemd"))
+            }
+        }
+        let width = lines.map(\.text.count).max() ?? 0
+        return lines.map { line in
+            let gap = String(repeating: " ", count: width - line.text.count)
+            return "\(line.text)\(gap)  # \(line.origin.printable)\n"
+        }.joined()
+    }
+}
+
+/// One of the sources of settings, which are laid over one another.
+struct SettingLayer {
+    /// The value that it gives a setting; nil if none.
+    private let said: (Setting) -> SettingValue?
+    private let origin: (Setting) -> SettingOrigin
+    /// What was written, for an error to quote, and what it was written for.
+    private let written: (Setting) -> (name: String, text: String)
+
+    init(flags: DaemonFlags, own: [Setting: SettingValue]) {
+        let given = Setting.allCases.compactMap { setting in
+            setting.row.given(flags).map { (setting, $0) }
+        }
+        let values = own.merging(given) { own, _ in own }
+        self.said = { values[$0] }
+        self.origin = { _ in .flag }
+        self.written = { ($0.flag, values[$0].map(\.text) ?? "") }
+    }
+
+    init(environment: [String: String]) {
+        self.said = { setting in
+            environment[setting.variable].map { setting.row.kind.value(of: $0) }
+        }
+        self.origin = { .environment($0.variable) }
+        self.written = { ($0.variable, environment[$0.variable] ?? "") }
+    }
+
+    init(file: ConfigurationFile) {
+        let origin = { (setting: Setting) in
+            SettingOrigin.file(path: file.path, line: file.entries[setting]?.line ?? 0)
+        }
+        self.said = { file.entries[$0]?.value }
+        self.origin = origin
+        self.written = { ("\(origin($0)): \($0.key)", file.entries[$0]?.text ?? "") }
+    }
+
+    /// This source's value of a setting; nil if it has none.
+    func value(of setting: Setting) -> Result<Settings.Value, ConfigurationError>? {
+        guard let value = self.said(setting) else { return nil }
+        let kind = setting.row.kind
+        guard kind.admits(value) else {
+            let (name, text) = self.written(setting)
+            return .failure(
+                ConfigurationError("\(name) must be \(kind.expected), not \"\(text)\"")
+            )
+        }
+        return .success(Settings.Value(value: value, origin: self.origin(setting)))
     }
 }

@@ -56,3 +56,79 @@ package struct RecordedTransition: Hashable, Sendable {
         self.due = due
     }
 }
+
+extension RecordedTransition.State {
+    /// `"state":"…","data":{…}`, with the data byte for byte as recorded.
+    package var fragment: [UInt8] {
+        var writer = LineWriter()
+        writer.text("\"state\":")
+        writer.quoted(self.name)
+        writer.text(",\"data\":")
+        writer.raw(self.data)
+        return writer.bytes
+    }
+
+    /// A function that tells whether patterns cover it; parses its data once, if at all.
+    package var names: (Pattern) -> Bool {
+        var data: JSONValue??
+        return { pattern in
+            // Most patterns name another state, or only a state.
+            guard pattern.selects(self.name) else { return false }
+            if pattern.data.isEmpty { return true }
+            let value = data ?? JSONValue(parsing: self.data)
+            data = .some(value)
+            return value.map { pattern.matches(self.name, $0) } ?? false
+        }
+    }
+}
+
+extension RecordedTransition {
+    /// How the machine looked after it.
+    package func report(in epoch: Epoch) -> ServerLine.Report {
+        ServerLine.Report(
+            seq: self.seq,
+            fragment: self.new.fragment,
+            at: self.at,
+            epoch: epoch,
+            stay: self.stay.map { stay in
+                ServerLine.Stay(seq: stay, due: self.due.flatMap(ServerLine.Due.init(recorded:)))
+            }
+        )
+    }
+
+    /// Its line for a watch without id, as made by ``ServerLine/change(_:from:by:cause:)``.
+    package func line(in epoch: Epoch) -> [UInt8] {
+        ServerLine.change(
+            self.report(in: epoch),
+            from: self.old?.fragment ?? [],
+            by: self.by,
+            cause: self.cause
+        )
+    }
+}
+
+/// A declaration, which says how a machine's states look, as it was recorded.
+///
+/// A reference to something that never changes: every state of the machine leads to it.
+package final class RecordedDeclaration: Sendable {
+    /// The SHA-256 of the text, in hexadecimal digits.
+    package let hash: String
+    /// The machine's name, if it says one.
+    package let machine: String?
+    /// Its version, for people.
+    package let version: String?
+    /// The bytes of the file.
+    package let text: String
+
+    /// A declaration with all that is to be written down of it.
+    package init(hash: String, machine: String?, version: String?, text: String) {
+        self.hash = hash
+        self.machine = machine
+        self.version = version
+        self.text = text
+    }
+
+    /// The cause of the changes that it makes: `declaration 1.4`, or with the beginning of the hash
+    /// if it has no version.
+    package var cause: String { "declaration \(self.version ?? String(self.hash.prefix(12)))" }
+}

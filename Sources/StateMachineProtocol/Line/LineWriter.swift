@@ -280,3 +280,122 @@ extension UInt8 {
         self >= 0x20 && self < 0x7F && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }
 }
+
+/// The bytes of a line that is being written.
+///
+/// In memory of its own, which is kept from line to line: an append to an array checks each time
+/// whether it is shared, and where it ends, which costs more than copying pieces as short as a
+/// line's.
+struct LineBytes: ~Copyable {
+    private var memory: UnsafeMutableRawBufferPointer
+    /// How many there are.
+    private(set) var count = 0
+
+    /// How many bytes it has room for at first; most lines have fewer.
+    private static var capacity: Int { 512 }
+
+    init() {
+        self.memory = .allocate(byteCount: Self.capacity, alignment: 1)
+    }
+
+    deinit {
+        self.memory.deallocate()
+    }
+
+    borrowing func withBytes<Result>(
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        try body(UnsafeRawBufferPointer(rebasing: self.memory[..<self.count]))
+    }
+
+    /// Forgets them.
+    mutating func clear() { self.count = 0 }
+
+    /// Returns where `count` more bytes go, which the caller writes.
+    @inline(__always)
+    mutating func room(for count: Int) -> UnsafeMutableRawPointer {
+        if self.memory.count - self.count < count { self.grow(by: count) }
+        defer { self.count += count }
+        // Never nil: it was allocated with a size above zero.
+        return self.memory.baseAddress.unsafelyUnwrapped + self.count
+    }
+
+    /// Repeats the bytes at `place`.
+    @inline(__always)
+    mutating func `repeat`(_ place: Range<Int>) {
+        let copy = self.room(for: place.count)
+        // Not by calling a copy function for so few bytes.
+        for index in 0..<place.count {
+            let byte = self.memory[place.lowerBound &+ index]
+            copy.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
+        }
+    }
+
+    mutating func replace(at index: Int, by byte: UInt8) { self.memory[index] = byte }
+
+    @inline(never)
+    private mutating func grow(by count: Int) {
+        let larger = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: max(self.count + count, self.memory.count * 2),
+            alignment: 1
+        )
+        self.withBytes { larger.copyMemory(from: $0) }
+        self.memory.deallocate()
+        self.memory = larger
+    }
+}
+
+extension UnsafeMutableRawPointer {
+    /// Writes the last `digits` digits of a number, two at a time.
+    func write(_ number: UInt64, digits: Int) {
+        var (rest, index) = (number, digits)
+        while index >= 2 {
+            let pair = UInt16(truncatingIfNeeded: rest % 100)
+            rest /= 100
+            index -= 2
+            let digits = 0x3030 &+ (pair / 10) &+ (pair % 10) << 8
+            self.storeBytes(of: digits.littleEndian, toByteOffset: index, as: UInt16.self)
+        }
+        if index == 1 {
+            let digit = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+            self.storeBytes(of: digit, as: UInt8.self)
+        }
+    }
+}
+
+/// The last two seconds written, with their text: a line has the time of its change and perhaps
+/// that at which something is due.
+struct RecentSeconds {
+    private struct Second {
+        var number = Int64.min
+        /// Up to the point.
+        var text: [UInt8] = []
+
+        init() {}
+
+        init(of number: Int64) {
+            var text: [UInt8] = []
+            text.append(time: WallTime(microseconds: number * 1_000_000))
+            self.number = number
+            self.text = Array(text.prefix(20))
+        }
+
+        func write(to place: UnsafeMutableRawPointer) {
+            self.text.withUnsafeBytes { text in
+                UnsafeMutableRawBufferPointer(start: place, count: 20).copyMemory(from: text)
+            }
+        }
+    }
+
+    private var newer = Second()
+    private var older = Second()
+
+    /// Writes the twenty bytes of a time up to the fraction of its second.
+    mutating func write(_ second: Int64, to place: UnsafeMutableRawPointer) {
+        if second == self.older.number { return self.older.write(to: place) }
+        if second != self.newer.number {
+            (self.newer, self.older) = (Second(of: second), self.newer)
+        }
+        self.newer.write(to: place)
+    }
+}

@@ -41,3 +41,68 @@ extension UInt8 {
         }
     }
 }
+
+/// States that patterns may mean by one name.
+package struct StateGroup: Hashable, Sendable {
+    /// A field that all of the states have, of one type.
+    private struct Shared: Hashable {
+        /// As the first state has it.
+        let field: StateField
+        /// Each distinct variant of it: every state defines its own possible values.
+        let ways: Set<StateField>
+    }
+
+    package let name: String
+    /// The names of its states, at least one.
+    package let members: [String]
+    private let fields: [Shared]
+    /// Including former names, for old changes; shared by all patterns that name the group.
+    private let names: Set<Spelling>
+
+    /// - Parameters:
+    ///   - name: not the name of a state.
+    ///   - cases: its states.
+    package init(_ name: String, of cases: [StateSchema.Case]) {
+        self.name = name
+        self.members = cases.map(\.name)
+        self.names = Set(cases.flatMap { [$0.name] + $0.oldNames }.map { Spelling($0) })
+        self.fields = (cases.first?.fields ?? []).compactMap { field in
+            let ways = cases.compactMap { $0.field(field.name) }.filter { $0.type == field.type }
+            return ways.count == cases.count ? Shared(field: field, ways: Set(ways)) : nil
+        }
+    }
+
+    /// Whether the state of that name is in it.
+    func has(_ state: String) -> Bool { self.names.contains(Spelling(state)) }
+
+    /// The pattern with its words interpreted by the fields' types, and selecting this group's
+    /// states.
+    ///
+    /// - Throws: `bad-data` if a field is not shared, or its value possible in none of the states.
+    func resolved(_ pattern: Pattern) throws(WireError) -> Pattern {
+        let resolved = try pattern.typed(by: self.fields.map(\.field), areAll: true, of: self)
+        for member in resolved.data { try self.check(member) }
+        return resolved
+    }
+
+    private func check(_ member: JSONMember) throws(WireError) {
+        guard let shared = self.fields.first(where: { $0.field.name.isSpelled(member.key) }) else {
+            let known = self.fields.map(\.field.name)
+            throw WireError(
+                .badData,
+                "not all states of \(self.name) have a field \(member.key.quoted) of one type; "
+                    + (known.isEmpty
+                        ? "they share none" : "they share \(known.joined(separator: ", "))"),
+                known: known
+            )
+        }
+        guard let objection = shared.field.objection(to: member.value),
+            shared.ways.allSatisfy({ $0.objection(to: member.value) != nil })
+        else { return }
+        throw WireError(
+            .badData,
+            "\(member.key) of \(self.name) \(objection)",
+            values: shared.field.values
+        )
+    }
+}

@@ -53,3 +53,56 @@ struct ChangeFilter: Sendable {
         return change.cause?.holds(cause) ?? false
     }
 }
+
+/// Checks several waits of one connection against the next few changes older than the ring.
+struct HistorySearch: Sendable {
+    /// A wait, and the last change that it has been checked against.
+    typealias Wait = (call: WaitCall, passed: UInt64)
+
+    /// What the changes mean for a wait.
+    enum Progress: Sendable {
+        case decided(PendingWait.Result, ServerLine.Report)
+        /// Nothing, up to that change.
+        case examined(UInt64)
+    }
+
+    /// Patterns that one search may check against each change, unless a single wait has more.
+    ///
+    /// 32: as many as one list may have, so that a user's turn delays the others no more than the
+    /// longest request does.
+    static let patterns = RequestLimits.patterns
+
+    let waits: [Wait]
+    /// The newest change that has been announced; more may be committed.
+    let head: UInt64
+
+    /// Checks each wait against the changes; the results are in the order of ``waits``.
+    func progress(on transitions: [RecordedTransition], in epoch: Epoch) -> [Progress] {
+        var progress = self.waits.map { Progress.examined($0.passed) }
+        for transition in transitions where transition.seq <= self.head {
+            let names = transition.new.names
+            for (index, wait) in self.waits.enumerated() {
+                guard case .examined(let passed) = progress[index], passed < transition.seq else {
+                    continue
+                }
+                progress[index] =
+                    wait.call.result(names).map { .decided($0, transition.report(in: epoch)) }
+                    ?? .examined(transition.seq)
+            }
+        }
+        return progress
+    }
+
+    /// The progress of each wait; nil for one whose next changes are no longer available.
+    func progress(in finding: HistoryChunk<[Progress]>, after seq: UInt64) -> [Progress?] {
+        switch finding {
+        case .found(let progress, let first):
+            zip(self.waits, progress).map { wait, one in
+                wait.passed + 1 < first ? nil : one
+            }
+        case .nothing: self.waits.map { _ in nil }
+        // The others may still be able to read from their own places.
+        case .unreadable: self.waits.map { $0.passed == seq ? nil : .examined($0.passed) }
+        }
+    }
+}

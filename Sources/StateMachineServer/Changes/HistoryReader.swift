@@ -206,3 +206,117 @@ final class HistoryReader: @unchecked Sendable {
         }
     }
 }
+
+/// The state of a reader's request for the next few old changes.
+///
+/// There is one request at a time, and its result is kept only until it is written: a reader whose
+/// socket is full has its cursor and nothing else.
+struct HistoryReading {
+    enum Step {
+        /// Request the changes.
+        case ask
+        /// Wait: they have been requested.
+        case wait
+        /// The changes, or the reason why there are none, have arrived.
+        case take(HistoryChunk<HistoryLines>)
+    }
+
+    private enum State {
+        case idle
+        case asked
+        case arrived(HistoryChunk<HistoryLines>)
+    }
+
+    private var state = State.idle
+
+    /// Whether later lines of the connection have to wait for this reader's.
+    var isUnderWay: Bool {
+        switch self.state {
+        case .asked: true
+        case .idle, .arrived: false
+        }
+    }
+
+    /// Returns what a reader that can go on has to do next.
+    mutating func next() -> Step {
+        switch self.state {
+        case .idle:
+            self.state = .asked
+            return .ask
+        case .asked: return .wait
+        case .arrived(let finding):
+            self.state = .idle
+            return .take(finding)
+        }
+    }
+
+    /// Takes the answer; a reader that cannot write it now asks again later.
+    mutating func arrived(_ finding: HistoryChunk<HistoryLines>, canWrite: Bool) {
+        self.state = canWrite ? .arrived(finding) : .idle
+    }
+}
+
+/// Decides whose turn it is to read the history; reads nothing itself.
+///
+/// One read at a time; users take turns, and each user's reads are made in the order in which they
+/// came. The connections and their limits bound the queue.
+struct HistoryTurns<Read> {
+    private var isReading = false
+    private var waiting: [UInt32: CircularBuffer<Read>] = [:]
+    /// The users who have reads waiting, in the order of their turns.
+    private var users = CircularBuffer<UInt32>()
+
+    /// Queues a user's read, or returns it if it is to be made now.
+    mutating func asked(_ read: Read, by uid: UInt32) -> Read? {
+        guard self.isReading else {
+            self.isReading = true
+            return read
+        }
+        if self.waiting[uid] == nil { self.users.append(uid) }
+        self.waiting[uid, default: CircularBuffer()].append(read)
+        return nil
+    }
+
+    /// Notes that the read has ended; returns the one to make now.
+    mutating func ended() -> Read? {
+        guard let uid = self.users.popFirst(), let read = self.waiting[uid]?.popFirst() else {
+            self.isReading = false
+            return nil
+        }
+        if self.waiting[uid]?.isEmpty == false {
+            self.users.append(uid)
+        } else {
+            self.waiting[uid] = nil
+        }
+        return read
+    }
+
+    /// Ends all turns; returns the reads that will not be made.
+    mutating func close() -> [Read] {
+        defer {
+            self.users = []
+            self.waiting = [:]
+        }
+        return self.waiting.values.flatMap(\.self)
+    }
+}
+
+/// The result of reading the history.
+enum HistoryChunk<Wanted: Sendable>: Sendable {
+    /// The value made from the next few kept changes, and the seq of the first of them.
+    ///
+    /// Where some are missing, that is not the one after the requested place.
+    case found(Wanted, first: UInt64)
+    /// There is nothing newer.
+    case nothing
+    /// What is there cannot be read.
+    case unreadable(HistoryFailure)
+
+    /// The value made from the changes after `seq`; nil if the next change is not available.
+    func following(_ seq: UInt64) -> Wanted? {
+        switch self {
+        case .found(let wanted, let first): first == seq + 1 ? wanted : nil
+        case .nothing, .unreadable: nil
+        }
+    }
+}

@@ -289,3 +289,145 @@ struct VoteRequest: Sendable {
     /// Returns whether the vote still counted.
     let vote: @Sendable (Vote) -> Bool
 }
+
+/// How a machine is told that the command of a stay has ended.
+extension ServedMachine {
+    /// What an end of a run asks for: a move of the machine's own, of which somebody else knows.
+    ///
+    /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
+    /// may be withheld like them. Whoever knows of it then comes again; that it comes twice does nothing, since the
+    /// stay is over.
+    func request(forEndOfRun call: SendCall, id: RequestID?) throws(WireError) -> ChangeRequest {
+        let name = StateSchema.endOfRun.name
+        guard let stay = call.ifStay else {
+            throw WireError(
+                .badRequest,
+                "\(name) needs \"ifStay\": the stay whose run has ended"
+            )
+        }
+        guard call.cause == nil else {
+            throw WireError(
+                .badRequest,
+                "\(name) takes no \"cause\": what it leads to says itself why"
+            )
+        }
+        let move = try self.stays?.move(onEndOfRun: call.data?.members ?? [], in: stay)
+        if move != nil, let suspension = self.stays?.moves.suspension() {
+            throw WireError(
+                .suspended,
+                "the machine has made \(suspension.moves) moves of its own within \(suspension.time), and makes none until somebody asks for something; "
+                    + "send it again later"
+            )
+        }
+        return ChangeRequest(.event(.send(call)), cause: move?.cause, id: id, by: nil)
+    }
+}
+
+extension SendCall {
+    /// Whether it tells that the command of a stay has ended.
+    var isEndOfRun: Bool { self.event.isSpelled(StateSchema.endOfRun.name) }
+}
+
+extension Schema {
+    /// What an end of a run comes to; `cause` is what its change would say of why if nothing has come in between.
+    func made(
+        ofEndOfRun end: [JSONMember],
+        expecting cause: String?,
+        from place: Place
+    ) throws(WireError) -> PendingSet.Found {
+        guard let move = try self.move(onEndOfRun: end, in: place.value) else {
+            return .unhandled
+        }
+        // Another file has come into force meanwhile, in the same stay.
+        guard move.cause == cause else {
+            throw WireError(
+                .suspended,
+                "what declares the machine has just changed; send it again"
+            )
+        }
+        return .state(try self.checked(move.next))
+    }
+}
+
+/// What declares the machine becomes another while it is served.
+///
+/// What is in force is the declaration that the machine's own state leads to: it is replaced at the gate, in
+/// order with all that is proposed, and what has been asked for as the states were is evaluated at its turn as they
+/// are then. Here follows what only the event loop sees: what requests are read by, and what was made of it.
+extension ServedMachine {
+    /// Why what declares the machine stays as it was.
+    struct NotRedeclared: Error {
+        let sentence: String
+    }
+
+    /// Puts another declaration in force, with the present state carried over; told when it is, or why it is
+    /// not and everything stays.
+    func redeclare(
+        _ schema: any Schema,
+        done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
+    ) {
+        self.server?.expect(schema.described)
+        self.machine.recast(
+            cause: schema.declaration?.cause,
+            in: self.decisions,
+            { [isKept = self.machine.history != nil] in
+                schema.recast($0.value, isKept: isKept)
+            },
+            completion: { outcome in
+                defer { self.server?.expect(nil) }
+                switch outcome {
+                case .same(let place):
+                    self.redeclared(by: schema, at: place)
+                    done(.success(place.seq))
+                case .changed(let change):
+                    self.redeclared(by: schema, at: change.place)
+                    done(.success(change.seq))
+                case .impossible(let why): done(.failure(NotRedeclared(sentence: why)))
+                case .failed(let refused):
+                    done(.failure(NotRedeclared(sentence: refused.sentence)))
+                }
+            }
+        )
+    }
+
+    private func redeclared(by schema: any Schema, at place: Place) {
+        self.use(schema)
+        self.cursor?.catchUp()
+        self.stays?.redeclared(place)
+        guard let declaration = schema.declaration else { return }
+        self.server?.redeclared(declaration, at: self.encoded(place))
+    }
+
+    /// Whether a state is of another declaration than the machine is.
+    func isOutdated(_ value: Value, at place: Place) -> Bool {
+        self.states.declaration(of: value) !== self.states.declaration(of: place.value)
+    }
+}
+
+extension Refused {
+    /// Why another declaration could not be put in force.
+    fileprivate var sentence: String {
+        guard case .notCommitted(let why) = self.reason else { return "\(self)" }
+        return "the change that it makes could not be made durable: \(why)"
+    }
+}
+
+extension Schema {
+    /// What becomes of a state of another declaration; `isKept` says whether the next start goes on with it.
+    fileprivate func recast(_ value: Value, isKept: Bool) -> Recast {
+        do {
+            let data = self.encoded(value).data.members ?? []
+            let carried = try self.carried(value.name, data: data)
+            let isSame = self.encoded(carried).fragment == self.encoded(value).fragment
+            return isSame ? .same(carried) : .changed(carried)
+        } catch {
+            guard isKept else { return .impossible(error.sentence) }
+            let start =
+                self.lost.map {
+                    "\"lost\" applies at a start only, which would lead to \($0.name)"
+                }
+                ?? "the next start would fail the same way, unless the file says with \"lost: STATE\" where to go"
+            return .impossible("\(error.sentence); \(start)")
+        }
+    }
+}

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Glibc
 import StateMachineClient
+import StateMachineCore
 
 /// Fields as they are typed after a command: words, or all of them as one object.
 struct TypedValues: ParsableArguments {
@@ -56,5 +58,233 @@ struct TypedValues: ParsableArguments {
         } catch {
             throw ValidationError(error.message)
         }
+    }
+}
+
+/// A place among old changes as it is typed: a time, how long ago, the number of a change, or a cursor.
+struct TypedPlace {
+    /// Examples, for a place that cannot be read.
+    static let example = "22:40, \"2026-11-20 22:40\", 1h, 41 or a cursor"
+
+    let now: WallTime
+    private let isUTC: Bool
+    /// Whether of two moments that a clock shows the same the later is meant, as at the end of a span.
+    private let isLater: Bool
+
+    init(now: WallTime, isUTC: Bool, isLater: Bool = false) {
+        (self.now, self.isUTC, self.isLater) = (now, isUTC, isLater)
+    }
+
+    /// The place that an option names; nil if it was not given.
+    static func place(_ option: String, _ text: String?, isUTC: Bool) throws -> HistoryPlace? {
+        guard let text else { return nil }
+        let typed = TypedPlace(now: .now, isUTC: isUTC, isLater: option == "--until")
+        guard let place = typed.place(text) else {
+            throw ValidationError(
+                "\(option) is no time and no change: \(text.quoted); write \(self.example)"
+            )
+        }
+        return place
+    }
+
+    /// The place that a text names; nil if it names none.
+    func place(_ text: String) -> HistoryPlace? {
+        if let seq = UInt64(text.hasPrefix("#") ? String(text.dropFirst()) : text) {
+            return seq < RequestLimits.integerBound ? .seq(seq) : nil
+        }
+        if let time = self.time(text) { return .time(time) }
+        // What looks like a time of day is not a cursor, though 22:99 could be one.
+        guard text.prefix(while: { $0 != ":" }).utf8.count > 2 else { return nil }
+        return Cursor(text).map { .cursor($0.description) }
+    }
+
+    private func time(_ text: String) -> WallTime? {
+        switch text {
+        case "now": return self.now
+        case "today": return self.midnight(daysAgo: 0)
+        case "yesterday": return self.midnight(daysAgo: 1)
+        default: break
+        }
+        if let time = WallTime(reading: text) { return time }
+        let text = text.hasSuffix(" ago") ? String(text.dropLast(4)) : text
+        if let ago = Seconds(argument: text), text.utf8.last.map({ $0 > 0x39 }) ?? false {
+            let (seconds, attoseconds) = ago.duration.components
+            let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+            return WallTime(microseconds: self.now.microseconds - microseconds)
+        }
+        let parts = text.split(separator: text.contains("T") ? "T" : " ", maxSplits: 1)
+            .map(String.init)
+        guard let first = parts.first else { return nil }
+        if parts.count == 1, let clock = TimeOfDay(first) { return self.latest(clock) }
+        guard let date = CivilDate(first) else { return nil }
+        guard parts.count == 2 else { return self.moment(date, TimeOfDay(hour: 0)) }
+        return TimeOfDay(parts[1]).flatMap { self.moment(date, $0) }
+    }
+
+    /// The last time that the clock showed that.
+    private func latest(_ clock: TimeOfDay) -> WallTime? {
+        guard let today = self.moment(self.date(daysAgo: 0), clock) else { return nil }
+        return today <= self.now ? today : self.moment(self.date(daysAgo: 1), clock)
+    }
+
+    private func midnight(daysAgo days: Int32) -> WallTime? {
+        self.moment(self.date(daysAgo: days), TimeOfDay(hour: 0))
+    }
+
+    func date(daysAgo days: Int32) -> CivilDate {
+        let fields = self.today
+        return CivilDate(
+            year: fields.tm_year + 1900,
+            month: fields.tm_mon + 1,
+            day: fields.tm_mday - days
+        )
+    }
+
+    /// The present moment by the calendar.
+    var today: tm {
+        var seconds = time_t(self.now.microseconds / 1_000_000)
+        var fields = tm()
+        if self.isUTC {
+            gmtime_r(&seconds, &fields)
+        } else {
+            localtime_r(&seconds, &fields)
+        }
+        return fields
+    }
+
+    /// The moment at which a clock shows that: where clocks are set back there are two, where they are set forward there
+    /// may be none, and then it is what the system takes it for.
+    func moment(_ date: CivilDate, _ clock: TimeOfDay) -> WallTime? {
+        var fields = tm()
+        fields.tm_year = date.year - 1900
+        fields.tm_mon = date.month - 1
+        fields.tm_mday = date.day
+        fields.tm_hour = clock.hour
+        fields.tm_min = clock.minute
+        fields.tm_sec = clock.second
+        guard !self.isUTC else { return self.wall(timegm(&fields), clock) }
+        // -1: whether it is summer time is for the system to know.
+        let moments = [Int32(-1), 0, 1].map { isSummer -> (seconds: time_t, isShown: Bool) in
+            var shown = fields
+            shown.tm_isdst = isSummer
+            let seconds = mktime(&shown)
+            return (seconds, shown.tm_hour == clock.hour && shown.tm_min == clock.minute)
+        }
+        let shown = moments.filter(\.isShown).map(\.seconds)
+        return self.wall((self.isLater ? shown.max() : shown.min()) ?? moments[0].seconds, clock)
+    }
+
+    private func wall(_ seconds: time_t, _ clock: TimeOfDay) -> WallTime {
+        WallTime(microseconds: Int64(seconds) * 1_000_000 + clock.microseconds)
+    }
+}
+
+/// A day of the calendar; day 0 is the last day of the month before.
+struct CivilDate {
+    let year: Int32
+    let month: Int32
+    let day: Int32
+
+    init(year: Int32, month: Int32, day: Int32) {
+        self.year = year
+        self.month = month
+        self.day = day
+    }
+
+    /// `2026-11-20`; nil if there is no such day.
+    init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts.map(\.utf8.count) == [4, 2, 2] else { return nil }
+        let numbers = parts.compactMap { Int32(digits: $0) }
+        guard numbers.count == 3, (1...12).contains(numbers[1]), numbers[2] >= 1 else {
+            return nil
+        }
+        let (year, month) = (numbers[0], numbers[1])
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let days = month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+        guard numbers[2] <= days else { return nil }
+        self.init(year: year, month: month, day: numbers[2])
+    }
+}
+
+/// A time of day.
+struct TimeOfDay {
+    let hour: Int32
+    let minute: Int32
+    let second: Int32
+    let microseconds: Int64
+
+    init(hour: Int32) {
+        (self.hour, self.minute, self.second, self.microseconds) = (hour, 0, 0, 0)
+    }
+
+    /// `22:40`, `22:40:05` or `22:40:05.123`; nil for anything else.
+    init?(_ text: String) {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard (2...3).contains(parts.count), (1...2).contains(parts[0].utf8.count),
+            parts[1].utf8.count == 2, let hour = Int32(digits: parts[0]), hour < 24,
+            let minute = Int32(digits: parts[1]), minute < 60
+        else { return nil }
+        let second = parts.count == 3 ? parts[2].split(separator: ".", maxSplits: 1) : ["00"]
+        guard let whole = second.first, whole.utf8.count == 2, let number = Int32(digits: whole),
+            number < 60
+        else { return nil }
+        let fraction = second.count == 2 ? second[1] : "0"
+        let digits = (String(fraction) + "000000").prefix(6)
+        guard parts.count < 3 || parts[2].last != ".", fraction.utf8.count <= 9,
+            Int32(digits: fraction) != nil, let microseconds = Int32(digits: digits)
+        else { return nil }
+        (self.hour, self.minute, self.second) = (hour, minute, number)
+        self.microseconds = Int64(microseconds)
+    }
+}
+
+extension Int32 {
+    /// Digits only; the integer's own initializer would accept a sign.
+    fileprivate init?(digits text: some StringProtocol) {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        self.init(String(text))
+    }
+}
+
+/// A time to come, as it is typed: `18:00`, `mon 9:00`, `tomorrow`, `"2026-12-01 09:00"`, or how long from now.
+extension TypedPlace {
+    /// Examples, for an end that cannot be read.
+    static let endExample = "18:00, \"mon 9:00\", \"2026-12-01 09:00\" or 2d"
+
+    /// The names of the days, of which three letters are enough.
+    private static let days = [
+        "sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
+    ]
+
+    /// The next time that a text names; nil if it names none.
+    func next(_ text: String) -> WallTime? {
+        if let time = WallTime(reading: text) { return time }
+        if let span = Seconds(argument: text), text.utf8.last.map({ $0 > 0x39 }) ?? false {
+            return WallTime(
+                microseconds: self.now.microseconds + span.duration.wholeMicroseconds
+            )
+        }
+        let words = text.lowercased().split(separator: " ").map(String.init)
+        guard let first = words.first, words.count <= 2 else { return nil }
+        if words.count == 1, let time = TimeOfDay(first) {
+            let today = self.moment(self.date(daysAgo: 0), time)
+            return today.flatMap { $0 > self.now ? $0 : self.moment(self.date(daysAgo: -1), time) }
+        }
+        let time = words.count == 2 ? TimeOfDay(words[1]) : TimeOfDay(hour: 0)
+        guard let time else { return nil }
+        switch first {
+        case "today": return self.moment(self.date(daysAgo: 0), time)
+        case "tomorrow": return self.moment(self.date(daysAgo: -1), time)
+        default: break
+        }
+        if let date = CivilDate(first) { return self.moment(date, time) }
+        guard first.utf8.count >= 3, let day = Self.days.firstIndex(where: { $0.hasPrefix(first) })
+        else { return nil }
+        let ahead = (Int32(day) - self.today.tm_wday + 7) % 7
+        guard let moment = self.moment(self.date(daysAgo: -ahead), time) else { return nil }
+        return moment > self.now ? moment : self.moment(self.date(daysAgo: -ahead - 7), time)
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import StateMachineClient
 import StateMachineCore
 
@@ -240,5 +241,96 @@ extension LineText {
         let zero = fraction.count < 2 ? "0" : ""
         let time = "answered in \(hundredths / 100).\(zero)\(fraction) ms"
         return time + (line.seq.map { "   " + self.style.text("#\($0)", as: .aside) } ?? "")
+    }
+}
+
+extension NamedState {
+    /// The state as it would stand in Swift: `authentication(phase: active)`, `ready(true)`.
+    var text: String { self.name.printable + self.valuesText }
+
+    /// The associated values in parentheses; empty if there are none.
+    var valuesText: String {
+        guard !self.data.isEmpty else { return "" }
+        let values = self.data.enumerated().map { index, member in
+            let unlabelled = index == 0 ? "value" : "value\(index + 1)"
+            let value = member.value.shortText
+            return member.key == unlabelled ? value : "\(member.key.printable): \(value)"
+        }
+        return "(\(values.joined(separator: ", ")))"
+    }
+}
+
+extension JSONValue {
+    /// A word without quotes, unless it could be mistaken for another value; else JSON.
+    var shortText: String {
+        guard let string = self.string else { return self.description.printable }
+        let isWord = string.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
+                UInt8(ascii: "."):
+                true
+            default: byte >= 0x80
+            }
+        }
+        guard isWord, !string.isEmpty, JSONValue(parsing: string) == nil else {
+            return self.description.printable
+        }
+        return string.printable
+    }
+}
+
+/// A span of microseconds as people are shown it, short ones too: `12 µs`, `340 ms`, `4.2 s`, `3 min`.
+enum SpanText {
+    static func text(_ microseconds: Int64) -> String {
+        switch microseconds {
+        case ..<1000: "\(microseconds) µs"
+        case ..<1_000_000: "\(microseconds / 1000) ms"
+        case ..<10_000_000: "\(microseconds / 1_000_000).\(microseconds / 100_000 % 10) s"
+        default: LineText.span(microseconds / 1_000_000)
+        }
+    }
+
+    /// A share of a whole: `3.2 %`; something is never shown as nothing, nor less than all as all.
+    static func percent(_ share: Double) -> String {
+        let tenths = Int((share * 1000).rounded())
+        if tenths == 0, share > 0 { return "<0.1 %" }
+        if tenths == 1000, share < 1 { return ">99.9 %" }
+        return "\(tenths / 10).\(tenths % 10) %"
+    }
+}
+
+/// A moment as a wall clock shows it.
+struct LocalTime: Equatable {
+    let date: String
+    let time: String
+
+    init(date: String, time: String) {
+        self.date = date
+        self.time = time
+    }
+
+    /// In this process's time zone, or in UTC, marked `Z`; nil beyond the years the system knows.
+    init?(_ moment: WallTime, inUTC isUTC: Bool = false) {
+        let microseconds = moment.microseconds
+        var seconds = time_t(microseconds / 1_000_000)
+        var fields = tm()
+        guard microseconds >= 0,
+            (isUTC ? gmtime_r(&seconds, &fields) : localtime_r(&seconds, &fields)) != nil
+        else { return nil }
+        func digits(_ number: some BinaryInteger, _ count: Int) -> String {
+            let text = String(number)
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        let year = digits(fields.tm_year + 1900, 4)
+        self.date = "\(year)-\(digits(fields.tm_mon + 1, 2))-\(digits(fields.tm_mday, 2))"
+        let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { digits($0, 2) }
+        let thousandths = digits(microseconds / 1000 % 1000, 3)
+        self.time = "\(clock.joined(separator: ":")).\(thousandths)\(isUTC ? "Z" : "")"
+    }
+
+    /// The time, with the date before it if that is not today's.
+    func text(today: LocalTime?) -> String {
+        self.date == today?.date ? self.time : "\(self.date) \(self.time)"
     }
 }

@@ -1,0 +1,227 @@
+import FoundationEssentials
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLog
+import StateMachineCore
+import StateMachineProtocol
+import Systemd
+
+/// From one process to the next.
+extension DaemonRun {
+    /// Resumes what the last process left with the service manager.
+    func take(
+        _ taken: InheritedConnections,
+        to server: StateServer,
+        on group: any EventLoopGroup
+    ) async throws {
+        guard !taken.names.isEmpty else { return }
+        await self.manager.tell("taken") { notifier in
+            for name in taken.names { try notifier.removeFromStore(name) }
+        }
+        try await taken.resume(at: server, on: group)
+        self.logger.notice(
+            "\(CataloguedMessage.takenUp.rawValue)",
+            metadata: ["connections": "\(taken.count)"]
+        )
+    }
+
+    /// Leaves the connections with the service manager; if that fails, tells clients to come back.
+    func leaveConnections(of server: StateServer) async throws {
+        let left = try await server.loop.flatSubmit { server.leaveConnections() }.get()
+        // A history keeps the required guards, which belong to no connection.
+        let isOfUse =
+            !left.descriptors.isEmpty
+            || self.machine.history == nil && left.record.kept?.isEmpty == false
+        guard isOfUse else { return }
+        let isStored = await self.manager.ask("connections", for: OutgoingConnections.timeout) {
+            try left.store($0)
+        }
+        if isStored == true {
+            left.close()
+            self.logger.notice(
+                "\(CataloguedMessage.handedOver.rawValue)",
+                metadata: ["connections": "\(left.descriptors.count)"]
+            )
+        } else {
+            await self.manager.tell("withdrawal") { try OutgoingConnections.withdraw($0) }
+            left.sayGoodbye()
+            self.logger.notice(
+                "the service manager does not keep connections, clients were told to come back",
+                metadata: ["connections": "\(left.descriptors.count)"]
+            )
+        }
+    }
+}
+
+extension StateServer {
+    /// Takes all connections off their channels, to be left with the service manager.
+    ///
+    /// What there is no time to write is left to the next process.
+    ///
+    /// Those that are on their way out already are told to go. Undecided sets are refused, as at
+    /// any end; nothing is decided any more.
+    ///
+    /// - Returns: the connections to be left, once all others are gone.
+    func leaveConnections() -> EventLoopFuture<OutgoingConnections> {
+        self.loop.preconditionInEventLoop()
+        let promise = self.loop.makePromise(of: OutgoingConnections.self)
+        self.stopDeciding {
+            var records: [HandOverRecord.Connection] = []
+            var descriptors: [CInt] = []
+            for connection in self.clients { connection.prepareToBeLeft() }
+            self.writeLast()
+            for connection in Array(self.clients) {
+                if let (record, descriptor) = connection.leaveBehind() {
+                    records.append(record)
+                    descriptors.append(descriptor)
+                }
+            }
+            let left = OutgoingConnections(
+                record: HandOverRecord(
+                    epoch: self.epoch,
+                    seq: self.ring.head,
+                    lastNumber: self.voters.lastNumber,
+                    connections: records,
+                    kept: self.kept.left
+                ),
+                descriptors: descriptors
+            )
+            self.sayGoodbye(.restart).map { left }.cascade(to: promise)
+        }
+        return promise.futureResult
+    }
+
+    /// Whether this process continues the epoch of the one that left the record.
+    func isContinuing(_ handOver: HandOverRecord) -> Bool {
+        handOver.epoch == self.epoch.description && handOver.seq <= self.ring.head
+    }
+}
+
+/// Leaving a connection to the next process.
+extension Connection {
+    /// Whether the next process can have it: it is not on its way out.
+    private var mayBeLeft: Bool {
+        self.lifecycle.isListening && self.lifecycle.place != .none && !self.parts.outbox.isClosed
+    }
+
+    /// Queues what is left of its answers, for ``writeLast(until:)`` and ``leaveBehind()``.
+    func prepareToBeLeft() {
+        guard self.mayBeLeft else { return }
+        self.parts.waits.answerEnded(until: .max)
+        self.parts.late.endAll()
+    }
+
+    /// Takes the connection off its channel, to leave it to the next process.
+    ///
+    /// Nothing is read or written any more; the client notices nothing, since a duplicate of the
+    /// socket stays open.
+    ///
+    /// - Returns: its record and the duplicate; nil if it is on its way out, or the descriptor
+    ///   cannot be duplicated.
+    func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
+        let parts = self.parts
+        guard self.mayBeLeft, let (inode, copy) = parts.outbox.duplicateSocket() else {
+            return nil
+        }
+        var record = HandOverRecord.Connection(
+            socket: inode,
+            door: parts.door,
+            isOpen: self.lifecycle.place == .served
+        )
+        record.program = parts.peer.program
+        parts.reader.handOver(to: &record)
+        parts.outbox.handOver(to: &record, place: parts.subscriptions.place)
+        parts.subscriptions.handOver(to: &record)
+        parts.waits.handOver(to: &record)
+        parts.voters.handOver(to: &record)
+        self.leftBehind()
+        return (record, copy)
+    }
+}
+
+/// Going on where the last process left off.
+extension ConnectionParts {
+    /// Takes over what that process knew about the connection.
+    ///
+    /// - Parameters:
+    ///   - record: what it recorded about the connection.
+    ///   - handOver: its whole record.
+    func resume(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
+        self.reader.resume(with: record)
+        self.subscriptions.resume(afterResyncs: record.resyncs)
+        for voter in record.holds + record.guards {
+            self.again(voter.request) { request throws(WireError) in
+                try self.voters.resume(with: request, of: voter)
+            }
+        }
+        if self.server.isContinuing(handOver) {
+            // The same epoch: watches resume at their cursors, and answers in their order.
+            let watches = self.subscriptions.resume(with: record)
+            self.outbox.resume(with: record, of: self.server.machine.schema) {
+                $0 < watches.count ? watches[$0] : nil
+            }
+        } else {
+            self.beginAnew(after: record)
+        }
+        for wait in record.waits {
+            self.again(wait.request) { request throws(WireError) in
+                guard case .wait(var call) = request.call else { return }
+                if wait.isJudged { call.since = "\(handOver.epoch):\(handOver.seq)" }
+                call.timeoutMs = wait.leftMs
+                try self.waits.begin(call, id: request.id, Array(wait.request))
+            }
+        }
+        self.outbox.resumeLine(of: record)
+    }
+
+    /// Starts over in a new epoch: answers that were ready go out, and watches are told.
+    private func beginAnew(after record: HandOverRecord.Connection) {
+        if let run = record.history { self.history.end(run) }
+        for segment in record.outbox {
+            self.outbox.append(Array(segment.bytes), replies: segment.replies)
+            if case .history(let run) = segment.mark { self.history.end(run) }
+        }
+        for watch in record.watches { self.subscriptions.beginAnew(watch) }
+    }
+
+    /// Carries out again, without an answer, a request that the last process carried out.
+    ///
+    /// It was valid there. If it is not here, since the limits or the states have changed, the
+    /// client is refused as if it had asked now.
+    private func again(_ line: Data, _ body: (Request) throws(WireError) -> Void) {
+        do {
+            guard let request = try Request.parse(Array(line)) else { return }
+            do {
+                try body(request.followed(by: self.server.machine.schema))
+            } catch {
+                self.outbox.reply(ServerLine.refusal(id: request.id, error))
+            }
+        } catch {
+            self.outbox.reply(ServerLine.refusal(id: error.id, error.error))
+        }
+    }
+}
+
+/// Whether all connections of the last process have come, and what waits for that.
+///
+/// Until then nothing is decided, since those that have yet to come may have holds and guards. Belongs to the
+/// event loop.
+final class Arrivals {
+    /// What waits; nil once all are here.
+    private var waiting: [() -> Void]?
+
+    /// From here on connections of the last process come, one after the other.
+    func begin() { self.waiting = [] }
+
+    /// Runs `body` when all of them are here, which may be now.
+    func whenAllAreHere(_ body: @escaping () -> Void) {
+        if self.waiting == nil { body() } else { self.waiting?.append(body) }
+    }
+
+    /// All of them are here.
+    func end() {
+        let waiting = self.waiting.take() ?? []
+        for body in waiting { body() }
+    }
+}
