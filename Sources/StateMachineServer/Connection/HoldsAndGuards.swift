@@ -81,7 +81,10 @@ final class HoldsAndGuards {
             return self.outbox.reply(reply)
         }
         let place = self.late.begin(reply)
+        voter.isGranted = false
         self.server.kept.placed(voter) { failure in
+            voter.isGranted = true
+            if voter.hasDue { self.server.scheduleFlush() }
             // What is not recorded is not there.
             if failure != nil { self.end(voter.number) }
             self.late.end(place, failure) {

@@ -82,6 +82,9 @@ final class SocketVoter: @unchecked Sendable {
     /// Whether it stands in for one of the last run, whose client is not here yet.
     var isAway = false
 
+    /// False until its client has been answered: no question comes before that.
+    var isGranted = true
+
     /// Sends its questions, of a guard on a connection; also those whose time the machine does not
     /// measure, since they were put while the client was away.
     var deliver: ((_ question: VoteRequest, _ isInherited: Bool) -> Void)?
@@ -227,12 +230,14 @@ final class SocketVoter: @unchecked Sendable {
         self.dueMs = leftMs
     }
 
-    /// Whether it has a question that has not been sent.
-    var hasDue: Bool { self.dueMs != nil }
+    /// Whether it has a question that has not been sent, and may be: its client knows that it is there.
+    var hasDue: Bool { self.isGranted && self.dueMs != nil }
 
     /// Takes the unsent question, which is sent now; nil if there is none.
     func takeDue() -> (number: UInt64, question: VoteRequest, leftMs: UInt64)? {
-        guard let dueMs = self.dueMs, let (number, question) = self.question else { return nil }
+        guard self.hasDue, let dueMs = self.dueMs, let (number, question) = self.question else {
+            return nil
+        }
         self.dueMs = nil
         return (number, question, dueMs)
     }
