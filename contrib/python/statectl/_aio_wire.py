@@ -102,7 +102,7 @@ class Wire:
             except OSError as error:
                 # There may be a `bye` that says why.
                 self._readable()
-                said = self._lost
+                said = cast(Optional[Exception], self._lost)
                 self.close()
                 # What has no end is not carried out.
                 reason = said.reason if isinstance(said, Lost) else f"the connection is closed: {error.strerror}"

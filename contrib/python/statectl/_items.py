@@ -23,7 +23,9 @@ class _Value:
         return [name for base in reversed(cls.__mro__) for name in getattr(base, "__slots__", ())]
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._key() == other._key() if isinstance(other, _Value) else NotImplemented
+        if not isinstance(other, _Value):
+            return NotImplemented
+        return type(other) is type(self) and self._key() == other._key()
 
     __hash__ = None  # type: ignore[assignment]
 
