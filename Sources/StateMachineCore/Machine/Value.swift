@@ -1,4 +1,4 @@
-import Synchronization
+public import Synchronization
 
 /// A state as the engine holds it: immutable, and shared by everything that refers to it.
 ///
@@ -9,7 +9,7 @@ import Synchronization
 @usableFromInline
 package class Value: @unchecked Sendable {
     /// What a server and a history show and keep of it; nil until one of them has asked.
-    private let shown = Atomic<Unmanaged<AnyObject>?>(nil)
+    @usableFromInline let shown = Atomic<Unmanaged<AnyObject>?>(nil)
 
     @usableFromInline package init() {}
 
@@ -19,11 +19,15 @@ package class Value: @unchecked Sendable {
     ///
     /// - Parameter make: makes it; of all values of a machine the same kind, and never under a lock.
     /// - Returns: the form.
-    package final func form<Form: AnyObject & Sendable>(_ make: () -> Form) -> Form {
+    @inlinable package final func form<Form: AnyObject & Sendable>(_ make: () -> Form) -> Form {
         if let form = self.shown.load(ordering: .acquiring) {
             return unsafeDowncast(form.takeUnretainedValue(), to: Form.self)
         }
-        let made = make()
+        return self.keep(make())
+    }
+
+    @usableFromInline
+    final func keep<Form: AnyObject & Sendable>(_ made: Form) -> Form {
         let kept = Unmanaged<AnyObject>.passRetained(made)
         let (isFirst, other) = self.shown.compareExchange(
             expected: nil,

@@ -69,7 +69,14 @@ struct JSONScanner {
             }
             try self.skipDigits()
         }
-        return String(decoding: self.bytes[start..<self.position], as: UTF8.self)
+        return self.ascii(start..<self.position)
+    }
+
+    /// A text that is ASCII, which nothing has to be checked of.
+    private func ascii(_ range: Range<Int>) -> String {
+        self.bytes.withUnsafeBufferPointer { bytes in
+            String(decoding: UnsafeBufferPointer(rebasing: bytes[range]), as: UTF8.self)
+        }
     }
 
     private mutating func skipDigits() throws(JSONSyntaxError) {
@@ -85,13 +92,18 @@ struct JSONScanner {
         self.position += 1
         let start = self.position
         // Most strings have nothing to decode: look for the end first.
+        var seen: UInt8 = 0
         while let byte = self.current {
             if byte == UInt8(ascii: "\"") {
-                let string = try self.text(self.bytes[start..<self.position])
+                let string =
+                    seen < 0x80
+                    ? self.ascii(start..<self.position)
+                    : try self.text(self.bytes[start..<self.position])
                 self.position += 1
                 return string
             }
             if byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+            seen |= byte
             self.position += 1
         }
         return try self.parseEscapedString(from: start)

@@ -8,9 +8,9 @@ struct RequestKeys {
 
     /// Refuses keys that the operation does not know.
     func check(for operation: Operation) throws(WireError) {
-        let known = ([.op, .id] + operation.keys).map(\.rawValue)
-        let odd = self.members.first { member in !known.contains { $0.isSpelled(member.key) } }
+        let odd = self.members.first { !operation.takes($0.key) }
         guard let odd else { return }
+        let known = ([.op, .id] + operation.keys).map(\.rawValue)
         throw WireError(
             .badRequest,
             "\(operation.rawValue) has no key \(odd.key.quoted); "

@@ -5,7 +5,7 @@ package import StateMachineCore
 /// Fields are found by letting each case decode itself and recording what it asks for. A field
 /// whose type takes only some values and does not list them (`CaseIterable`) ends the search in its
 /// case: the fields after it are unknown, and values for them are checked when they are decoded.
-package struct StateSchema: Sendable {
+package final class StateSchema: Sendable {
     /// One case of the enum.
     package struct Case: Hashable, Sendable {
         package let name: String
@@ -294,7 +294,12 @@ extension StateSchema {
     ///
     /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match.
     package func resolved(_ call: Request.Call) throws(WireError) -> Request.Call {
-        if case .history = call { return try self.followed(call) }
+        switch call {
+        case .history: return try self.followed(call)
+        // Most have nothing to be interpreted.
+        case .set(let set) where set.ifState == nil && set.words.isEmpty: return call
+        default: break
+        }
         return try self.resolved(
             call,
             read: { (pattern) throws(WireError) in try self.resolved(pattern) }
@@ -314,8 +319,6 @@ extension StateSchema {
     ) throws(WireError) -> Request.Call {
         switch call {
         case .set(let call):
-            // Most have neither.
-            guard call.ifState != nil || !call.words.isEmpty else { return .set(call) }
             return .set(
                 SetCall(
                     state: call.state,

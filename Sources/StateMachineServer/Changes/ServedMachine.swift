@@ -19,6 +19,11 @@ final class ServedMachine: @unchecked Sendable {
     let states: any Schema
     /// How states are asked for and described: what is in force now.
     private(set) var current: any Schema
+    /// The states that were set lately, by how they were written.
+    ///
+    /// To decode an enum and to encode it again takes longer than all the rest of a set, and most
+    /// machines move between few states.
+    private var recent: [NamedState: Value] = [:]
     let decisions: LoopInbox
     /// Measures stays where no history does.
     private let clock: any StayClock
@@ -66,7 +71,10 @@ final class ServedMachine: @unchecked Sendable {
     }
 
     /// That is in force from now on.
-    func use(_ schema: any Schema) { self.current = schema }
+    func use(_ schema: any Schema) {
+        self.current = schema
+        self.recent = [:]
+    }
 
     func observe() -> EncodedSnapshot {
         let cursor = LogCursor(
@@ -131,8 +139,21 @@ final class ServedMachine: @unchecked Sendable {
     }
 
     func state(_ name: String, data: JSONValue?) throws(WireError) -> Value {
-        self.encoded(try self.current.value(name, data: data))
+        let given = (data ?? .object([])).members.map { NamedState(name, $0) }
+        if let given, let value = self.recent[given] { return value }
+        let value = self.encoded(try self.current.value(name, data: data))
+        if let given, value.fragment.count <= Self.recentBytes {
+            if self.recent.count == Self.recentStates { self.recent = [:] }
+            self.recent[given] = value
+        }
+        return value
     }
+
+    /// How many states are remembered, and how long one may be, in bytes.
+    ///
+    /// 64, of 1 KiB: more than most machines have, and at most some 200 KiB with what they are
+    /// compared by. Not tuned.
+    private static let (recentStates, recentBytes) = (64, 1024)
 
     // MARK: - What is asked of it
 
