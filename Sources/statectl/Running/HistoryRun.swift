@@ -3,7 +3,7 @@ import StateMachineCore
 import StateMachineDeclaration
 
 /// Shows old changes, one page after the other.
-struct HistoryRun {
+struct HistoryRun: Sendable {
     let client: Client
     var search: ChangeSearch
     let options: SharedOptions
@@ -73,46 +73,30 @@ struct HistoryRun {
             for line in lines.reversed() { try self.print(line) }
         }
         if !self.options.json { try self.printer.end(reply, as: self.options.text.notice(reply)) }
-        try await self.resume(after: head.cursor)
+        let follow = Follow(
+            watch: { self.client.watch(since: $0, only: self.search.patterns) },
+            since: head.cursor
+        )
+        try await Race.run(
+            Race.reader,
+            {
+                try await follow.run { news in
+                    if case .line(let line) = news, self.isNews(line) { try self.print(line) }
+                    news.complain()
+                    return .next
+                }
+            }
+        )
     }
 
-    private func resume(after cursor: String?) async throws {
-        let watch = self.client.watch(since: cursor, only: self.search.patterns)
-        do {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    var isInterrupted = false
-                    for try await event in watch { try self.take(event, &isInterrupted) }
-                }
-                group.addTask {
-                    await ReaderWatch.readerIsGone()
-                    throw OutputError.readerGone
-                }
-                defer { group.cancelAll() }
-                try await group.next()
-            }
-        } catch ClientError.refused(let reply) {
-            try self.options.refuse(reply)
-        }
-    }
-
-    private func take(_ event: Watch.Event, _ isInterrupted: inout Bool) throws {
-        switch event {
-        case .line(let line):
-            if isInterrupted { StandardError.write("statectl: connected") }
-            isInterrupted = false
-            switch line.kind {
-            case .change: if self.search.wants(line) { try self.print(line) }
-            // A state is news only if it says what is missing.
-            case .state: if line.resync != nil { try self.print(line) }
-            case .declared: try self.print(line)
-            case .live, .beat, .reply, .ask, .bye, .other: break
-            }
-        case .reached: break
-        case .interrupted(let error, let attempt, _):
-            isInterrupted = true
-            guard attempt == 1 else { return }
-            StandardError.write("statectl: \(error.reconnecting)")
+    /// Whether a line of the watch is shown.
+    private func isNews(_ line: Line) -> Bool {
+        switch line.kind {
+        case .change: self.search.wants(line)
+        // A state is news only if it says what is missing.
+        case .state: line.resync != nil
+        case .declared: true
+        case .live, .beat, .reply, .ask, .bye, .other: false
         }
     }
 
