@@ -2,7 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineCore
 
-struct HistoryCommand: AsyncParsableCommand {
+struct HistoryCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
         abstract: "Show what has happened, the newest change first.",

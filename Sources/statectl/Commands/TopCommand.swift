@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct TopCommand: AsyncParsableCommand {
+struct TopCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
         abstract: "Show how a machine is, or all of them, on a screen that follows them.",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Processes
 import StateMachineClient
 
-struct WatchCommand: AsyncParsableCommand {
+struct WatchCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
         abstract: "Show the state and every change as it happens.",

@@ -130,7 +130,7 @@ struct HistoryRun: Sendable {
                 last = line.cursor
                 try body(line)
             }
-            guard reply.isOK == true else { try self.options.refuse(reply) }
+            _ = try reply.accepted()
             left -= min(left, reply.count ?? left)
             guard left > 0, reply.hasMore, let last else { return reply }
             switch order {
@@ -255,6 +255,8 @@ struct HistoryMerge {
                         order: self.order
                     )
                     (self.sources[index].lines, self.sources[index].reply) = (lines[...], reply)
+                } catch ClientError.refused(let reply) {
+                    try self.sources[index].run.options.refuse(reply)
                 } catch let error as ClientError {
                     let name = self.sources[index].run.printer.mark?.name ?? ""
                     StandardError.write("statectl: \(name): \(error.description.printable)")
