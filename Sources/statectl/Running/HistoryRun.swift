@@ -25,20 +25,17 @@ struct HistoryRun: Sendable {
         )
         defer { progress.end() }
         let whole: UInt64? = if case .atMost(let most) = count { most } else { nil }
-        let reply: Line
-        if self.showsStays {
-            reply = try await self.showStays(count, order: order) { line in
-                last = line.cursor
-                try self.print(line)
-            }
-        } else {
-            reply = try await self.changes(count, order: order) { line in
-                last = line.cursor
-                try self.print(line)
-                shown += 1
-                progress.show(shown, of: whole)
-            }
+        func take(_ line: Line) throws {
+            last = line.cursor
+            try self.print(line)
+            shown += 1
+            progress.show(shown, of: whole)
         }
+        var rest = self
+        let reply =
+            self.showsStays
+            ? try await rest.showStays(count, order: order, take)
+            : try await rest.changes(count, order: order, take)
         progress.end()
         if last == nil, let name = self.search.by?.program {
             StandardError.write(
@@ -55,14 +52,8 @@ struct HistoryRun: Sendable {
     func follow(_ count: ChangeCount) async throws {
         // The watch shows what happens from here on.
         let head = try await self.client.accepted(.get)
-        var search = self.search
-        search.before = head.seq.map { .seq($0 + 1) }
-        let past = HistoryRun(
-            client: self.client,
-            search: search,
-            options: self.options,
-            printer: self.printer
-        )
+        var past = self
+        past.search.before = head.seq.map { .seq($0 + 1) }
         let reply: Line
         switch count {
         case .all:
@@ -100,43 +91,33 @@ struct HistoryRun: Sendable {
         }
     }
 
-    /// Calls `body` with each change, and returns the daemon's last reply.
-    private func changes(
+    /// Calls `body` with each change, and returns the daemon's last reply; the search moves on behind them.
+    private mutating func changes(
         _ count: ChangeCount,
         order: Request.HistoryOrder,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        var (after, before) = (self.search.after, self.search.before)
-        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
+        var left = count.most
         let progress = Progress("searching")
         defer { progress.end() }
         while true {
             var last: String?
-            let request = Request.history(
-                limit: min(left, Self.page),
-                only: self.search.patterns,
-                order: order,
-                after: after,
-                before: before,
-                by: self.search.by?.uid,
-                program: self.search.by?.program,
-                cause: self.search.cause
-            )
             let reply = try await self.client.changes(
-                request,
+                self.search.request(min(left, Self.page), order: order),
                 progress: StandardError.isTerminal ? { progress.show($0, of: $1) } : nil
             ) { line in
                 progress.end()
                 last = line.cursor
                 try body(line)
             }
-            _ = try reply.accepted()
+            .accepted()
             left -= min(left, reply.count ?? left)
-            guard left > 0, reply.hasMore, let last else { return reply }
+            guard let last else { return reply }
             switch order {
-            case .oldest: after = .cursor(last)
-            case .newest: before = .cursor(last)
+            case .oldest: self.search.after = .cursor(last)
+            case .newest: self.search.before = .cursor(last)
             }
+            guard left > 0, reply.hasMore else { return reply }
         }
     }
 
@@ -145,27 +126,20 @@ struct HistoryRun: Sendable {
     {
         var lines: [Line] = []
         let reply = try await self.changes(.atMost(limit), order: order) { lines.append($0) }
-        if let last = lines.last?.cursor {
-            switch order {
-            case .oldest: self.search.after = .cursor(last)
-            case .newest: self.search.before = .cursor(last)
-            }
-        }
         return (lines, reply)
     }
 
     // MARK: - Stays
 
     /// Calls `body` with the change that began each stay, which says how long that lasted.
-    private func showStays(
+    private mutating func showStays(
         _ count: ChangeCount,
         order: Request.HistoryOrder,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
-        var rest = self
+        var left = count.most
         while true {
-            let (lines, reply) = try await rest.page(min(left, 1000), order: order)
+            let (lines, reply) = try await self.page(min(left, 1000), order: order)
             for line in lines where line.beginsStay && left > 0 {
                 try body(try await self.measured(line))
                 left -= 1
@@ -189,8 +163,7 @@ struct HistoryRun: Sendable {
             let length = try await self.client.stayAge(of: present)
             members = [JSONMember("forMs", .integer(length.wholeMilliseconds))]
         }
-        let object = JSONValue.object((JSONValue(parsing: line.text)?.members ?? []) + members)
-        return Line(Array(object.description.utf8)) ?? line
+        return Line((line.value.members ?? []) + members) ?? line
     }
 
     /// The change that ended the stay which began with that one; nil if there is none.
@@ -243,7 +216,7 @@ struct HistoryMerge {
     ///
     /// - Throws: the first error, once it has been reported.
     mutating func show(_ count: ChangeCount) async throws {
-        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
+        var left = count.most
         var failure: ExitStatus?
         while left > 0 {
             for index in self.sources.indices.reversed()
