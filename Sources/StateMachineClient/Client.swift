@@ -88,9 +88,7 @@ public struct Client: Sendable {
         _ request: Request,
         within limit: Duration? = answerLimit
     ) async throws -> Line {
-        let reply = try await self.reply(to: request, within: limit)
-        guard reply.isOK == true else { throw ClientError.refused(reply) }
-        return reply
+        try await self.reply(to: request, within: limit).accepted()
     }
 
     /// Connects to the control door, or, if it is only for reading, to whichever door lets us in.
@@ -108,7 +106,17 @@ public struct Client: Sendable {
         }
         let dialogue = Dialogue(try await self.connect(to: .events))
         let reply = try await dialogue.reply(to: .unwatch, within: limit)
-        guard reply.isOK == true else { throw ClientError.refused(reply) }
+        _ = try reply.accepted()
         return dialogue
+    }
+}
+
+extension Line {
+    /// The reply itself, which must not be a refusal.
+    ///
+    /// - Throws: ``ClientError/refused(_:)`` if it is.
+    package func accepted() throws(ClientError) -> Line {
+        guard self.isOK == true else { throw .refused(self) }
+        return self
     }
 }

@@ -8,23 +8,9 @@ import Testing
 struct StatectlWordTests {
     @Test(arguments: [
         (["wiat", "ready"], "did you mean wait?"),
-        (["help", "nosuch"], "there is no command \"nosuch\""),
         (["set", "READY", "true"], "did you mean ready?"),
         (["set", "data-retrieval", "idle"], "did you mean dataRetrieval?"),
-        (["wait", "ready", "--timeout", "-3"], "--timeout takes no negative number"),
-        (
-            ["wait", "ready", "--timeout", "soon"],
-            "--timeout: \"soon\" is no time; write it like 30s"
-        ),
-        (["set", "ready", "true", "--cause", "a", "--cause", "b"], "--cause is given twice"),
-        (
-            ["hold", "--before", "ready", "--mode", "delay", "--max", "2min"],
-            "--max is at most 60s"
-        ),
-        (["nosuch", "--help"], "there is no command \"nosuch\""),
         (["history", "-n", "1", "--limit=2"], "--limit is given twice"),
-        (["timeline", "--since", "2099-01-01"], "--since is still to come"),
-        (["timeline", "--since", "1min", "--until", "1h"], "--until is not after --since"),
         (["get", "--all"], "--all is about every machine"),
     ])
     func whatCannotBeMeantEndsWithTwo(words: [String], sentence: String) async throws {

@@ -143,6 +143,20 @@ import Testing
             "--exec takes the command to run for each line: statectl watch --exec COMMAND …"
         ),
         (["help", "wacth"], "there is no command \"wacth\"; did you mean watch?"),
+        (["help", "nosuch"], "there is no command \"nosuch\"; statectl --help lists them"),
+        (["nosuch", "--help"], "there is no command \"nosuch\"; statectl --help lists them"),
+        (
+            ["wait", "a", "--timeout", "soon"],
+            "--timeout: \"soon\" is no time; write it like 30s or 1h30min"
+        ),
+        (
+            ["timeline", "--since", "2099-01-01"],
+            "--since is still to come; write 22:40, \"2026-11-20 22:40\", 1h, 41 or a cursor"
+        ),
+        (
+            ["timeline", "--since", "1min", "--until", "1h"],
+            "--until is not after --since; there is no time between"
+        ),
         (["wait", "a", "--timeout", "-3"], "--timeout takes no negative number, and -3 was given"),
         (["wait", "a", "--timeout=-3"], "--timeout takes no negative number, and -3 was given"),
         (

@@ -17,7 +17,6 @@ import Testing
             progress.lineReceived(try self.line("change", 2)) == .run(.change, resync: nil)
         )
         #expect(progress.lineReceived(try self.line("live", 2)) == .keep)
-        #expect(progress.count == 1)
     }
 
     @Test func whatAReaderIsTooSlowForIsReadAgainAndIsLostWhereThatBringsNothing() throws {
@@ -25,7 +24,6 @@ import Testing
         let lagged = try self.line("state", 9, #","resync":"lagged","missed":7"#)
         _ = progress.lineReceived(try self.line("change", 2))
         #expect(progress.lineReceived(lagged) == .readAgain)
-        progress.subscribedAnew()
         #expect(progress.lineReceived(lagged) == .run(.state, resync: "lagged"))
     }
 

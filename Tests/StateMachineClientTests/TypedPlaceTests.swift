@@ -31,6 +31,28 @@ import Testing
         #expect(try self.time("--until", text) == until)
     }
 
+    @Test(
+        arguments: [
+            ("2028-02-29 22:40", "2028-02-29T22:40:00.000000Z"),
+            ("2026-11-20T9:05:07", "2026-11-20T09:05:07.000000Z"),
+            ("2026-11-20 22:40:05.1", "2026-11-20T22:40:05.100000Z"),
+            ("2026-11-20 22:40:05.123456789", "2026-11-20T22:40:05.123456Z"),
+            ("2026-11-20", "2026-11-20T00:00:00.000000Z"),
+            ("2026-02-29 22:40", nil), ("2026-13-01", nil), ("2026-00-01", nil), ("2026-1-01", nil),
+            ("2026-11-20 24:00", nil), ("2026-11-20 22:60", nil), ("2026-11-20 22:4", nil),
+            ("2026-11-20 22:40:60", nil), ("2026-11-20 22:40:05.", nil),
+            ("2026-11-20 22:40:5", nil),
+            ("2026-11-20 22:40:05.1234567890", nil), ("2026-11-20 022:40", nil),
+            ("2026-11-20 +2:40", nil), ("2026-11-20 22:40+0", nil), ("2026-11-20 :40", nil),
+            ("2026-11-20 22", nil), ("2026-11-20 22:", nil),
+        ] as [(String, String?)]
+    )
+    func aDateAndATimeAreWhatACalendarAndAClockShow(text: String, time: String?) {
+        let typed = TypedPlace(now: .now, isUTC: true).place(text)
+        let shown: String? = if case .time(let time)? = typed { time.rfc3339 } else { nil }
+        #expect(shown == time)
+    }
+
     private func time(_ option: String, _ text: String) throws -> String? {
         let place = try TypedPlace.place(option, text, isUTC: false)
         guard case .time(let time)? = place else { return nil }

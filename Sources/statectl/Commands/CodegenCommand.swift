@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct CodegenCommand: AsyncParsableCommand {
+struct CodegenCommand: DaemonCommand {
     /// In which language the types are written.
     enum Language: String, CaseIterable, ExpressibleByArgument {
         case python
@@ -47,8 +47,7 @@ struct CodegenCommand: AsyncParsableCommand {
 
     private func types() async throws -> MachineTypes {
         if let file = self.file { return MachineTypes(try DeclaredMachine.declaration(file)) }
-        let description = try await self.options.client.reply(to: .describe)
-        guard description.isOK == true else { try self.options.refuse(description) }
+        let description = try await self.options.client.accepted(.describe)
         return MachineTypes(description: description.value)
     }
 }

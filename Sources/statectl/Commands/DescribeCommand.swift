@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct DescribeCommand: AsyncParsableCommand {
+struct DescribeCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "describe",
         abstract: "Show the states, what may follow what, the operations and the limits."
@@ -10,8 +10,7 @@ struct DescribeCommand: AsyncParsableCommand {
     @OptionGroup var options: SharedOptions
 
     func run() async throws {
-        let reply = try await self.options.client.reply(to: .describe)
-        guard reply.isOK == true else { try self.options.refuse(reply) }
+        let reply = try await self.options.client.accepted(.describe)
         try self.options.print(reply) {
             DescriptionText(style: $0.style).text(reply).folded(to: $0.width)
         }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct GetCommand: AsyncParsableCommand {
+struct GetCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
         abstract: "Show the current state."
@@ -19,8 +19,7 @@ struct GetCommand: AsyncParsableCommand {
         try await self.machines.targets(self.options).each { target in
             let client = try target.options.client
             try await self.format.check(client)
-            let reply = try await client.reply(to: .get)
-            guard reply.isOK == true else { try target.options.refuse(reply) }
+            let reply = try await client.accepted(.get)
             try self.format.print(reply, target) { $0.report(reply) }
         }
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineDeclaration
 
-struct GraphCommand: AsyncParsableCommand {
+struct GraphCommand: DaemonCommand {
     /// How the machine is drawn.
     enum Format: String, CaseIterable, ExpressibleByArgument {
         case text
@@ -79,21 +79,18 @@ struct GraphCommand: AsyncParsableCommand {
     private func drawing() async throws -> Drawing {
         if let file = self.file { return Drawing(try DeclaredMachine.declaration(file)) }
         let client = try self.options.client
-        let description = try await client.reply(to: .describe)
-        guard description.isOK == true else { try self.options.refuse(description) }
-        let present = try await client.reply(to: .get)
-        guard present.isOK == true else { try self.options.refuse(present) }
+        let description = try await client.accepted(.describe)
+        let present = try await client.accepted(.get)
         guard var drawing = Drawing(description: description.value, present: present.state?.name)
         else {
             StandardError.write("statectl: the daemon tells nothing of its states")
             throw ExitStatus.no
         }
-        let stats = try await client.reply(to: .stats)
-        guard stats.isOK == true else { try self.options.refuse(stats) }
+        let stats = try await client.accepted(.stats)
         drawing.note(DrawingBar.bars(stats.value, description.value))
         if self.counts {
             let place = try TypedPlace.place("--since", self.since, isUTC: self.options.utc)
-            let reading = PastReading(client: client, options: self.options, since: place)
+            let reading = PastReading(client: client, since: place)
             drawing.note(try await reading.span().ways())
         }
         return drawing

@@ -1,7 +1,7 @@
 public import ArgumentParser
 public import StateMachineClient
 
-struct GuardCommand: AsyncParsableCommand {
+struct GuardCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "guard",
         abstract: "Let a command decide whether states may be entered.",
@@ -97,11 +97,7 @@ struct GuardCommand: AsyncParsableCommand {
         if self.verbose || StandardError.isTerminal {
             run.report = { StandardError.write("statectl: \($0)") }
         }
-        do {
-            try await run.run()
-        } catch ClientError.refused(let reply) {
-            try self.options.refuse(reply)
-        }
+        try await run.run()
     }
 }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineCore
 
-struct HistoryCommand: AsyncParsableCommand {
+struct HistoryCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
         abstract: "Show what has happened, the newest change first.",
@@ -153,6 +153,9 @@ enum ChangeCount: Equatable, ExpressibleByArgument {
     case atMost(UInt64)
     case all
 
+    /// The most that are shown.
+    var most: UInt64 { if case .atMost(let number) = self { number } else { .max } }
+
     /// Nil unless it is a number from 1 on, or `all`.
     init?(argument: String) {
         if argument == "all" {
@@ -190,6 +193,20 @@ struct ChangeSearch: Sendable {
         var uid: UInt32? { if case .user(let uid) = self { uid } else { nil } }
 
         var program: String? { if case .program(let name) = self { name } else { nil } }
+    }
+
+    /// The request for the changes.
+    func request(_ limit: UInt64, order: Request.HistoryOrder) -> Request {
+        .history(
+            limit: limit,
+            only: self.patterns,
+            order: order,
+            after: self.after,
+            before: self.before,
+            by: self.by?.uid,
+            program: self.by?.program,
+            cause: self.cause
+        )
     }
 
     /// Whether a change is wanted that matches the patterns and lies between the places.

@@ -2,7 +2,7 @@ public import ArgumentParser
 public import StateMachineClient
 import StateMachineCore
 
-struct HoldCommand: AsyncParsableCommand {
+struct HoldCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "hold",
         abstract: "Keep states from being entered while a command runs.",
@@ -188,8 +188,7 @@ struct HoldCommand: AsyncParsableCommand {
             why: self.why,
             lasting: (name, time)
         )
-        let reply = try await self.options.client.reply(to: request)
-        guard reply.isOK == true else { try self.options.refuse(reply) }
+        let reply = try await self.options.client.accepted(request)
         let end = WallTime(
             microseconds: WallTime.now.microseconds + time.wholeMicroseconds
         )
@@ -223,20 +222,16 @@ struct HoldCommand: AsyncParsableCommand {
             run.condition = HoldCondition(client: client, when: self.when, whenNot: self.whenNot)
             run.limit = self.within?.duration
         }
-        do {
-            guard var command = ChildCommand(self.command) else { return try await run.keep() }
-            try command.check()
-            command.directory = client.directory
-            let ending = try await run.keep(during: command)
-            switch ending {
-            case .exited, .signalled: break
-            case .notFound, .notStarted:
-                if let complaint = ending.complaint(about: command) { run.complain(complaint) }
-            }
-            throw ProcessEnd.status(ending.status)
-        } catch ClientError.refused(let reply) {
-            try self.options.refuse(reply)
+        guard var command = ChildCommand(self.command) else { return try await run.keep() }
+        try command.check()
+        command.directory = client.directory
+        let ending = try await run.keep(during: command)
+        switch ending {
+        case .exited, .signalled: break
+        case .notFound, .notStarted:
+            if let complaint = ending.complaint(about: command) { run.complain(complaint) }
         }
+        throw ProcessEnd.status(ending.status)
     }
 }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineCore
 
-struct IsCommand: AsyncParsableCommand {
+struct IsCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "is",
         abstract: "Tell whether the current state is one of these.",
@@ -37,7 +37,7 @@ struct IsCommand: AsyncParsableCommand {
         )
         let client = try self.options.client
         let reply = try await client.reply(to: request)
-        guard reply.isOK == true || reply.error == .timeout else { try self.options.refuse(reply) }
+        if reply.error != .timeout { _ = try reply.accepted() }
         var isYes = reply.isOK == true
         if isYes, let span = self.span?.duration {
             let patterns = self.patterns.map { Pattern(typed: $0) }

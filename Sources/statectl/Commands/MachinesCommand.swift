@@ -3,7 +3,7 @@ import Glibc
 import StateMachineClient
 import StateMachineCore
 
-struct MachinesCommand: AsyncParsableCommand {
+struct MachinesCommand: DaemonCommand {
     /// How long a daemon that does not answer may keep the list waiting.
     private static let timeout = Duration.seconds(2)
 

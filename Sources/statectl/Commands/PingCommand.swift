@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct PingCommand: AsyncParsableCommand {
+struct PingCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
         abstract: "Ask the daemon for a sign of life.",
@@ -14,9 +14,8 @@ struct PingCommand: AsyncParsableCommand {
         let client = try self.options.client
         let clock = ContinuousClock()
         let began = clock.now
-        let reply = try await client.reply(to: .ping)
+        let reply = try await client.accepted(.ping)
         let took = began.duration(to: clock.now)
-        guard reply.isOK == true else { try self.options.refuse(reply) }
         try self.options.print(reply) { $0.answer(reply, after: took) }
     }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct ReleaseCommand: AsyncParsableCommand {
+struct ReleaseCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "release",
         abstract: "Give back a hold or a guard, one's own or, for root, anybody's.",
@@ -55,8 +55,7 @@ struct ReleaseCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let reply = try await self.options.client.reply(to: self.request)
-        guard reply.isOK == true else { try self.options.refuse(reply) }
+        let reply = try await self.options.client.accepted(self.request)
         if self.options.json { try StandardOutput.offer(reply.text) }
     }
 }

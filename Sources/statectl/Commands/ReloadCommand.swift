@@ -2,7 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineCore
 
-struct ReloadCommand: AsyncParsableCommand {
+struct ReloadCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
         abstract:
@@ -20,7 +20,7 @@ struct ReloadCommand: AsyncParsableCommand {
         let reply = try await self.options.client.reply(to: .reload, within: nil)
         guard reply.isOK == true else {
             guard reply.error == .badFile, !self.options.json else {
-                try self.options.refuse(reply)
+                throw ClientError.refused(reply)
             }
             for problem in reply["problems"]?.elements ?? [] {
                 StandardError.write((problem.string ?? problem.description).printable)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct SendCommand: AsyncParsableCommand {
+struct SendCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
         abstract: "Tell the machine of an event.",

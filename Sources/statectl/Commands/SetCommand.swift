@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct SetCommand: AsyncParsableCommand {
+struct SetCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract: "Set the state.",

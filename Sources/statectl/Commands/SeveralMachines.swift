@@ -63,6 +63,8 @@ extension [MachineTarget] {
             guard let mark = target.mark else { return try await body(target) }
             do {
                 try await body(target)
+            } catch ClientError.refused(let reply) {
+                try target.options.refuse(reply)
             } catch let error as ClientError {
                 StandardError.write("statectl: \(mark.name): \(error.description.printable)")
                 end = end ?? ExitStatus(error)

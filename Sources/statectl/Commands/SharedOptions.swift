@@ -3,6 +3,11 @@ import Glibc
 import StateMachineClient
 import StateMachineCore
 
+/// A command that is about a daemon, whose refusal ends it.
+protocol DaemonCommand: AsyncParsableCommand {
+    var options: SharedOptions { get }
+}
+
 /// The options of every command.
 struct SharedOptions: ParsableArguments {
     /// How often to look for a door that is not there.
@@ -184,8 +189,7 @@ extension SharedOptions {
             )
             throw ExitStatus.lost
         }
-        guard reply.isOK == true else { try self.refuse(reply) }
-        return reply
+        return try reply.accepted()
     }
 
     /// Ends the command because of a refusal: with `--json` the reply is the output, else its

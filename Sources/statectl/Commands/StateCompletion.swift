@@ -6,12 +6,12 @@ enum StateCompletion {
     /// The longest that a press of the key waits for a daemon that does not answer.
     private static let timeout = Duration.seconds(1)
 
-    static func names(_ words: [String]) async -> [String] {
+    static func names(_ words: [String], _: Int) async -> [String] {
         await self.states(for: words).compactMap { $0["state"]?.string }.filter(self.isHarmless)
     }
 
     /// The names of the events that may be sent.
-    static func events(_ words: [String]) async -> [String] {
+    static func events(_ words: [String], _: Int) async -> [String] {
         (await self.answer(to: .describe, for: words)?["events"]?.members ?? []).map(\.key)
             .filter(self.isHarmless)
     }
@@ -27,7 +27,7 @@ enum StateCompletion {
     }
 
     /// Names of states and groups; after one and a colon its fields and values; also after `!`.
-    static func patterns(_ words: [String], at index: Int) async -> [String] {
+    static func patterns(_ words: [String], _ index: Int) async -> [String] {
         let description = await self.answer(to: .describe, for: words)
         let states = description?["states"]?.elements ?? []
         let groups = description?["groups"]?.members ?? []
@@ -50,21 +50,21 @@ enum StateCompletion {
     }
 
     /// The values that the state named before may carry.
-    static func valuesOfState(_ words: [String], at index: Int) async -> [String] {
+    static func valuesOfState(_ words: [String], _ index: Int) async -> [String] {
         let states = await self.states(for: words)
         let state = states.first { words.contains($0["state"]?.string ?? "") }
         return self.values(of: state?["fields"], in: PieceOfWord(words, at: index))
     }
 
     /// The values that the event named before may carry.
-    static func valuesOfEvent(_ words: [String], at index: Int) async -> [String] {
+    static func valuesOfEvent(_ words: [String], _ index: Int) async -> [String] {
         let events = await self.answer(to: .describe, for: words)?["events"]?.members ?? []
         let event = events.first { words.contains($0.key) }
         return self.values(of: event?.value, in: PieceOfWord(words, at: index))
     }
 
     /// The values that the present state may carry.
-    static func valuesOfPresent(_ words: [String], at index: Int) async -> [String] {
+    static func valuesOfPresent(_ words: [String], _ index: Int) async -> [String] {
         let present = await self.answer(to: .get, for: words)?.state?.name
         let state = await self.states(for: words).first { $0["state"]?.string == present }
         return self.values(
@@ -173,19 +173,13 @@ extension CompletionKind {
     }
 
     /// The names of states.
-    static var states: CompletionKind {
-        .ofDaemon { words, _ in await StateCompletion.names(words) }
-    }
+    static var states: CompletionKind { .ofDaemon(StateCompletion.names) }
 
     /// The names of states and groups, with fields and their values.
-    static var patterns: CompletionKind {
-        .ofDaemon { words, index in await StateCompletion.patterns(words, at: index) }
-    }
+    static var patterns: CompletionKind { .ofDaemon(StateCompletion.patterns) }
 
     /// The names of events.
-    static var events: CompletionKind {
-        .ofDaemon { words, _ in await StateCompletion.events(words) }
-    }
+    static var events: CompletionKind { .ofDaemon(StateCompletion.events) }
 
     /// The names of guards that are required.
     static var requirements: CompletionKind {
@@ -205,17 +199,11 @@ extension CompletionKind {
     }
 
     /// The values that the state named before may carry.
-    static var valuesOfState: CompletionKind {
-        .ofDaemon { words, index in await StateCompletion.valuesOfState(words, at: index) }
-    }
+    static var valuesOfState: CompletionKind { .ofDaemon(StateCompletion.valuesOfState) }
 
     /// The values that the event named before may carry.
-    static var valuesOfEvent: CompletionKind {
-        .ofDaemon { words, index in await StateCompletion.valuesOfEvent(words, at: index) }
-    }
+    static var valuesOfEvent: CompletionKind { .ofDaemon(StateCompletion.valuesOfEvent) }
 
     /// The values that the present state may carry.
-    static var valuesOfPresent: CompletionKind {
-        .ofDaemon { words, index in await StateCompletion.valuesOfPresent(words, at: index) }
-    }
+    static var valuesOfPresent: CompletionKind { .ofDaemon(StateCompletion.valuesOfPresent) }
 }

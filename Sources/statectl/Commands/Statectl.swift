@@ -8,7 +8,7 @@ import StateMachineCore
 
 /// Shows and sets the state that a statemachine daemon holds.
 @main
-struct Statectl: AsyncParsableCommand {
+struct Statectl: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "statectl",
         abstract: "Show, set and follow the state that a statemachine daemon holds.",
@@ -136,27 +136,24 @@ struct Statectl: AsyncParsableCommand {
             }
         } catch let error as ValidationError {
             throw UsageError(error.message, to: type(of: command))
+        } catch ClientError.refused(let reply) {
+            guard let command = command as? any DaemonCommand else {
+                throw ClientError.refused(reply)
+            }
+            try command.options.refuse(reply)
         }
     }
 
     /// The first option that the command does not have, if the command is one that takes words.
     private static func unknownOption(in words: [String]) -> String? {
-        let commands = ["set": ["a"], "send": ["a"], "update": ["a=b"]]
-        guard let index = words.firstIndex(where: { commands[$0] != nil }),
-            let example = commands[words[index]]
+        guard let index = words.firstIndex(where: { ["set", "send", "update"].contains($0) })
         else { return nil }
+        let known = WordCheck(words).options(of: words[index])
         for word in words[index...].prefix(while: { $0 != "--" }) where word.hasPrefix("--") {
             let option = String(word.prefix { $0 != "=" })
-            do {
-                _ = try self.parseAsRoot([words[index]] + example + [option])
-            } catch {
-                guard self.message(for: error).contains("Unknown option '\(option)'") else {
-                    continue
-                }
-                let known = WordCheck(words).options(of: words[index])
-                return "\(words[index]) has no option \(option)"
-                    + (NearestName.of(option, among: known).map { "; did you mean \($0)?" } ?? "")
-            }
+            guard !known.contains(option) else { continue }
+            return "\(words[index]) has no option \(option)"
+                + (NearestName.of(option, among: known).map { "; did you mean \($0)?" } ?? "")
         }
         return nil
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineDeclaration
 
-struct StatsCommand: AsyncParsableCommand {
+struct StatsCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats",
         abstract: "Show who is connected, how far behind, and the daemon's counters."
@@ -38,8 +38,7 @@ struct StatsCommand: AsyncParsableCommand {
                 let sample = try await PrometheusText.Sample(of: client, held: DrawingBar.held)
                 try StandardOutput.offer(PrometheusText.text([sample]))
             } else {
-                let reply = try await client.reply(to: .stats)
-                guard reply.isOK == true else { try target.options.refuse(reply) }
+                let reply = try await client.accepted(.stats)
                 try target.print(reply) { StatsText(text: $0).text(reply) }
             }
         }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct StatusCommand: AsyncParsableCommand {
+struct StatusCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract:
@@ -25,10 +25,8 @@ struct StatusCommand: AsyncParsableCommand {
     /// Shows the status.
     static func show(_ options: SharedOptions) async throws {
         let client = try options.client
-        let reply = try await client.reply(to: .get)
-        guard reply.isOK == true else { try options.refuse(reply) }
-        let stats = try await client.reply(to: .stats)
-        guard stats.isOK == true else { try options.refuse(stats) }
+        let reply = try await client.accepted(.get)
+        let stats = try await client.accepted(.stats)
         var status = MachineStatus(
             state: reply,
             stats: stats,

@@ -3,7 +3,7 @@ import StateMachineClient
 import StateMachineCore
 import SystemPackage
 
-struct TimelineCommand: AsyncParsableCommand {
+struct TimelineCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline",
         abstract: "Draw which states the machine was in, and for how long.",
@@ -65,7 +65,6 @@ struct TimelineCommand: AsyncParsableCommand {
         try await targets.each { target in
             let reading = PastReading(
                 client: try target.options.client,
-                options: target.options,
                 since: try self.place("--since", self.since),
                 until: try self.place("--until", self.until)
             )

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct TopCommand: AsyncParsableCommand {
+struct TopCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
         abstract: "Show how a machine is, or all of them, on a screen that follows them.",
@@ -38,19 +38,18 @@ struct TopCommand: AsyncParsableCommand {
 
     /// Prints a line for each change.
     private func print(_ targets: [MachineTarget], _ clients: [Client]) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for (target, client) in zip(targets, clients) {
-                group.addTask {
-                    var run = WatchRun(
-                        watch: client.watch(isPatient: target.mark != nil),
-                        printer: LinePrinter(options: target.options, mark: target.mark)
-                    )
-                    run.heedsSignals = false
-                    try await run.run()
-                }
+        var entries = zip(targets, clients).map { target, client in
+            { @Sendable in
+                var sink = LineSink(
+                    printer: LinePrinter(options: target.options, mark: target.mark)
+                )
+                let follow = Follow(watch: {
+                    client.watch(since: $0, isPatient: target.mark != nil)
+                })
+                try await follow.run { try sink.take($0) }
             }
-            defer { group.cancelAll() }
-            try await group.next()
         }
+        entries.append(Race.reader)
+        try await Race.run(entries)
     }
 }

@@ -108,9 +108,7 @@ struct TypedPlace {
         if let time = WallTime(reading: text) { return time }
         let text = text.hasSuffix(" ago") ? String(text.dropLast(4)) : text
         if let ago = Seconds(argument: text), text.utf8.last.map({ $0 > 0x39 }) ?? false {
-            let (seconds, attoseconds) = ago.duration.components
-            let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
-            return WallTime(microseconds: self.now.microseconds - microseconds)
+            return WallTime(microseconds: self.now.microseconds - ago.duration.wholeMicroseconds)
         }
         let parts = text.split(separator: text.contains("T") ? "T" : " ", maxSplits: 1)
             .map(String.init)
@@ -193,17 +191,11 @@ struct CivilDate {
 
     /// `2026-11-20`; nil if there is no such day.
     init?(_ text: String) {
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts.map(\.utf8.count) == [4, 2, 2] else { return nil }
-        let numbers = parts.compactMap { Int32(digits: $0) }
-        guard numbers.count == 3, (1...12).contains(numbers[1]), numbers[2] >= 1 else {
+        guard text.utf8.count == 10, WallTime(reading: "\(text)T00:00:00Z") != nil else {
             return nil
         }
-        let (year, month) = (numbers[0], numbers[1])
-        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        let days = month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
-        guard numbers[2] <= days else { return nil }
-        self.init(year: year, month: month, day: numbers[2])
+        let numbers = text.split(separator: "-").compactMap { Int32(String($0)) }
+        self.init(year: numbers[0], month: numbers[1], day: numbers[2])
     }
 }
 
@@ -220,32 +212,14 @@ struct TimeOfDay {
 
     /// `22:40`, `22:40:05` or `22:40:05.123`; nil for anything else.
     init?(_ text: String) {
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard (2...3).contains(parts.count), (1...2).contains(parts[0].utf8.count),
-            parts[1].utf8.count == 2, let hour = Int32(digits: parts[0]), hour < 24,
-            let minute = Int32(digits: parts[1]), minute < 60
-        else { return nil }
-        let second = parts.count == 3 ? parts[2].split(separator: ".", maxSplits: 1) : ["00"]
-        guard let whole = second.first, whole.utf8.count == 2, let number = Int32(digits: whole),
-            number < 60
-        else { return nil }
-        let fraction = second.count == 2 ? second[1] : "0"
-        let digits = (String(fraction) + "000000").prefix(6)
-        guard parts.count < 3 || parts[2].last != ".", fraction.utf8.count <= 9,
-            Int32(digits: fraction) != nil, let microseconds = Int32(digits: digits)
-        else { return nil }
-        (self.hour, self.minute, self.second) = (hour, minute, number)
-        self.microseconds = Int64(microseconds)
-    }
-}
-
-extension Int32 {
-    /// Digits only; the integer's own initializer would accept a sign.
-    fileprivate init?(digits text: some StringProtocol) {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        self.init(String(text))
+        let hour = text.prefix { $0 != ":" }.utf8.count
+        // Nine digits after the point are more than any clock shows.
+        guard (1...2).contains(hour), text.utf8.count <= hour + 16 else { return nil }
+        let whole = (hour == 1 ? "0" : "") + text + (text.utf8.count == hour + 3 ? ":00" : "")
+        guard let time = WallTime(reading: "1970-01-01T\(whole)Z")?.microseconds else { return nil }
+        let second = Int32(time / 1_000_000)
+        (self.hour, self.minute, self.second) = (second / 3600, second / 60 % 60, second % 60)
+        self.microseconds = time % 1_000_000
     }
 }
 

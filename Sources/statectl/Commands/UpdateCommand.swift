@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-struct UpdateCommand: AsyncParsableCommand {
+struct UpdateCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Change fields of the present state, and stay in it.",

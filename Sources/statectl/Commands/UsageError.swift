@@ -20,8 +20,8 @@ struct UsageError: Error, CustomStringConvertible {
     /// For a command that the parser has accepted.
     init(_ objection: String, to command: any ParsableCommand.Type) {
         self.description = objection
-        let name = Statectl._commandName
-        let path = command._commandName == name ? name : "\(name) \(command._commandName)"
+        let names = [Statectl.configuration, command.configuration].compactMap(\.commandName)
+        let path = names.prefix(command == Statectl.self ? 1 : 2).joined(separator: " ")
         self.text = """
             Error: \(objection)
             Usage: \(Statectl.usageString(for: command))
@@ -85,10 +85,16 @@ struct WordCheck {
     private let words: [String]
 
     /// The commands with their options, as the parser describes them; read only if there is something to look for.
-    private var commands: [JSONValue] {
-        let description = JSONValue(parsing: Statectl._dumpHelp())
-        return description?["command"]?["subcommands"]?.elements ?? []
-    }
+    private static let commands: [JSONValue] = {
+        do {
+            // The option with which the parser's tools ask a program for its commands.
+            _ = try Statectl.parseAsRoot(["--experimental-dump-help"])
+            return []
+        } catch {
+            let description = JSONValue(parsing: Statectl.fullMessage(for: error))
+            return description?["command"]?["subcommands"]?.elements ?? []
+        }
+    }()
 
     init(_ words: [String]) {
         self.words = Array(words.prefix { $0 != "--" && $0 != "--exec" })
@@ -161,7 +167,7 @@ struct WordCheck {
     }
 
     private func arguments(of name: String) -> [JSONValue] {
-        let command = self.commands.first { $0["commandName"]?.string == name }
+        let command = Self.commands.first { $0["commandName"]?.string == name }
         return command?["arguments"]?.elements ?? []
     }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineCore
 
-struct WaitCommand: AsyncParsableCommand {
+struct WaitCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait",
         abstract: "Wait until a state is reached.",
@@ -99,8 +99,7 @@ struct WaitCommand: AsyncParsableCommand {
             },
             reconnected: { StandardError.write("statectl: connected") }
         )
-        guard reply.isOK == true else { try self.options.refuse(reply) }
-        try self.show(reply)
+        try self.show(try reply.accepted())
     }
 
     private func show(_ line: Line) throws {
@@ -109,22 +108,18 @@ struct WaitCommand: AsyncParsableCommand {
     }
 
     private func finish(_ wait: LastingWait) async throws {
-        do {
-            switch try await wait.run() {
-            case .lasted(let line): try self.show(line)
-            case .failed(let line):
-                if self.options.json { try StandardOutput.offer(line.text) }
-                let state = line.state?.text ?? "a state"
-                StandardError.write("statectl: reached \(state), which counts as failure")
-                throw ExitStatus.no
-            case .timeUp:
-                StandardError.write(
-                    "statectl: it has not lasted so long in the time that was given"
-                )
-                throw ExitStatus.timeout
-            }
-        } catch ClientError.refused(let reply) {
-            try self.options.refuse(reply)
+        switch try await wait.run() {
+        case .lasted(let line): try self.show(line)
+        case .failed(let line):
+            if self.options.json { try StandardOutput.offer(line.text) }
+            let state = line.state?.text ?? "a state"
+            StandardError.write("statectl: reached \(state), which counts as failure")
+            throw ExitStatus.no
+        case .timeUp:
+            StandardError.write(
+                "statectl: it has not lasted so long in the time that was given"
+            )
+            throw ExitStatus.timeout
         }
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Processes
 import StateMachineClient
 
-struct WatchCommand: AsyncParsableCommand {
+struct WatchCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
         abstract: "Show the state and every change as it happens.",
@@ -150,115 +150,81 @@ struct WatchCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var command = ChildCommand(self.exec)
+        let command = ChildCommand(self.exec)
         try command?.check()
         let targets = try self.machines.targets(self.options)
-        guard targets.count == 1 else { return try await self.run(targets, command) }
-        let file = self.cursorFile.map { CursorFile(path: $0) }
-        let since = try file?.read() ?? self.since
-        let client = try await self.client(targets[0].options)
-        try await self.format.check(client)
-        command?.directory = client.directory
-        do {
-            if self.each, let command {
-                var run = EachRun(
-                    watch: { self.watch(client, since: $0) },
-                    command: command,
-                    printer: try self.printer(targets[0])
-                )
-                (run.isRetrying, run.file, run.count) = (self.retry, file, self.count)
-                try await run.run(since: since)
-            } else {
-                try await self.run(targets[0], client, since, command, file)
-            }
-        } catch ClientError.refused(let reply) {
-            try self.options.refuse(reply)
-        }
-    }
-
-    /// Watches several machines at once, until one of them cannot be watched.
-    private func run(_ targets: [MachineTarget], _ command: ChildCommand?) async throws {
         let others = [
             (self.since != nil, "--since"), (self.cursorFile != nil, "--cursor-file"),
             (self.count != nil, "--count"), (!self.until.isEmpty, "--until"),
             (self.each, "--each"),
         ]
-        if let other = others.first(where: \.0)?.1 {
+        if targets.count > 1, let other = others.first(where: \.0)?.1 {
             throw ValidationError("\(other) is about one machine; give --machine once")
         }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for target in targets {
-                group.addTask {
-                    let client = try await self.client(target.options)
-                    try await self.format.check(client)
-                    var command = command
-                    command?.directory = client.directory
-                    try await self.run(target, client, nil, command, nil)
-                }
-            }
-            if command != nil {
-                group.addTask {
-                    for await number in Signals.stream(Signals.ending) {
-                        throw ProcessEnd.signal(number)
-                    }
-                }
-            }
-            defer { group.cancelAll() }
-            try await group.next()
+        let file = self.cursorFile.map { CursorFile(path: $0) }
+        let since = try file?.read() ?? self.since
+        // The first machine that cannot be watched ends the watch of them all.
+        var entries = targets.map { target in
+            { @Sendable in try await self.watch(target, since: since, command, file) }
         }
+        if command == nil { entries.append(Race.reader) }
+        // A command that runs then may finish; a second signal has its usual effect.
+        if command != nil || file != nil { entries.append(Race.signal) }
+        try await Race.run(entries)
     }
 
-    private func client(_ options: SharedOptions) async throws -> Client {
-        var timeout: Duration?
-        return try await options.client(isPatient: !self.noWait, within: &timeout)
-    }
-
-    private func run(
+    /// Watches one machine.
+    private func watch(
         _ target: MachineTarget,
-        _ client: Client,
-        _ since: String?,
+        since: String?,
         _ command: ChildCommand?,
         _ file: CursorFile?
     ) async throws {
-        let keeper = file.map { CursorKeeper($0) }
-        let printer = try self.printer(target)
-        let queue = command.map { command in
-            CommandQueue(
-                command,
-                printer: printer,
-                complain: { StandardError.write("statectl: \($0)") },
-                done: { keeper?.note($0.cursor) }
-            )
-        }
-        var run = WatchRun(watch: self.watch(client, since: since), printer: printer)
-        (run.count, run.queue, run.keeper) = (self.count, queue, keeper)
-        run.heedsSignals = target.mark == nil
-        run.tellsOfDaemon = self.gone || self.patterns.isEmpty && self.stuck == nil
-        run.stuck = self.stuck.map { span in
-            StuckWatch(
-                client,
-                patterns: self.patterns.map { Pattern(typed: $0) },
-                span: span.duration
-            )
-        }
-        try await run.run()
-    }
-
-    private func printer(_ target: MachineTarget) throws -> LinePrinter {
-        LinePrinter(options: target.options, mark: target.mark, format: try self.format.parsed)
-    }
-
-    @Sendable private func watch(_ client: Client, since: String?) -> Watch {
-        client.watch(
-            since: since,
-            only: self.patterns.map { Pattern(typed: $0) },
-            pace: Pace(
-                isLatest: self.latest,
-                every: self.every?.duration,
-                beat: self.beat?.duration
-            ),
-            until: self.until.map { Pattern(typed: $0) },
-            isPatient: !self.noWait
+        var timeout: Duration?
+        let client = try await target.options.client(isPatient: !self.noWait, within: &timeout)
+        try await self.format.check(client)
+        let printer = LinePrinter(
+            options: target.options,
+            mark: target.mark,
+            format: try self.format.parsed
         )
+        let patterns = self.patterns.map { Pattern(typed: $0) }
+        let follow = Follow(
+            watch: { since in
+                client.watch(
+                    since: since,
+                    only: patterns,
+                    pace: Pace(
+                        isLatest: self.latest,
+                        every: self.every?.duration,
+                        beat: self.beat?.duration
+                    ),
+                    until: self.until.map { Pattern(typed: $0) },
+                    isPatient: !self.noWait
+                )
+            },
+            since: since,
+            count: self.count
+        )
+        var command = command
+        command?.directory = client.directory
+        if self.each, let command {
+            var sink = EachSink(
+                command: command,
+                printer: printer,
+                isRetrying: self.retry,
+                file: file,
+                progress: EachProgress(since: since)
+            )
+            return try await follow.run { try await sink.take($0) }
+        }
+        let keeper = file.map { CursorKeeper($0) }
+        var run = WatchRun(follow: follow, printer: printer, keeper: keeper)
+        run.queue = command.map { command in
+            CommandQueue(command, printer: printer) { keeper?.note($0.cursor) }
+        }
+        run.tellsOfDaemon = self.gone || self.patterns.isEmpty && self.stuck == nil
+        run.stuck = self.stuck.map { StuckWatch(client, patterns: patterns, span: $0.duration) }
+        try await run.run()
     }
 }

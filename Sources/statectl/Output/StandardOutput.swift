@@ -12,14 +12,7 @@ enum OutputError: Error, Equatable {
 enum StandardOutput {
     /// Writes a line, with all of it handed to the system on return.
     static func write(_ line: String) throws(OutputError) {
-        var bytes = Array(line.utf8)
-        bytes.append(UInt8(ascii: "\n"))
-        let code = bytes.withUnsafeBytes { $0.write(to: STDOUT_FILENO) }
-        switch code {
-        case 0: return
-        case EPIPE: throw .readerGone
-        default: throw .failed(code)
-        }
+        try self.pass(line + "\n")
     }
 
     /// Writes a text as it is, with all of it handed to the system on return.
@@ -59,14 +52,12 @@ enum StandardError {
 
     /// Writes a line, or several; on a terminal folded between words.
     static func write(_ line: String) {
-        var bytes = Array(line.folded(to: self.columns).utf8)
-        bytes.append(UInt8(ascii: "\n"))
-        // There is no other place to complain to.
-        _ = bytes.withUnsafeBytes { $0.write(to: STDERR_FILENO) }
+        self.pass(Array("\(line.folded(to: self.columns))\n".utf8))
     }
 
     /// Passes on what another process said.
     static func pass(_ bytes: [UInt8]) {
+        // There is no other place to complain to.
         _ = bytes.withUnsafeBytes { $0.write(to: STDERR_FILENO) }
     }
 }

@@ -78,14 +78,7 @@ struct StatsText {
 
     private func age(_ reply: Line) -> String {
         let seconds = (reply["uptimeMs"]?.integer ?? 0) / 1000
-        let time =
-            switch seconds {
-            case ..<120: "\(seconds) s"
-            case ..<7200: "\(seconds / 60) min"
-            case ..<172_800: "\(seconds / 3600) h"
-            default: "\(seconds / 86400) days"
-            }
-        return "up \(time), #\(reply.seq.map(String.init) ?? "?")"
+        return "up \(LineText.span(seconds)), #\(reply.seq.map(String.init) ?? "?")"
     }
 }
 

@@ -9,10 +9,8 @@ enum StuckLine {
 
     /// The line, made from a reply that shows the state.
     static func of(_ reply: Line) -> Line? {
-        guard let members = JSONValue(parsing: reply.text)?.members else { return nil }
-        let shown = members.filter { !self.others.contains($0.key) }
-        let object = JSONValue.object([JSONMember("type", .string(self.type))] + shown)
-        return Line(Array(object.description.utf8))
+        let shown = (reply.value.members ?? []).filter { !self.others.contains($0.key) }
+        return Line([JSONMember("type", .string(self.type))] + shown)
     }
 
     static func isOne(_ line: Line) -> Bool { line.kind == .other(self.type) }
@@ -22,14 +20,16 @@ enum StuckLine {
 enum PresenceLine {
     /// `{"type":"gone","message":…}`.
     static func gone(_ error: ClientError) -> Line? {
-        let members = [
-            JSONMember("type", "gone"), JSONMember("message", .string(error.description)),
-        ]
-        return Line(Array(JSONValue.object(members).description.utf8))
+        Line([JSONMember("type", "gone"), JSONMember("message", .string(error.description))])
     }
 
     /// `{"type":"back"}`.
-    static let back = Line(Array(#"{"type":"back"}"#.utf8))
+    static let back = Line([JSONMember("type", "back")])
+}
+
+extension Line {
+    /// A line of our own.
+    init?(_ members: [JSONMember]) { self.init(Array(JSONValue.object(members).description.utf8)) }
 }
 
 /// Distinguishes a machine's lines from those of others.

@@ -5,7 +5,6 @@ import StateMachineDeclaration
 /// Asks a daemon for the stays of a span of the past.
 struct PastReading {
     let client: Client
-    let options: SharedOptions
     /// Where the span begins; nil for the oldest change that is kept.
     var since: HistoryPlace?
     /// Where it ends; nil for now.
@@ -115,7 +114,7 @@ struct PastReading {
                 )
                 throw ExitStatus.no
             }
-            try self.options.refuse(reply)
+            throw ClientError.refused(reply)
         }
     }
 
@@ -151,7 +150,7 @@ struct PastReading {
         let reply = try await self.client.changes(requests) { line in
             if let seq = line.seq, wanted.contains(seq) { found[seq] = line }
         }
-        if let reply, reply.isOK != true { try self.options.refuse(reply) }
+        _ = try reply?.accepted()
         return found
     }
 
@@ -187,8 +186,7 @@ struct PastReading {
 
     private func first(_ request: Request) async throws -> Line? {
         var found: Line?
-        let reply = try await self.client.changes(request) { found = $0 }
-        guard reply.isOK == true else { try self.options.refuse(reply) }
+        _ = try await self.client.changes(request) { found = $0 }.accepted()
         return found
     }
 }

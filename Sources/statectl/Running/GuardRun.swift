@@ -1,5 +1,4 @@
 import Glibc
-import Processes
 import StateMachineClient
 import StateMachineCore
 
@@ -23,19 +22,12 @@ struct GuardRun: Sendable {
 
     /// Answers questions until there is a signal, or trying again cannot help.
     func run() async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.answerAll() }
-            group.addTask {
-                // What others have to wait for ends with its script, in the background too; SIGHUP that was ignored
-                // stays so: that is what nohup(1) is for.
-                let signals = Signals.stream(Signals.ending, evenIgnored: [SIGINT, SIGTERM])
-                for await number in signals {
-                    throw ProcessEnd.signal(number)
-                }
-            }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+        try await Race.run(
+            { try await self.answerAll() },
+            // What others have to wait for ends with its script, in the background too; SIGHUP that was ignored
+            // stays so: that is what nohup(1) is for.
+            { try await Race.signal(evenIgnored: [SIGINT, SIGTERM]) }
+        )
     }
 
     /// Answers questions until the task is cancelled.
@@ -55,7 +47,7 @@ struct GuardRun: Sendable {
                         self.report("guard \(number) is registered; \(command) decides")
                     }
                     isAnew = true
-                case .asked(let question): group.addTask { await self.answer(question) }
+                case .asked(let question): group.addTask { try await self.answer(question) }
                 case .interrupted(let error, let attempt, _):
                     guard attempt == 1 else { continue }
                     let until = self.isRequired ? "what it guards is denied" : "nobody is asked"
@@ -65,11 +57,11 @@ struct GuardRun: Sendable {
         }
     }
 
-    private func answer(_ question: Guard.Question) async {
+    private func answer(_ question: Guard.Question) async throws {
         let line = question.line
         let asked = "\(line.state?.text ?? "?") → \(line.destination?.text ?? "?")"
         self.report("asked about \(asked)")
-        guard let answer = await self.answer(on: line) else { return }
+        guard let answer = try await self.answer(on: line) else { return }
         let why = answer.why.map { ": \($0.printable)" } ?? ""
         self.report(
             "\(answer.isAllowed ? "allowed" : "denied") \(asked)\(answer.isAllowed ? "" : why)"
@@ -83,24 +75,17 @@ struct GuardRun: Sendable {
     }
 
     /// The command's answer; nil if it did not come in time.
-    private func answer(on line: Line) async -> Answer? {
-        let answer = await withTaskGroup(of: Answer?.self) { group in
-            group.addTask { await self.ask(line) }
-            if let left = line.timeLeft {
-                group.addTask {
-                    do {
-                        try await QuietClock().sleep(for: left)
-                    } catch {
-                        // The command was faster.
-                    }
-                    return nil
-                }
+    private func answer(on line: Line) async throws -> Answer? {
+        var entries: [Race.Entry<Answer?>] = [{ await self.ask(line) }]
+        if let left = line.timeLeft {
+            entries.append {
+                try await QuietClock().sleep(for: left)
+                return nil
             }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
         }
+        let answer = try await Race.run(entries)
         // A command that was told to end has not decided anything.
-        if Task.isCancelled { return nil }
+        try Task.checkCancellation()
         if answer == nil {
             let name = self.command.words[0].printable
             self.complain("\(name) took longer than the daemon waits; it was told to end")

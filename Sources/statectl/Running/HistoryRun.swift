@@ -3,7 +3,7 @@ import StateMachineCore
 import StateMachineDeclaration
 
 /// Shows old changes, one page after the other.
-struct HistoryRun {
+struct HistoryRun: Sendable {
     let client: Client
     var search: ChangeSearch
     let options: SharedOptions
@@ -25,20 +25,17 @@ struct HistoryRun {
         )
         defer { progress.end() }
         let whole: UInt64? = if case .atMost(let most) = count { most } else { nil }
-        let reply: Line
-        if self.showsStays {
-            reply = try await self.showStays(count, order: order) { line in
-                last = line.cursor
-                try self.print(line)
-            }
-        } else {
-            reply = try await self.changes(count, order: order) { line in
-                last = line.cursor
-                try self.print(line)
-                shown += 1
-                progress.show(shown, of: whole)
-            }
+        func take(_ line: Line) throws {
+            last = line.cursor
+            try self.print(line)
+            shown += 1
+            progress.show(shown, of: whole)
         }
+        var rest = self
+        let reply =
+            self.showsStays
+            ? try await rest.showStays(count, order: order, take)
+            : try await rest.changes(count, order: order, take)
         progress.end()
         if last == nil, let name = self.search.by?.program {
             StandardError.write(
@@ -55,14 +52,8 @@ struct HistoryRun {
     func follow(_ count: ChangeCount) async throws {
         // The watch shows what happens from here on.
         let head = try await self.client.accepted(.get)
-        var search = self.search
-        search.before = head.seq.map { .seq($0 + 1) }
-        let past = HistoryRun(
-            client: self.client,
-            search: search,
-            options: self.options,
-            printer: self.printer
-        )
+        var past = self
+        past.search.before = head.seq.map { .seq($0 + 1) }
         let reply: Line
         switch count {
         case .all:
@@ -73,86 +64,60 @@ struct HistoryRun {
             for line in lines.reversed() { try self.print(line) }
         }
         if !self.options.json { try self.printer.end(reply, as: self.options.text.notice(reply)) }
-        try await self.resume(after: head.cursor)
+        let follow = Follow(
+            watch: { self.client.watch(since: $0, only: self.search.patterns) },
+            since: head.cursor
+        )
+        try await Race.run(
+            Race.reader,
+            {
+                try await follow.run { news in
+                    if case .line(let line) = news, self.isNews(line) { try self.print(line) }
+                    news.complain()
+                    return .next
+                }
+            }
+        )
     }
 
-    private func resume(after cursor: String?) async throws {
-        let watch = self.client.watch(since: cursor, only: self.search.patterns)
-        do {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    var isInterrupted = false
-                    for try await event in watch { try self.take(event, &isInterrupted) }
-                }
-                group.addTask {
-                    await ReaderWatch.readerIsGone()
-                    throw OutputError.readerGone
-                }
-                defer { group.cancelAll() }
-                try await group.next()
-            }
-        } catch ClientError.refused(let reply) {
-            try self.options.refuse(reply)
+    /// Whether a line of the watch is shown.
+    private func isNews(_ line: Line) -> Bool {
+        switch line.kind {
+        case .change: self.search.wants(line)
+        // A state is news only if it says what is missing.
+        case .state: line.resync != nil
+        case .declared: true
+        case .live, .beat, .reply, .ask, .bye, .other: false
         }
     }
 
-    private func take(_ event: Watch.Event, _ isInterrupted: inout Bool) throws {
-        switch event {
-        case .line(let line):
-            if isInterrupted { StandardError.write("statectl: connected") }
-            isInterrupted = false
-            switch line.kind {
-            case .change: if self.search.wants(line) { try self.print(line) }
-            // A state is news only if it says what is missing.
-            case .state: if line.resync != nil { try self.print(line) }
-            case .declared: try self.print(line)
-            case .live, .beat, .reply, .ask, .bye, .other: break
-            }
-        case .reached: break
-        case .interrupted(let error, let attempt, _):
-            isInterrupted = true
-            guard attempt == 1 else { return }
-            StandardError.write("statectl: \(error.reconnecting)")
-        }
-    }
-
-    /// Calls `body` with each change, and returns the daemon's last reply.
-    private func changes(
+    /// Calls `body` with each change, and returns the daemon's last reply; the search moves on behind them.
+    private mutating func changes(
         _ count: ChangeCount,
         order: Request.HistoryOrder,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        var (after, before) = (self.search.after, self.search.before)
-        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
+        var left = count.most
         let progress = Progress("searching")
         defer { progress.end() }
         while true {
             var last: String?
-            let request = Request.history(
-                limit: min(left, Self.page),
-                only: self.search.patterns,
-                order: order,
-                after: after,
-                before: before,
-                by: self.search.by?.uid,
-                program: self.search.by?.program,
-                cause: self.search.cause
-            )
             let reply = try await self.client.changes(
-                request,
+                self.search.request(min(left, Self.page), order: order),
                 progress: StandardError.isTerminal ? { progress.show($0, of: $1) } : nil
             ) { line in
                 progress.end()
                 last = line.cursor
                 try body(line)
             }
-            guard reply.isOK == true else { try self.options.refuse(reply) }
+            .accepted()
             left -= min(left, reply.count ?? left)
-            guard left > 0, reply.hasMore, let last else { return reply }
+            guard let last else { return reply }
             switch order {
-            case .oldest: after = .cursor(last)
-            case .newest: before = .cursor(last)
+            case .oldest: self.search.after = .cursor(last)
+            case .newest: self.search.before = .cursor(last)
             }
+            guard left > 0, reply.hasMore else { return reply }
         }
     }
 
@@ -161,27 +126,20 @@ struct HistoryRun {
     {
         var lines: [Line] = []
         let reply = try await self.changes(.atMost(limit), order: order) { lines.append($0) }
-        if let last = lines.last?.cursor {
-            switch order {
-            case .oldest: self.search.after = .cursor(last)
-            case .newest: self.search.before = .cursor(last)
-            }
-        }
         return (lines, reply)
     }
 
     // MARK: - Stays
 
     /// Calls `body` with the change that began each stay, which says how long that lasted.
-    private func showStays(
+    private mutating func showStays(
         _ count: ChangeCount,
         order: Request.HistoryOrder,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
-        var rest = self
+        var left = count.most
         while true {
-            let (lines, reply) = try await rest.page(min(left, 1000), order: order)
+            let (lines, reply) = try await self.page(min(left, 1000), order: order)
             for line in lines where line.beginsStay && left > 0 {
                 try body(try await self.measured(line))
                 left -= 1
@@ -205,8 +163,7 @@ struct HistoryRun {
             let length = try await self.client.stayAge(of: present)
             members = [JSONMember("forMs", .integer(length.wholeMilliseconds))]
         }
-        let object = JSONValue.object((JSONValue(parsing: line.text)?.members ?? []) + members)
-        return Line(Array(object.description.utf8)) ?? line
+        return Line((line.value.members ?? []) + members) ?? line
     }
 
     /// The change that ended the stay which began with that one; nil if there is none.
@@ -259,7 +216,7 @@ struct HistoryMerge {
     ///
     /// - Throws: the first error, once it has been reported.
     mutating func show(_ count: ChangeCount) async throws {
-        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
+        var left = count.most
         var failure: ExitStatus?
         while left > 0 {
             for index in self.sources.indices.reversed()
@@ -271,6 +228,8 @@ struct HistoryMerge {
                         order: self.order
                     )
                     (self.sources[index].lines, self.sources[index].reply) = (lines[...], reply)
+                } catch ClientError.refused(let reply) {
+                    try self.sources[index].run.options.refuse(reply)
                 } catch let error as ClientError {
                     let name = self.sources[index].run.printer.mark?.name ?? ""
                     StandardError.write("statectl: \(name): \(error.description.printable)")

@@ -105,15 +105,13 @@ struct HoldRun: Sendable {
         _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
         guard let end else { return try await body() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask(operation: body)
-            group.addTask {
+        try await Race.run(
+            body,
+            {
                 try await Task.sleep(until: end.advanced(by: Client.lateness), clock: QuietClock())
                 throw HoldCondition.timeUp
             }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+        )
     }
 
     private static func runPassingOnSignals(_ command: ChildCommand) async -> ChildCommand.Ending {

@@ -30,22 +30,36 @@ struct MachineView: Sendable {
 
     init(_ target: MachineTarget) { self.target = target }
 
-    mutating func answered(_ status: MachineStatus) {
-        self.status = status
-        self.error = nil
+    /// Takes an answer; returns whether it has to be shown at once, as by all that follow.
+    @discardableResult
+    mutating func answered(_ status: MachineStatus) -> Bool {
+        let isFirst = self.status == nil || self.error != nil
+        let isNew = self.status?.state.seq != status.state.seq
+        (self.status, self.error) = (status, nil)
+        return isFirst || isNew
     }
 
-    mutating func failed(_ error: String) { self.error = error }
+    @discardableResult
+    mutating func failed(_ error: String) -> Bool {
+        self.error = error
+        return true
+    }
 
     /// Takes a change, new or old, in any order.
-    mutating func take(_ change: Line) {
+    @discardableResult
+    mutating func take(_ change: Line) -> Bool {
         let seq = change.seq ?? 0
-        guard !self.changes.contains(where: { $0.seq == seq }) else { return }
+        guard !self.changes.contains(where: { $0.seq == seq }) else { return false }
         let place = self.changes.firstIndex { ($0.seq ?? 0) < seq } ?? self.changes.count
         self.changes.insert(change, at: place)
         self.changes.removeLast(max(0, self.changes.count - Self.kept))
+        return false
     }
 
     /// Drops the changes of an earlier numbering, which say nothing any more.
-    mutating func beganAnew() { self.changes = [] }
+    @discardableResult
+    mutating func beganAnew() -> Bool {
+        self.changes = []
+        return false
+    }
 }

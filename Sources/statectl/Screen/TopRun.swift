@@ -32,7 +32,7 @@ struct TopRun: Sendable {
         for await event in events {
             switch event {
             case .news(let index, let news):
-                let isPressing = views[index].take(news)
+                let isPressing = news(&views[index])
                 // The next second shows it too.
                 guard isPressing || ContinuousClock.now - shown >= Self.pause else { continue }
             case .key(let key):
@@ -64,7 +64,7 @@ struct TopRun: Sendable {
                 do {
                     try await MachineFollowing(client: client).run { event.yield(.news(index, $0)) }
                 } catch let error as ClientError {
-                    event.yield(.news(index, .failure(error.description)))
+                    event.yield(.news(index) { $0.failed(error.description) })
                 }
             }
         }
@@ -84,26 +84,6 @@ struct TopRun: Sendable {
                 }
             },
         ]
-    }
-}
-
-extension MachineView {
-    /// Takes news; returns whether it has to be shown at once.
-    fileprivate mutating func take(_ news: MachineFollowing.News) -> Bool {
-        switch news {
-        case .status(let status):
-            let isFirst = self.status == nil || self.error != nil
-            let isNew = self.status?.state.seq != status.state.seq
-            self.answered(status)
-            return isFirst || isNew
-        case .name(let name): self.name = name
-        case .change(let line): self.take(line)
-        case .anew: self.beganAnew()
-        case .failure(let error):
-            self.failed(error)
-            return true
-        }
-        return false
     }
 }
 
