@@ -29,7 +29,7 @@ struct HandOverRecordTests {
                     reported: 1
                 )
             ],
-            waits: [.init(request: Data(), isJudged: true, leftMs: 1)],
+            waits: [.init(request: Data(), cursor: 1, resync: nil, leftMs: 1)],
             holds: [.init(number: 1, request: Data())],
             guards: [],
             program: Program(comm: "tool", unit: "x.service"),
@@ -74,6 +74,7 @@ struct HandOverRecordTests {
             try self.record { $1.history?.count = .max },
             try self.record { $1.watches[0].cursor = .max },
             try self.record { $1.watches[0].reported = .max },
+            try self.record { $1.waits[0].cursor = .max },
             try self.record { $1.waits[0].leftMs = .max },
             try self.record { $1.holds[0].number = .max },
             try self.record { $1.guards = [.init(number: .max, request: Data())] },

@@ -61,7 +61,7 @@ struct HistorySearch: Sendable {
 
     /// What the changes mean for a wait.
     enum Progress: Sendable {
-        case decided(PendingWait.Result, ServerLine.Report)
+        case decided(WaitCall.End, ServerLine.Report)
         /// Nothing, up to that change.
         case examined(UInt64)
     }
@@ -86,7 +86,7 @@ struct HistorySearch: Sendable {
                     continue
                 }
                 progress[index] =
-                    wait.call.result(names).map { .decided($0, transition.report(in: epoch)) }
+                    wait.call.end(names).map { .decided($0, transition.report(in: epoch)) }
                     ?? .examined(transition.seq)
             }
         }

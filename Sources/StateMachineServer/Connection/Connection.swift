@@ -165,7 +165,8 @@ final class Connection {
         let isToGoOn = self.turn.isCutShort && !self.lifecycle.isForgotten
         if isToGoOn { self.server.turns.enqueue(self) }
         // Setters wait for its changes to be written, but not for its other requests.
-        if !isToGoOn || !self.parts.subscriptions.hasChangesToWrite { self.server.tookTurn(self) }
+        let isBehind = self.parts.subscriptions.hasChangesToWrite || self.parts.waits.areBehind
+        if !isToGoOn || !isBehind { self.server.tookTurn(self) }
     }
 
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
@@ -223,6 +224,8 @@ final class Connection {
     /// Answers the waits and queues a goodbye, for ``writeLast(until:)`` and ``finishShutDown()``.
     func shutDown(_ reason: ServerLine.ByeReason) {
         guard !self.lifecycle.isGone else { return self.end() }
+        // The last changes may have ended some of them.
+        if self.parts.waits.areBehind { self.pump(.last(until: .now() + .microseconds(250))) }
         self.parts.waits.shutDown()
         self.leave(.daemonEnds(reason))
     }

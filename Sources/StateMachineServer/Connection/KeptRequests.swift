@@ -22,12 +22,12 @@ final class KeptRequests {
     /// Counts so many more bytes as kept.
     func change(by bytes: Int) { self.bytes += bytes }
 
-    /// Counts so many more patterns that every change is checked against.
+    /// Counts so many more patterns of waits with `!`.
     func except(by patterns: Int) { self.exceptingPatterns += patterns }
 
-    /// Refuses a wait that every change is checked against, if the user's patterns become too many.
+    /// Refuses a wait with `!`, if the user's patterns of such become too many.
     func checkExceptions(of call: WaitCall) throws(WireError) {
-        guard call.hasExceptions, !self.user.mayExcept(call.patterns) else { return }
+        guard call.exceptingPatterns > 0, !self.user.mayExcept(call.patterns) else { return }
         throw WireError(
             .limit,
             "this user's waits with \"!\" have \(self.user.exceptingPatterns) patterns; "

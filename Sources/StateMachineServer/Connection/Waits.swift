@@ -1,20 +1,34 @@
+import FoundationEssentials
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
 /// The waits of one connection that have not been answered.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// A wait is the past from its cursor until the first change that ends it. It is judged in its connection's turn and
+/// never in the turn of whoever sets, so that idle waits cost a setter nothing, whatever their patterns.
+///
+/// Belongs to the event loop.
 final class Waits {
     private let server: StateServer
     private let peer: Peer
     private let outbox: Outbox
     private let turn: ConnectionTurn
-    private let answers: WaitAnswers
+    private let kept: KeptRequests
 
-    @exclusivity(unchecked) private var list: WaitList
-    /// Whether changes have ended some of them that were not answered.
-    @exclusivity(unchecked) private(set) var haveEnded = false
+    /// Those that have not been answered, in the order of their requests.
+    private var list: [Wait] = [] {
+        didSet {
+            let bytes = self.list.reduce(0) { $0 + $1.request.count }
+            self.kept.change(by: bytes - self.requestBytes)
+            self.requestBytes = bytes
+            let excepting = self.list.reduce(0) { $0 + $1.call.exceptingPatterns }
+            self.kept.except(by: excepting - self.exceptingPatterns)
+            self.exceptingPatterns = excepting
+        }
+    }
+    private var requestBytes = 0
+    private var exceptingPatterns = 0
     /// Whether changes before the ring are being held against some of them.
     private var isSearching = false
 
@@ -24,124 +38,170 @@ final class Waits {
         self.peer = peer
         self.outbox = outbox
         self.turn = turn
-        self.answers = WaitAnswers(server: server, outbox: outbox, turn: turn)
-        self.list = WaitList(in: kept)
+        self.kept = kept
     }
 
-    /// Those that have not been answered, in the order of their requests.
-    private var waits: [PendingWait] { self.list.waits }
+    var count: Int { self.list.count }
 
-    var count: Int { self.waits.count }
+    /// Whether one of them has something to be judged by.
+    var areBehind: Bool { self.list.contains(where: self.isBehind) }
+
+    private func isBehind(_ wait: Wait) -> Bool {
+        wait.cursor < self.server.ring.head || wait.isNew || wait.isOver
+            || wait.declarations < self.server.declarations.count
+    }
 
     // MARK: - Requests
 
     /// Answers when a state matches, which may be one that has passed or the current one.
-    func begin(_ call: WaitCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        try self.list.checkRoom(of: self.server.limits.waitsPerConnection)
-        let head = self.server.ring.head
-        var resync: ServerLine.Resync?
-        var passed = head
+    ///
+    /// `resync` says why one of the last process has missed changes.
+    func begin(
+        _ call: WaitCall,
+        id: RequestID?,
+        _ line: [UInt8],
+        missing resync: ServerLine.Resync? = nil
+    ) throws(WireError) {
+        try self.kept.checkRoom("waits", self.count, of: self.server.limits.waitsPerConnection)
+        var (cursor, resync) = (self.server.ring.head, resync)
         switch call.since.map({ self.server.resumePoint($0) }) {
         case nil: break
-        case .replay(let seq): passed = seq
+        case .replay(let seq): cursor = seq
         case .resync(let reason, _): resync = reason
         }
-        let wait = PendingWait(id: id, call: call, resync: resync, request: line, of: self)
-        let source = self.server.source(after: passed)
-        switch source {
-        case .history: wait.passed = passed
-        // Without a history a cursor that can be used is in the ring.
-        case .ring, .none: if self.answers.evaluate(wait, after: passed) { return }
-        }
-        guard !self.outbox.isClosed else { return }
-        try self.list.checkRoom(for: wait)
+        let wait = Wait(
+            call,
+            id: id,
+            after: cursor,
+            resync: resync,
+            declarations: self.server.declarations.count,
+            request: line
+        )
+        guard !self.judge(wait), !self.outbox.isClosed else { return }
+        try self.kept.checkRoom(for: wait.request)
+        try self.kept.checkExceptions(of: wait.call)
         self.list.append(wait)
-        switch source {
-        case .history(let past): self.search(past)
-        case .ring, .none:
-            if wait.isSearching { self.turn.want() } else { self.server.waits.add(wait) }
-        }
-        wait.startTimeout(on: self.server.loop)
-    }
-
-    /// Ends the wait of that id without an answer; false if there is none.
-    func end(_ id: RequestID) -> Bool {
-        guard let wait = self.waits.first(where: { $0.id == id }) else { return false }
-        return self.remove(wait)
-    }
-
-    // MARK: - Evaluating
-
-    /// Goes on with the waits that there was no time for; returns whether that has answered one.
-    func resume() -> Bool {
-        guard !self.waits.isEmpty else { return false }
-        var isFirst = true
-        for wait in self.waits {
-            guard let seq = wait.passed else { continue }
-            let source = self.server.source(after: seq)
-            if case .history = source { continue }
-            guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { return false }
-            switch source {
-            case .ring: self.resume(wait, after: seq)
-            case .history, .none: self.skip(wait)
-            }
-            guard wait.isSearching else { return true }
-            guard !self.turn.mustStop() else { return false }
-        }
         if let past = self.server.past { self.search(past) }
-        return false
+        if self.isBehind(wait) { self.turn.want() }
+        self.startTimeout(of: wait)
     }
 
-    /// Goes on with a wait after `seq`, which the ring has to have.
-    private func resume(_ wait: PendingWait, after seq: UInt64) {
-        if self.answers.evaluate(wait, after: seq) {
-            _ = self.remove(wait)
-        } else if !wait.isSearching, !self.endIfImpossible(wait) {
-            self.server.waits.add(wait)
-        }
-    }
-
-    /// The states are declared anew: ends those that wait for nothing that there is any more.
-    ///
-    /// Those that changes of before may end yet are ended when none has.
-    func endImpossible() {
-        for wait in self.waits where wait.entered == nil && !wait.isSearching {
-            if self.endIfImpossible(wait) {
-                self.turn.want()
-            } else {
-                // It lies by what its patterns were.
-                self.server.waits.remove(wait)
-                wait.redeclared(by: self.server.machine.schema)
-                self.server.waits.add(wait)
-            }
-        }
-    }
-
-    private func endIfImpossible(_ wait: PendingWait) -> Bool {
-        let schema = self.server.machine.schema
-        guard let objection = schema.objection(to: wait.call.until), self.remove(wait) else {
-            return false
-        }
-        let message = "what was waited for is not declared any more: \(objection.message)"
-        self.answers.refuse(wait, WireError(.unknownState, message, known: schema.names))
+    /// Ends the oldest wait of that id without an answer; false if there is none.
+    func end(_ id: RequestID) -> Bool {
+        guard let wait = self.list.first(where: { $0.id == id }) else { return false }
+        self.remove(wait)
         return true
     }
 
-    /// Goes on with a wait from the current state: what follows its place is not to be had.
-    private func skip(_ wait: PendingWait) {
+    private func remove(_ wait: Wait) {
+        wait.timeout?.cancel()
+        self.list.removeAll { $0 === wait }
+    }
+
+    /// A wait is over at its deadline, once it has been judged by all changes of before.
+    private func startTimeout(of wait: Wait) {
+        guard let deadline = wait.deadline, !wait.isOver else { return }
+        wait.timeout = self.server.loop.assumeIsolated().scheduleTask(deadline: deadline) {
+            [weak self] in
+            wait.isOver = true
+            self?.turn.want()
+        }
+    }
+
+    // MARK: - Judging
+
+    /// Judges all that are behind, as far as there is time and the client may owe so many bytes more; returns
+    /// whether one was answered.
+    ///
+    /// The one that is farthest behind comes first, so that none starves.
+    func judge(until bytes: Int) -> Bool {
+        var (isFirst, hasAnswered) = (true, false)
+        for wait in self.list.filter(self.isBehind).sorted(by: { $0.cursor < $1.cursor }) {
+            guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { break }
+            guard self.outbox.owesLess(than: bytes) else { break }
+            guard self.judge(wait) else { continue }
+            self.remove(wait)
+            hasAnswered = true
+        }
+        if let past = self.server.past { self.search(past) }
+        return hasAnswered
+    }
+
+    /// Judges a wait by what the ring has after its cursor and by the current state, as far as there is time; returns
+    /// whether that has answered it.
+    private func judge(_ wait: Wait) -> Bool {
+        switch self.server.source(after: wait.cursor) {
+        case .ring: break
+        case .history:
+            guard wait.isOver, wait.call.timeoutMs != 0 else { return false }
+            self.timeOut(wait)
+            return true
+        case .none: self.skip(wait)
+        }
+        while let declared = self.server.declarations.next(after: wait.declarations) {
+            if self.judge(wait, through: declared.seq) { return true }
+            guard wait.cursor >= declared.seq else { return false }
+            if self.redeclare(wait) { return true }
+        }
+        if self.judge(wait, through: self.server.ring.head) { return true }
+        guard wait.cursor == self.server.ring.head else { return false }
+        if exchange(&wait.isNew, with: false),
+            let end = wait.call.end(self.server.isCurrent)
+        {
+            self.answer(wait, end, self.server.report)
+            return true
+        }
+        guard wait.isOver else { return false }
+        self.timeOut(wait)
+        return true
+    }
+
+    /// Judges a wait by changes that the ring has, as far as there is time; returns whether that has answered it.
+    private func judge(_ wait: Wait, through end: UInt64) -> Bool {
+        var pause = self.server.endOfPiece(after: wait.cursor, patterns: wait.call.patterns)
+        while wait.cursor < end {
+            if wait.cursor == pause {
+                guard !self.turn.mustStop() else { return false }
+                pause = self.server.endOfPiece(after: pause, patterns: wait.call.patterns)
+            }
+            wait.cursor += 1
+            let entered = self.server.ring[wait.cursor].entered
+            if let end = wait.call.end(entered.state.matches) {
+                self.answer(wait, end, self.server.report(of: entered))
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Has a wait mean what the present declaration says; answers it if that has nothing that it waits for.
+    private func redeclare(_ wait: Wait) -> Bool {
+        let schema = self.server.machine.schema
+        wait.declarations = self.server.declarations.count
+        wait.call.until = schema.resolvedAgain(wait.call.until)
+        wait.call.fail = schema.resolvedAgain(wait.call.fail)
+        guard let objection = schema.objection(to: wait.call.until) else { return false }
+        let message = "what was waited for is not declared any more: \(objection.message)"
+        self.refuse(wait, WireError(.unknownState, message, known: schema.names))
+        return true
+    }
+
+    /// Has a wait go on from the current state: what follows its cursor is no longer available.
+    private func skip(_ wait: Wait) {
         wait.resync = .evicted
-        self.resume(wait, after: self.server.ring.head)
+        wait.cursor = self.server.ring.head
+        wait.isNew = true
     }
 
     /// Holds changes before the ring against the waits that have not come so far, a few at a time and with
-    /// one read for as many as it serves; only when one has come to the ring is it held against what
-    /// happens.
+    /// one read for as many as it serves.
     private func search(_ past: HistoryReader) {
+        guard !self.isSearching else { return }
         let waits = self.nextToSearch()
-        guard !self.isSearching, let seq = waits.first?.passed else { return }
+        guard let seq = waits.first?.cursor else { return }
         self.isSearching = true
         let search = HistorySearch(
-            waits: waits.map { (call: $0.call, passed: $0.passed ?? seq) },
+            waits: waits.map { (call: $0.call, passed: $0.cursor) },
             head: self.server.ring.head
         )
         let searcher = NIOLoopBound((self, waits), eventLoop: self.server.loop)
@@ -162,18 +222,10 @@ final class Waits {
         )
     }
 
-    /// Whether changes before the ring have to be held against a wait.
-    private func needsHistory(_ wait: PendingWait) -> Bool {
-        guard let seq = wait.passed, case .history = self.server.source(after: seq) else {
-            return false
-        }
-        return true
-    }
-
-    /// Those that have come least far, as many as one look may be for.
-    private func nextToSearch() -> [PendingWait] {
-        let waits = self.waits.filter(self.needsHistory)
-            .sorted { ($0.passed ?? 0) < ($1.passed ?? 0) }
+    /// Those before the ring that have come least far, as many as one look may be for.
+    private func nextToSearch() -> [Wait] {
+        let waits = self.list.filter { !self.server.ring.reaches(back: $0.cursor) }
+            .sorted { $0.cursor < $1.cursor }
         var patterns = 0
         let count = waits.prefix { wait in
             patterns += wait.call.patterns
@@ -182,92 +234,182 @@ final class Waits {
         return Array(waits.prefix(max(count, 1)))
     }
 
-    /// Files what a look into the past has said to a wait; nil: what follows is not to be had.
-    private func searched(_ wait: PendingWait, _ result: HistorySearch.Progress?) {
-        guard self.list.contains(wait) else { return }
+    /// Files what a look into the past has said to a wait; nil: what follows is no longer available.
+    private func searched(_ wait: Wait, _ result: HistorySearch.Progress?) {
+        guard self.list.contains(where: { $0 === wait }) else { return }
         switch result {
-        case .decided(let result, let report):
-            self.answers.answer(wait, result, report)
-            _ = self.remove(wait)
-        case .examined(let seq):
-            // Once the ring has come into reach it goes on in the connection's turn.
-            wait.passed = seq
-        case nil:
-            self.skip(wait)
+        case .decided(let end, let report):
+            self.answer(wait, end, report)
+            self.remove(wait)
+        // Once the ring has come into reach it goes on in the connection's turn.
+        case .examined(let seq): wait.cursor = seq
+        case nil: self.skip(wait)
         }
-    }
-
-    /// The time of one is over.
-    func timeCame(for wait: PendingWait) {
-        guard wait.entered == nil, self.remove(wait) else { return }
-        self.server.catchUp()
-        self.answers.timeOut(wait)
-        self.turn.want()
     }
 
     // MARK: - Answers
 
-    /// A state has ended one; its answer is due.
-    func hasEnded() {
-        self.haveEnded = true
-        self.turn.want()
+    /// Answers a wait that a state has ended.
+    private func answer(_ wait: Wait, _ end: WaitCall.End, _ report: ServerLine.Report) {
+        switch end {
+        case .reached(let pattern):
+            self.outbox.reply(
+                ServerLine.reply(
+                    id: wait.id,
+                    report: report,
+                    own: { $0.json("matched", pattern.written) },
+                    rest: { writer in
+                        self.server.writeOrigin(of: report.seq, to: &writer)
+                        writer.resync(wait.resync)
+                    }
+                )
+            )
+        case .failed(let pattern):
+            let message = "reached \(report.stateText), which counts as failure"
+            self.refuse(wait, WireError(.failedState, message), report) { writer in
+                writer.json("matched", pattern.written)
+            }
+        }
     }
 
-    /// Answers the waits that changes have ended, while fewer than so many bytes have to be read.
-    func answerEnded(until bytes: Int) {
-        self.haveEnded = false
-        var left: [PendingWait] = []
-        for wait in self.waits {
-            guard let entered = wait.entered, let result = wait.call.result(entered.state.matches)
-            else {
-                left.append(wait)
-                continue
-            }
-            guard self.outbox.owesLess(than: bytes) else {
-                self.haveEnded = true
-                left.append(wait)
-                continue
-            }
-            self.end(wait)
-            self.answers.answer(wait, result, self.server.report(of: entered))
-        }
-        self.list.keep(left)
+    /// Answers a wait whose time is over.
+    private func timeOut(_ wait: Wait) {
+        let message =
+            "still \(self.server.stateText) after \(wait.call.timeoutMs ?? 0) ms; "
+            + "it has been since \(self.server.report.at.rfc3339)"
+        self.refuse(wait, WireError(.timeout, message))
     }
+
+    /// Refuses a wait; without a report, with that of the current state.
+    private func refuse(
+        _ wait: Wait,
+        _ error: WireError,
+        _ report: ServerLine.Report? = nil,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) {
+        self.outbox.reply(
+            ServerLine.refusal(
+                id: wait.id,
+                error,
+                report: report ?? self.server.report,
+                own: own,
+                rest: { $0.resync(wait.resync) }
+            )
+        )
+    }
+
+    // MARK: - The end
 
     /// Answers them all: the daemon is going down.
     func shutDown() {
-        self.answerEnded(until: .max)
-        for wait in self.waits {
-            self.end(wait)
-            self.answers.refuse(wait, .shuttingDown)
-        }
-        self.list.keep([])
+        for wait in self.list { self.refuse(wait, .shuttingDown) }
+        self.drop()
     }
 
     /// Forgets them all.
     func drop() {
-        for wait in self.waits { self.end(wait) }
-        self.haveEnded = false
-        self.list.keep([])
-    }
-
-    private func remove(_ wait: PendingWait) -> Bool {
-        guard self.list.remove(wait) else { return false }
-        self.end(wait)
-        return true
-    }
-
-    /// Neither a change nor the time ends a wait from here on.
-    private func end(_ wait: PendingWait) {
-        wait.cancelTimeout()
-        self.server.waits.remove(wait)
+        for wait in self.list { wait.timeout?.cancel() }
+        self.list = []
     }
 
     // MARK: - From one process to the next
 
     /// Leaves them to the next process.
     func handOver(to record: inout HandOverRecord.Connection) {
-        record.waits = self.waits.map(\.record)
-        for wait in self.waits { self.end(wait) }
+        record.waits = self.list.map(\.record)
+        for wait in self.list { wait.timeout?.cancel() }
+    }
+
+    /// Takes up a wait of the last process, whose epoch that was, at its cursor.
+    func resume(
+        _ record: HandOverRecord.Wait,
+        of epoch: String,
+        asking request: Request
+    ) throws(WireError) {
+        guard case .wait(var call) = request.call else { return }
+        call.since = "\(epoch):\(record.cursor)"
+        call.timeoutMs = record.leftMs
+        try self.begin(call, id: request.id, Array(record.request), missing: record.resync)
+    }
+}
+
+/// A `wait` that has not been answered.
+///
+/// Belongs to the event loop.
+private final class Wait {
+    let id: RequestID?
+    /// What ends it, under the names of the declaration that it knows.
+    var call: WaitCall
+    /// The line that asked for it.
+    let request: [UInt8]
+    /// Set if its cursor could not be used; it was judged from the current state on.
+    var resync: ServerLine.Resync?
+    /// The last change that it was judged by.
+    var cursor: UInt64
+    /// Whether it has yet to be judged by the current state.
+    var isNew = true
+    /// How many of the declarations it knows.
+    var declarations: Int
+    /// When its time is over; nil: never, or at once.
+    let deadline: NIODeadline?
+    /// Whether its time is over.
+    var isOver: Bool
+    var timeout: Scheduled<Void>?
+
+    init(
+        _ call: WaitCall,
+        id: RequestID?,
+        after cursor: UInt64,
+        resync: ServerLine.Resync?,
+        declarations: Int,
+        request: [UInt8]
+    ) {
+        self.call = call
+        self.id = id
+        self.cursor = cursor
+        self.resync = resync
+        self.declarations = declarations
+        self.request = request
+        self.deadline = call.timeoutMs.map { .now() + .bounded(milliseconds: $0) }
+        self.isOver = call.timeoutMs == 0
+    }
+
+    var record: HandOverRecord.Wait {
+        HandOverRecord.Wait(
+            request: Data(self.request),
+            cursor: self.cursor,
+            resync: self.resync,
+            leftMs: self.deadline.map { deadline in
+                UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
+            }
+        )
+    }
+}
+
+extension WaitCall {
+    /// How a state ends a wait.
+    enum End: Sendable {
+        case reached(Pattern)
+        case failed(Pattern)
+    }
+
+    var patterns: Int { self.until.count + self.fail.count }
+
+    /// Those of its patterns that count towards ``ServerLimits/exceptingPatternsPerUid``.
+    var exceptingPatterns: Int {
+        self.until.hasExceptions || self.fail.hasExceptions ? self.patterns : 0
+    }
+
+    /// How a state ends the wait; nil if it goes on.
+    func end(_ matches: (Pattern) -> Bool) -> End? {
+        if let pattern = self.fail.first(where: matches) { return .failed(pattern) }
+        if let pattern = self.until.first(where: matches) { return .reached(pattern) }
+        return nil
+    }
+}
+
+extension LineWriter {
+    fileprivate mutating func resync(_ resync: ServerLine.Resync?) {
+        if let resync { self.string("resync", resync.rawValue) }
     }
 }

@@ -49,7 +49,7 @@ struct WatchWriter {
 
     /// Writes what a watch has not been sent; false if the socket did not take it all.
     private mutating func writeNew(of watch: Watch) -> Bool {
-        while let declared = self.server.declarations.next(for: watch) {
+        while let declared = self.server.declarations.next(after: watch.declarations) {
             guard self.writeChanges(of: watch, through: declared.seq) else { return false }
             guard watch.cursor >= declared.seq else { return true }
             guard self.write(declared, to: watch) else { return false }

@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// Watches come first, then replies: watches are brought up to the head of the ring, and the ring
 /// up to the reply, so that a reply that carries a seq comes after every change up to it. Last
-/// comes what nobody has asked for just now: waits that go on, questions.
+/// comes what nobody has asked for just now: questions, and then waits are judged.
 ///
 /// Belongs to the event loop.
 struct WritingOrder {
@@ -17,14 +17,33 @@ struct WritingOrder {
 
     /// Whether there may be something to write.
     var hasOutput: Bool {
-        self.outbox.hasLines || self.parts.waits.haveEnded || self.parts.subscriptions.isRunning
+        self.outbox.hasLines || self.parts.waits.areBehind || self.parts.subscriptions.isRunning
             || self.parts.voters.hasQuestions
     }
 
+    /// How long waits are judged out of turn, where their client's changes are written out of turn.
+    private static let urgentJudging = TimeAmount.microseconds(250)
+
     /// Writes what can be written now, as long as there is time.
     func write(_ haste: ConnectionTurn.Haste) {
-        self.parts.turn.write(haste) { self.write() }
+        let turn = self.parts.turn
+        switch haste {
+        case .turn, .last: turn.write(haste) { self.writeAndJudge() }
+        case .urgent:
+            turn.write(haste) { self.write() }
+            guard self.parts.waits.areBehind else { break }
+            turn.write(.last(until: .now() + Self.urgentJudging)) { self.writeAndJudge() }
+        }
         if self.outbox.isClosed { self.drop() }
+    }
+
+    /// Waits are judged also while the client does not read.
+    private func writeAndJudge() {
+        repeat {
+            self.write()
+        } while !self.parts.turn.isCutShort
+            && self.parts.waits.judge(until: self.parts.server.limits.replyBytesPerConnection)
+            && self.outbox.isFree
     }
 
     private func write() {
@@ -35,13 +54,7 @@ struct WritingOrder {
                 return
             }
             guard self.parts.history.write() else { return }
-            let limit = self.parts.server.limits.replyBytesPerConnection
-            if self.parts.waits.haveEnded, self.outbox.owesLess(than: limit) {
-                self.parts.waits.answerEnded(until: limit)
-                continue
-            }
             guard let seq = self.outbox.nextSeq else {
-                if self.parts.waits.resume() { continue }
                 self.parts.voters.writeQuestions()
                 return
             }

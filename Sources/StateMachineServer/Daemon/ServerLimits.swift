@@ -40,9 +40,9 @@ public struct ServerLimits: Hashable, Sendable {
     /// Waits that one connection may have.
     public var waitsPerConnection = 32
 
-    /// Patterns of one user's waits with exceptions; every change is checked against each of them.
+    /// Patterns of one user's waits with exceptions.
     ///
-    /// 128: some two microseconds, less than half of what a set takes. Not tuned.
+    /// 128: from when waits were judged on the time of whoever set; the protocol names it.
     static let exceptingPatternsPerUid = 128
 
     /// Holds that one connection may have.

@@ -108,7 +108,6 @@ extension Connection {
     /// Queues what is left of its answers, for ``writeLast(until:)`` and ``leaveBehind()``.
     func prepareToBeLeft() {
         guard self.mayBeLeft else { return }
-        self.parts.waits.answerEnded(until: .max)
         self.parts.late.endAll()
     }
 
@@ -166,10 +165,7 @@ extension ConnectionParts {
         }
         for wait in record.waits {
             self.again(wait.request) { request throws(WireError) in
-                guard case .wait(var call) = request.call else { return }
-                if wait.isJudged { call.since = "\(handOver.epoch):\(handOver.seq)" }
-                call.timeoutMs = wait.leftMs
-                try self.waits.begin(call, id: request.id, Array(wait.request))
+                try self.waits.resume(wait, of: handOver.epoch, asking: request)
             }
         }
         self.outbox.resumeLine(of: record)

@@ -9,7 +9,7 @@ import StateMachineProtocol
 /// read, and its clients connect anew.
 struct HandOverRecord: Codable, Equatable {
     /// Raised whenever the format changes.
-    static let currentVersion = 1
+    static let currentVersion = 2
 
     /// A client's progress, and what is not yet on its way to it.
     struct Connection: Codable, Equatable {
@@ -72,8 +72,9 @@ struct HandOverRecord: Codable, Equatable {
 
     struct Wait: Codable, Equatable {
         var request: Data
-        /// Whether all changes up to the record's seq have been evaluated.
-        var isJudged: Bool
+        /// The last change that it was judged by.
+        var cursor: UInt64
+        var resync: ServerLine.Resync?
         var leftMs: UInt64?
     }
 
@@ -176,18 +177,6 @@ extension HandOverRecord.Watch {
             case .watch(let call) = schema.resolvedAgain(request.call)
         else { return nil }
         return (call, request.id)
-    }
-}
-
-extension PendingWait {
-    var record: HandOverRecord.Wait {
-        HandOverRecord.Wait(
-            request: Data(self.request),
-            isJudged: self.resync == nil && !self.isSearching,
-            leftMs: self.deadline.map { deadline in
-                UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
-            }
-        )
     }
 }
 
@@ -294,7 +283,7 @@ extension HandOverRecord.Connection {
         self.unsentReplies.isCount && self.outbox.allSatisfy { $0.isPossible(self.watches.count) }
             && self.history?.isPossible ?? true
             && self.watches.allSatisfy { $0.cursor.isPossible && $0.reported.isPossible }
-            && self.waits.allSatisfy { $0.leftMs?.isPossible ?? true }
+            && self.waits.allSatisfy { $0.cursor.isPossible && $0.leftMs?.isPossible ?? true }
             && (self.holds + self.guards).allSatisfy(\.number.isPossible)
             && [self.resyncs, self.bytes].allSatisfy(\.isPossible)
             && self.program?.isPossible ?? true

@@ -37,9 +37,9 @@ struct Declarations {
         self.all.append(Declared(declaration, from: seq))
     }
 
-    /// The next declaration that a watch has not been told of; nil if there is none.
-    func next(for watch: Watch) -> Declared? {
-        watch.declarations < self.all.count ? self.all[watch.declarations] : nil
+    /// The next declaration for who knows the first `known`; nil if there is none.
+    func next(after known: Int) -> Declared? {
+        known < self.all.count ? self.all[known] : nil
     }
 
     /// The hash of the newest declaration that a watch knows.

@@ -61,8 +61,6 @@ final class StateServer: @unchecked Sendable {
     /// Who is connected, and how far everybody has been written to.
     let rounds: Rounds
 
-    /// What changes are held against.
-    @exclusivity(unchecked) var waits = WaitTable()
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
     @exclusivity(unchecked) private(set) var isClosing = false
     /// Connections of the last process that are on their way here.
@@ -152,10 +150,6 @@ final class StateServer: @unchecked Sendable {
         self.scratch.line.withBytes { self.ring.append(entered, line: $0) }
         self.counters.changes.add()
         self.counters.transitions.add(from: left.state.name, to: entered.state.name)
-        guard !self.waits.isEmpty else { return }
-        for wait in self.waits.take(endedBy: entered.state) {
-            wait.ended(by: entered)
-        }
     }
 
     /// The deadline of the present stay has begun anew: who asks from now on is told.
@@ -358,7 +352,6 @@ extension StateServer {
         self.showAgain(snapshot)
         for connection in self.clients {
             connection.parts.subscriptions.redeclared()
-            connection.parts.waits.endImpossible()
         }
         self.scheduleFlush()
     }

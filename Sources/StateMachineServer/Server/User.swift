@@ -28,7 +28,7 @@ final class User {
 
     /// Bytes of the requests that are kept for its connections.
     var requestBytes = 0
-    /// Patterns of its waits that every change is checked against.
+    /// Patterns of its waits with `!`.
     var exceptingPatterns = 0
     /// Bytes of answers that its clients have not been sent yet.
     @exclusivity(unchecked) var replyBytes = 0
@@ -59,7 +59,7 @@ final class User {
         !self.isLimited || self.requestBytes + bytes <= limits.requestBytesPerUid
     }
 
-    /// Whether every change may be checked against so many more patterns.
+    /// Whether its waits with `!` may have so many more patterns.
     func mayExcept(_ patterns: Int) -> Bool {
         !self.isLimited || self.exceptingPatterns + patterns <= ServerLimits.exceptingPatternsPerUid
     }
