@@ -57,6 +57,8 @@ struct StatusTests {
         try await withRunningMachine(Self.text) { machine in
             let daemon = try await machine.startDaemon()
             let runner = try await machine.startRunner()
+            // It has read what it remembers once it reports what it does.
+            _ = try await Self.status(machine, having: "blocked", false)
             // Nothing is begun before it is remembered.
             try FileManager.default.removeItem(atPath: "\(machine.directory)/memory")
             _ = try await machine.ask("send go")
