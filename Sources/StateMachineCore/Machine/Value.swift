@@ -26,6 +26,7 @@ package class Value: @unchecked Sendable {
         return self.keep(make())
     }
 
+    /// Keeps a form that was just made, and returns the one that all go by.
     @usableFromInline
     final func keep<Form: AnyObject & Sendable>(_ made: Form) -> Form {
         let kept = Unmanaged<AnyObject>.passRetained(made)

@@ -36,11 +36,6 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    func takes(_ key: String) -> Bool {
-        key.isSpelled(RequestKey.op.rawValue) || key.isSpelled(RequestKey.id.rawValue)
-            || self.keys.contains { key.isSpelled($0.rawValue) }
-    }
-
     /// Whether it requests a change, which is answered in its turn.
     package var isProposal: Bool {
         switch self {

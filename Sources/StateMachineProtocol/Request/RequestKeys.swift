@@ -8,9 +8,12 @@ struct RequestKeys {
 
     /// Refuses keys that the operation does not know.
     func check(for operation: Operation) throws(WireError) {
-        let odd = self.members.first { !operation.takes($0.key) }
+        let keys = [.op, .id] + operation.keys
+        let odd = self.members.first { member in
+            !keys.contains { $0.rawValue.isSpelled(member.key) }
+        }
         guard let odd else { return }
-        let known = ([.op, .id] + operation.keys).map(\.rawValue)
+        let known = keys.map(\.rawValue)
         throw WireError(
             .badRequest,
             "\(operation.rawValue) has no key \(odd.key.quoted); "

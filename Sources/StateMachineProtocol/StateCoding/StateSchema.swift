@@ -294,12 +294,7 @@ extension StateSchema {
     ///
     /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match.
     package func resolved(_ call: Request.Call) throws(WireError) -> Request.Call {
-        switch call {
-        case .history: return try self.followed(call)
-        // Most have nothing to be interpreted.
-        case .set(let set) where set.ifState == nil && set.words.isEmpty: return call
-        default: break
-        }
+        if case .history = call { return try self.followed(call) }
         return try self.resolved(
             call,
             read: { (pattern) throws(WireError) in try self.resolved(pattern) }
@@ -319,6 +314,8 @@ extension StateSchema {
     ) throws(WireError) -> Request.Call {
         switch call {
         case .set(let call):
+            // Most have neither.
+            guard call.ifState != nil || !call.words.isEmpty else { return .set(call) }
             return .set(
                 SetCall(
                     state: call.state,

@@ -23,7 +23,7 @@ final class ServedMachine: @unchecked Sendable {
     ///
     /// To decode an enum and to encode it again takes longer than all the rest of a set, and most
     /// machines move between few states.
-    private var recent: [NamedState: Value] = [:]
+    private var recent: [JSONMember: Value] = [:]
     let decisions: LoopInbox
     /// Measures stays where no history does.
     private let clock: any StayClock
@@ -138,21 +138,26 @@ final class ServedMachine: @unchecked Sendable {
         self.decisions.close()
     }
 
-    func state(_ name: String, data: JSONValue?) throws(WireError) -> Value {
-        let given = (data ?? .object([])).members.map { NamedState(name, $0) }
-        if let given, let value = self.recent[given] { return value }
-        let value = self.encoded(try self.current.value(name, data: data))
-        if let given, value.fragment.count <= Self.recentBytes {
-            if self.recent.count == Self.recentStates { self.recent = [:] }
-            self.recent[given] = value
+    /// The state that a line of that length asks for.
+    func state(
+        _ name: String,
+        data: JSONValue?,
+        lineLength: Int
+    ) throws(WireError) -> Value {
+        guard lineLength <= Self.recentBytes else {
+            return self.encoded(try self.current.value(name, data: data))
         }
+        let given = JSONMember(name, data ?? .object([]))
+        if let value = self.recent[given] { return value }
+        let value = self.encoded(try self.current.value(name, data: data))
+        if self.recent.count == Self.recentStates { self.recent = [:] }
+        self.recent[given] = value
         return value
     }
 
-    /// How many states are remembered, and how long one may be, in bytes.
+    /// How many states are remembered, and how long the line of one may be, in bytes.
     ///
-    /// 64, of 1 KiB: more than most machines have, and at most some 200 KiB with what they are
-    /// compared by. Not tuned.
+    /// 64, of 1 KiB: more than most machines have, and some hundreds of KiB at most. Not tuned.
     private static let (recentStates, recentBytes) = (64, 1024)
 
     // MARK: - What is asked of it

@@ -62,7 +62,11 @@ final class Sets {
     private func state(for call: SetCall, lineLength: Int) throws(WireError) -> Value {
         let machine = self.server.machine
         guard !self.server.isClosing else { throw .shuttingDown }
-        let state = try machine.state(call.state, data: call.data)
+        let state = try machine.state(
+            call.state,
+            data: call.data,
+            lineLength: lineLength
+        )
         try self.checkLength(of: state, lineLength: lineLength)
         return state
     }
