@@ -250,7 +250,9 @@ def test_a_hold_is_taken_again_after_a_crash(machine, daemon):
 
 def test_an_interrupted_program_lets_go_of_its_hold(daemon):
     script = """
-import statectl, sys, time
+import signal, statectl, sys
+# A check that runs in the background has it ignored, and so have its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with statectl.connect(runtime_directory=sys.argv[1]) as m:
     with m.hold(before="busy"):
         print("held", flush=True)
