@@ -69,7 +69,7 @@ struct JSONScanner {
             }
             try self.skipDigits()
         }
-        return String(decoding: self.bytes[start..<self.position], as: UTF8.self)
+        return try self.text(from: start)
     }
 
     private mutating func skipDigits() throws(JSONSyntaxError) {
@@ -87,7 +87,7 @@ struct JSONScanner {
         // Most strings have nothing to decode: look for the end first.
         while let byte = self.current {
             if byte == UInt8(ascii: "\"") {
-                let string = try self.text(self.bytes[start..<self.position])
+                let string = try self.text(from: start)
                 self.position += 1
                 return string
             }
@@ -98,7 +98,7 @@ struct JSONScanner {
     }
 
     private mutating func parseEscapedString(from start: Int) throws(JSONSyntaxError) -> String {
-        var string = try self.text(self.bytes[start..<self.position])
+        var string = try self.text(from: start)
         while let byte = self.current {
             switch byte {
             case UInt8(ascii: "\""):
@@ -115,7 +115,7 @@ struct JSONScanner {
                 {
                     self.position += 1
                 }
-                string += try self.text(self.bytes[start..<self.position])
+                string += try self.text(from: start)
             }
         }
         throw self.error("the line ends inside a string")
@@ -175,17 +175,17 @@ struct JSONScanner {
         return unit
     }
 
-    private func text(_ bytes: ArraySlice<UInt8>) throws(JSONSyntaxError) -> String {
-        let text = bytes.withUnsafeBufferPointer { bytes in
-            // Nothing has to be validated of ASCII, and most strings are; to validate takes three times as long.
-            bytes.allSatisfy { $0 < 0x80 }
-                ? String(decoding: bytes, as: UTF8.self) : String(validating: bytes, as: UTF8.self)
+    /// The text from there to the current byte.
+    private func text(from start: Int) throws(JSONSyntaxError) -> String {
+        let bytes = self.bytes.span.extracting(start..<self.position)
+        do {
+            return String(copying: try UTF8Span(validating: bytes))
+        } catch {
+            throw JSONSyntaxError(
+                offset: start + error.byteOffsets.lowerBound,
+                message: "not UTF-8"
+            )
         }
-        if let text { return text }
-        throw JSONSyntaxError(
-            offset: bytes.startIndex + bytes.validUTF8PrefixCount,
-            message: "not UTF-8"
-        )
     }
 }
 

@@ -59,7 +59,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
 }
 
 /// The keys of requests, shared by the code that reads requests and the code that writes them.
-package enum RequestKey: String, Sendable {
+package enum RequestKey: String, CaseIterable, Sendable {
     case op, id
     case state, event, data, words, add, ifSeq, ifState, ifStay, reenter, cause
     case since, only, mode, everyMs, beatMs
@@ -69,4 +69,21 @@ package enum RequestKey: String, Sendable {
     case order, after, by, outline, progress
     case required, untilMs
     case name = "as"
+
+    /// The keys of each length.
+    private static let ofLength: [[RequestKey]] = {
+        let longest = Self.allCases.map(\.rawValue.utf8.count).max() ?? 0
+        return (0...longest).map { length in
+            Self.allCases.filter { $0.rawValue.utf8.count == length }
+        }
+    }()
+
+    /// The key of that name.
+    init?(spelled name: String) {
+        let length = name.utf8.count
+        guard length < Self.ofLength.count,
+            let key = Self.ofLength[length].first(where: { $0.rawValue.isSpelled(name) })
+        else { return nil }
+        self = key
+    }
 }

@@ -1,24 +1,32 @@
 /// The members of a request object, read by type.
 struct RequestKeys {
-    let members: [JSONMember]
+    private let members: [JSONMember]
+    /// The key of each member; nil if the protocol has none of that name.
+    private let keys: [RequestKey?]
+
+    init(_ members: [JSONMember]) {
+        self.members = members
+        self.keys = members.map { RequestKey(spelled: $0.key) }
+    }
 
     subscript(_ key: RequestKey) -> JSONValue? {
-        self.members.first { $0.key.isSpelled(key.rawValue) }?.value
+        self.keys.firstIndex(of: key).map { self.members[$0].value }
     }
 
     /// Refuses keys that the operation does not know.
     func check(for operation: Operation) throws(WireError) {
-        let keys = [.op, .id] + operation.keys
-        let odd = self.members.first { member in
-            !keys.contains { $0.rawValue.isSpelled(member.key) }
+        let known = operation.keys
+        let odd = self.keys.firstIndex { key in
+            guard let key else { return true }
+            return key != .op && key != .id && !known.contains(key)
         }
         guard let odd else { return }
-        let known = keys.map(\.rawValue)
+        let names = ([.op, .id] + known).map(\.rawValue)
         throw WireError(
             .badRequest,
-            "\(operation.rawValue) has no key \(odd.key.quoted); "
-                + "known: \(known.joined(separator: ", "))",
-            known: known
+            "\(operation.rawValue) has no key \(self.members[odd].key.quoted); "
+                + "known: \(names.joined(separator: ", "))",
+            known: names
         )
     }
 
@@ -129,7 +137,10 @@ struct RequestKeys {
     }
 
     /// The value of `data`; null counts as none.
-    var data: JSONValue? { self[.data] == .null ? nil : self[.data] }
+    var data: JSONValue? {
+        guard let data = self[.data] else { return nil }
+        return data == .null ? nil : data
+    }
 
     /// Fields as words, none of which is in `data` as well.
     func words() throws(WireError) -> [JSONMember] {

@@ -49,7 +49,7 @@ extension Request {
                 )
             )
         }
-        let keys = RequestKeys(members: object.members ?? [])
+        let keys = RequestKeys(object.members ?? [])
         let id: RequestID?
         do {
             id = try keys.id()

@@ -151,7 +151,8 @@ struct Requests {
                     + "use \(Door.control.fileName)"
             )
         }
-        self.server.catchUp()
+        // The machine judges a set, and the ring is brought up to it before it is answered.
+        if operation != .set { self.server.catchUp() }
         switch try self.server.machine.schema.resolved(request.call) {
         case .get:
             ServerLine.writeReply(

@@ -200,7 +200,13 @@ final class Sets {
             }
         )
         self.outbox.replyWithLine(after: snapshot.seq)
+        if snapshot.seq >= self.server.ring.head + Self.burst { self.server.catchUp() }
     }
+
+    /// How many changes of one reading the ring may be behind.
+    ///
+    /// 64: so that clients are paused well before a ring of 128 is half full.  Not tuned.
+    private static let burst: UInt64 = 64
 }
 
 extension Value {
