@@ -69,6 +69,8 @@ package struct JSONParser {
             self.scanner.advance()
             return .object(members)
         }
+        // As many as most requests have.
+        members.reserveCapacity(4)
         while true {
             self.scanner.skipWhiteSpace()
             guard self.scanner.current == UInt8(ascii: "\"") else {

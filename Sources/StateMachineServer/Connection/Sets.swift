@@ -36,12 +36,13 @@ final class Sets {
         let state = try self.state(for: call, lineLength: lineLength)
         let machine = self.server.machine
         self.noteSet()
-        let outcome = machine.decide(state, call, by: self.peer)
-        let request = ChangeRequest(.state(state, call), cause: call.cause, id: id, by: self.peer)
-        if let outcome {
-            self.answer(outcome, id: id, isSend: false, to: request)
+        let request = {
+            ChangeRequest(.state(state, call), cause: call.cause, id: id, by: self.peer)
+        }
+        if let outcome = machine.decide(state, call, by: self.peer) {
+            self.answer(outcome, id: id, isSend: false, to: request())
         } else {
-            machine.propose(request, of: self)
+            machine.propose(request(), of: self)
         }
     }
 
@@ -205,7 +206,7 @@ final class Sets {
 
     /// How many changes of one reading the ring may be behind.
     ///
-    /// 64: so that clients are paused well before a ring of 128 is half full.  Not tuned.
+    /// 64: so that clients are paused well before the ring is half full. Not tuned.
     private static let burst: UInt64 = 64
 }
 
