@@ -15,7 +15,7 @@ final class CallingMember: Member, @unchecked Sendable {
         var retained: AnyObject?
     }
 
-    @exclusivity(unchecked) private var calls: Calls?
+    private var calls: Calls?
     /// The object whose lifetime bounds the member, and whether there is one.
     private weak let receiver: (any AnyObject & Sendable)?
     private let hasReceiver: Bool

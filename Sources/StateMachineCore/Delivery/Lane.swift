@@ -19,9 +19,7 @@ import Synchronization
 /// - `turns`: for a lane that setters drain inline; guards itself.
 ///
 /// A drain takes none of the machine's locks. `@unchecked Sendable`: the drain's fields are handed
-/// from one drain to the next by `wakefulness`, whose operations order them. For the same reason
-/// their exclusivity is not checked at run time: no two drains overlap, and nothing is called while
-/// one of them is being changed.
+/// from one drain to the next by `wakefulness`, whose operations order them.
 final class Lane: @unchecked Sendable {
     let context: any ExecutionContext
     /// The context's, read once.
@@ -49,18 +47,18 @@ final class Lane: @unchecked Sendable {
     let isNudged = Atomic<Bool>(false)
     let end = Atomic<UInt64>(.max)
 
-    @exclusivity(unchecked) var cursor: LogEntry
+    var cursor: LogEntry
     var missed: Missed?
-    @exclusivity(unchecked) var heard: [Member] = []
+    var heard: [Member] = []
     /// The same members, for the calls: counting references for each would take longer than some
     /// delegates do.
-    @exclusivity(unchecked) var called: [Unmanaged<Member>] = []
-    @exclusivity(unchecked) var heardVersion = 0
-    @exclusivity(unchecked) var hearsCases = false
-    @exclusivity(unchecked) var hearsBurstEnds = false
+    var called: [Unmanaged<Member>] = []
+    var heardVersion = 0
+    var hearsCases = false
+    var hearsBurstEnds = false
     /// Whether something was delivered whose burst end has not been reported yet.
-    @exclusivity(unchecked) var owesBurstEnd = false
-    @exclusivity(unchecked) var isDraining = false
+    var owesBurstEnd = false
+    var isDraining = false
 
     /// Entries that one drain delivers before it yields to the context's other work.
     ///

@@ -12,7 +12,7 @@ import Synchronization
 /// - `hasLetGo`: whether it was cancelled and has released what it held.
 class Member: @unchecked Sendable {
     /// Hears the entries after this one.
-    @exclusivity(unchecked) final var since: UInt64 = 0
+    final var since: UInt64 = 0
     /// The machine's seq when it was registered.
     private final var sinceSeq: UInt64 = 0
     /// The identity of the context whose lane it is in.
@@ -23,14 +23,14 @@ class Member: @unchecked Sendable {
 
     /// The state that it hears of before everything else, and whether there is one.
     private final var beginning: Place?
-    @exclusivity(unchecked) final var isBeginning = false
+    final var isBeginning = false
 
     final let callGuard = CallGuard()
 
     /// The states whose changes it hears of; nil: all.
     ///
     /// What the filter has learnt is the drain's own.
-    @exclusivity(unchecked) final var filter: StateFilter?
+    final var filter: StateFilter?
 
     final var names: Set<String>? { self.filter?.names }
 

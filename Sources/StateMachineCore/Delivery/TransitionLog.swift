@@ -23,7 +23,7 @@ class LogEntry: @unchecked Sendable {
 
     final let kind: Kind
     /// 0, 1, 2 …: changes, questions and marks alike.
-    @exclusivity(unchecked) final var position: UInt64 = 0
+    final var position: UInt64 = 0
     final let link = Atomic<Unmanaged<LogEntry>?>(nil)
     /// Told when every lane has passed; nil if nobody asked.
     final let deliveryCount: DeliveryCount?

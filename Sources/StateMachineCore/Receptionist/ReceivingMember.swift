@@ -5,7 +5,7 @@
 /// rest never changes.
 class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
     final let scheduler: DeliveryScheduler<Element>
-    @exclusivity(unchecked) private final var select: (@Sendable (Change) -> Element?)?
+    private final var select: (@Sendable (Change) -> Element?)?
 
     init(
         _ scheduler: DeliveryScheduler<Element>,
@@ -57,7 +57,7 @@ class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
 /// begin.
 final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
     private let inbox: Inbox<Element>
-    @exclusivity(unchecked) private var select: (@Sendable (Change) -> Element?)?
+    private var select: (@Sendable (Change) -> Element?)?
     /// The turn on the target context that empties the inbox; kept alive here.
     private var turn: SerialTurn?
 

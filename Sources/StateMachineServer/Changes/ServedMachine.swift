@@ -32,7 +32,7 @@ final class ServedMachine: @unchecked Sendable {
     private(set) var cursor: LogCursor?
     /// Nil of a machine that has no stays.
     private(set) var stays: Stays?
-    @exclusivity(unchecked) var server: StateServer?
+    var server: StateServer?
 
     init(
         _ machine: Machine,

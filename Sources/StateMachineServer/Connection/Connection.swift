@@ -6,7 +6,7 @@ import StateMachineProtocol
 ///
 /// Reading and closing go through the channel, writing past it (see ``Outbox``).
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class Connection {
     /// What the last process recorded of the connection, and that process's whole record.
     typealias Inheritance = (record: HandOverRecord.Connection, handOver: HandOverRecord)
@@ -16,9 +16,9 @@ final class Connection {
     private let order: WritingOrder
     private let farewell: Farewell
 
-    @exclusivity(unchecked) private(set) var lifecycle = ConnectionLifecycle()
+    private(set) var lifecycle = ConnectionLifecycle()
     /// Its standing in the server's lists and turns.
-    @exclusivity(unchecked) var standing = SchedulingState()
+    var standing = SchedulingState()
     /// What it resumes from; nil once it has.
     private var inheritance: Inheritance?
 

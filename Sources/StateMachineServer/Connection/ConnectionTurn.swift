@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// The parts ask whether there is time for more, and for another turn if there is not.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class ConnectionTurn {
     /// How long a write may take.
     enum Haste {
@@ -18,11 +18,11 @@ final class ConnectionTurn {
 
     private let turns: TurnScheduler
     /// The connection, for as long as the server knows it.
-    @exclusivity(unchecked) private var connection: Connection?
+    private var connection: Connection?
     /// How long the current write may take.
-    @exclusivity(unchecked) private var haste = Haste.turn
+    private var haste = Haste.turn
     /// Whether there was no time for all that the connection has to do.
-    @exclusivity(unchecked) private(set) var isCutShort = false
+    private(set) var isCutShort = false
 
     init(_ turns: TurnScheduler) {
         self.turns = turns

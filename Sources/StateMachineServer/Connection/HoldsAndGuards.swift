@@ -4,7 +4,7 @@ import StateMachineProtocol
 
 /// The holds and guards of one connection: voters of the machine that live as long as the client's side of it.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class HoldsAndGuards {
     private let server: StateServer
     let peer: Peer
@@ -12,7 +12,7 @@ final class HoldsAndGuards {
     /// Answers that come once something is kept.
     private let late: LateReplies
 
-    @exclusivity(unchecked) private var list: VoterList
+    private var list: VoterList
 
     init(
         server: StateServer,

@@ -9,9 +9,9 @@ final class LateReplies {
     private let outbox: Outbox
     private let turn: ConnectionTurn
 
-    @exclusivity(unchecked) private var last: UInt64 = 0
+    private var last: UInt64 = 0
     /// The replies on success, each with its place among them.
-    @exclusivity(unchecked) private var pending: [(place: UInt64, reply: [UInt8])] = []
+    private var pending: [(place: UInt64, reply: [UInt8])] = []
 
     init(outbox: Outbox, turn: ConnectionTurn) {
         self.outbox = outbox

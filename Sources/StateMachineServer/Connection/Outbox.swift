@@ -8,7 +8,7 @@ import StateMachineProtocol
 /// socket did not take, which is at most one line, the replies in flight or those that were offered together.
 /// So a client that does not read costs that, and its cursors.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class Outbox {
     private let server: StateServer
     private let scratch: ScratchBuffers
@@ -17,19 +17,19 @@ final class Outbox {
     private let turn: ConnectionTurn
     private let writer: SocketWriter
 
-    @exclusivity(unchecked) private var state = OutboxState.free
-    @exclusivity(unchecked) private var queue = LineQueue()
+    private var state = OutboxState.free
+    private var queue = LineQueue()
     /// The answer to `history` that is being written; no line goes before it has ended.
-    @exclusivity(unchecked) private(set) var run: HistoryRun?
+    private(set) var run: HistoryRun?
     /// Replies that the client has not been sent, including those in the channel.
-    @exclusivity(unchecked) private var repliesInFlight = 0
+    private var repliesInFlight = 0
     /// Bytes that the client has not been sent: the lines, the requests that `history` is answered
     /// from, and what the channel holds.
-    @exclusivity(unchecked) private var bytes = 0 {
+    private var bytes = 0 {
         didSet { self.user.replyBytes += self.bytes - oldValue }
     }
     /// Bytes that the client has been sent.
-    @exclusivity(unchecked) private(set) var sent: UInt64 = 0
+    private(set) var sent: UInt64 = 0
 
     init(
         server: StateServer,

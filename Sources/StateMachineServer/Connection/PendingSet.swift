@@ -56,7 +56,7 @@ final class PendingSet: @unchecked Sendable {
     /// The state that it leads to wherever the machine stands then; nil if that has to be made there.
     let plain: Value?
     /// What was made where it was evaluated last; nil: it was as it was asked for.
-    @exclusivity(unchecked) private var made: Found?
+    private var made: Found?
 
     /// Not decided yet.
     init(

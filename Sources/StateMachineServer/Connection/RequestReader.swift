@@ -3,18 +3,18 @@ import StateMachineProtocol
 
 /// A client's input that was not dealt with, and whether more is read.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class RequestReader {
     private let channel: any Channel
 
-    @exclusivity(unchecked) private var inbound = InboundLines()
+    private var inbound = InboundLines()
     /// A request whose turn has not come: sets before it are answered first, or there was no time for it.
-    @exclusivity(unchecked) private var deferred: [UInt8]?
-    @exclusivity(unchecked) private var isReading = true
+    private var deferred: [UInt8]?
+    private var isReading = true
     /// Whether requests wait until everybody has been written to.
-    @exclusivity(unchecked) private(set) var isPaused = false
+    private(set) var isPaused = false
     /// Whether the client has ended its side.
-    @exclusivity(unchecked) private(set) var hasSeenEnd = false
+    private(set) var hasSeenEnd = false
 
     init(_ channel: any Channel) {
         self.channel = channel

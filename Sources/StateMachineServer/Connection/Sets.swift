@@ -4,7 +4,7 @@ import StateMachineProtocol
 
 /// The sets of one connection: those that are not decided, and what their client is answered.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class Sets {
     private let server: StateServer
     private let user: User
@@ -14,11 +14,11 @@ final class Sets {
     private let refusals: SetRefusals
 
     /// Those that are under way, in the order of their requests.
-    @exclusivity(unchecked) private var underWay = CircularBuffer<PendingSet>()
+    private var underWay = CircularBuffer<PendingSet>()
     /// How many of them are answered in that order.
-    @exclusivity(unchecked) private var ordered = 0
+    private var ordered = 0
     /// Whether one was carried out since the client was last written to.
-    @exclusivity(unchecked) private var hasSet = false
+    private var hasSet = false
 
     init(server: StateServer, user: User, peer: Peer, outbox: Outbox, turn: ConnectionTurn) {
         self.server = server

@@ -2,14 +2,14 @@ import StateMachineProtocol
 
 /// A connection's watches: begins and ends them, and brings all up to the newest change.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class Subscriptions {
     private let server: StateServer
     private let outbox: Outbox
     private let kept: KeptRequests
-    @exclusivity(unchecked) private var writer: WatchWriter
+    private var writer: WatchWriter
 
-    @exclusivity(unchecked) private var watches: [Watch] = [] {
+    private var watches: [Watch] = [] {
         didSet {
             let change = self.watches.count - oldValue.count
             if change != 0 { self.server.watchesChanged(by: change) }
@@ -19,7 +19,7 @@ final class Subscriptions {
         }
     }
     /// Bytes of the requests that asked for them.
-    @exclusivity(unchecked) private var requestBytes = 0
+    private var requestBytes = 0
 
     init(_ changes: ChangeWriter, kept: KeptRequests) {
         self.server = changes.server

@@ -4,7 +4,7 @@ import StateMachineProtocol
 
 /// One subscription of a connection: what it wants and how far it has come.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class Watch {
     /// What the watch is sent.
     enum Phase: String, Codable {
@@ -24,13 +24,13 @@ final class Watch {
     /// What its change lines begin with.
     let head: LineHead
 
-    @exclusivity(unchecked) private(set) var phase = Phase.queued
+    private(set) var phase = Phase.queued
 
     /// Whether its end is queued; it goes on until everything before that has been written.
     var isEnding = false
 
     /// When it may be sent something, and when it has to be.
-    @exclusivity(unchecked) var pace: WatchPace
+    var pace: WatchPace
 
     /// Set while its next line or beat waits for its time.
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
@@ -41,19 +41,19 @@ final class Watch {
     let request: [UInt8]
 
     /// The read of changes older than the ring.
-    @exclusivity(unchecked) var past = HistoryReading()
+    var past = HistoryReading()
 
     /// What it has found so far, if it wants the newest change alone.
     var newest = Newest()
 
     /// The last seq that it has been sent or that did not concern it.
-    @exclusivity(unchecked) private(set) var cursor: UInt64
+    private(set) var cursor: UInt64
 
     /// How many of the declarations it knows.
-    @exclusivity(unchecked) private(set) var declarations: Int
+    private(set) var declarations: Int
 
     /// The seq of the last line that it was sent, or of the cursor that it began with.
-    @exclusivity(unchecked) private(set) var reported: UInt64
+    private(set) var reported: UInt64
 
     /// A watch that begins at `head`, or where `resume` says.
     init(

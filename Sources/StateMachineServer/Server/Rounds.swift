@@ -5,7 +5,7 @@ import NIOCore
 /// In a round everybody who has something to write gets one turn; the next round begins when the
 /// last of them has had it.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class Rounds {
     private let loop: any EventLoop
     private let turns: TurnScheduler
@@ -15,15 +15,15 @@ final class Rounds {
     /// Kept when nobody is connected any more; nil if nobody waits for that.
     private var empty: EventLoopPromise<Void>?
     /// The newest seq when everybody was last written to.
-    @exclusivity(unchecked) private(set) var flushed: UInt64
+    private(set) var flushed: UInt64
     /// The newest seq when the current round began, and how many have not had their turn.
     private var round: (head: UInt64, left: Int) = (0, 0)
     /// Whether more has to be written than the current round covers.
     private var isDue = false
     /// The connections whose sets were answered, which are written to first.
-    @exclusivity(unchecked) private var answered: [Connection] = []
+    private var answered: [Connection] = []
     /// The connections whose requests wait until everybody has been written to.
-    @exclusivity(unchecked) private var paused: [Connection] = []
+    private var paused: [Connection] = []
 
     /// - Parameters:
     ///   - loop: where everything happens.

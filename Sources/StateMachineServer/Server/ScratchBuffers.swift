@@ -3,15 +3,14 @@ import StateMachineProtocol
 
 /// The memory in which lines are put together, shared by all connections in turn and kept between writes.
 ///
-/// Whoever uses it begins by clearing what is there. Belongs to the event loop; see ``StateServer`` for the
-/// exclusivity of its variables.
+/// Whoever uses it begins by clearing what is there. Belongs to the event loop.
 final class ScratchBuffers {
     /// One line, before it goes into the ring or to its client.
-    @exclusivity(unchecked) var line = LineWriter()
+    var line = LineWriter()
     /// The vectors of one write.
-    @exclusivity(unchecked) var vectors: [iovec] = []
+    var vectors: [iovec] = []
     /// Where the replies of one write gather.
-    @exclusivity(unchecked) private var replies: [UInt8] = []
+    private var replies: [UInt8] = []
 
     /// Takes the memory for replies; the next taker gets new memory until it is given back.
     func takeReplies() -> [UInt8] { exchange(&self.replies, with: []) }

@@ -9,23 +9,22 @@ import StateMachineProtocol
 /// and appended to the ring; then every connection with something to write is woken, once for however
 /// many transitions have gathered.
 ///
-/// `@unchecked Sendable`: everything here is touched on `loop` only. For the exclusivity of what every
-/// change touches that is enough too, and a check at run time costs as much as the access.
+/// `@unchecked Sendable`: everything here is touched on `loop` only.
 final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
     let machine: ServedMachine
     let epoch: Epoch
     /// Where changes are that the ring does not have any more; nil: nowhere.
     let past: HistoryReader?
-    @exclusivity(unchecked) private(set) var limits: ServerLimits
+    private(set) var limits: ServerLimits
     /// How many connections there are descriptors for.
     let places: Int
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     let startedAt = NIODeadline.now()
 
-    @exclusivity(unchecked) private(set) var ring: ChangeRing
+    private(set) var ring: ChangeRing
 
-    @exclusivity(unchecked) var counters = ServerCounters()
+    var counters = ServerCounters()
 
     /// Watches of all connections.
     private var watches = 0
@@ -40,10 +39,10 @@ final class StateServer: @unchecked Sendable {
     let scratch = ScratchBuffers()
 
     /// Where the machine is, and who brought it there.
-    @exclusivity(unchecked) private var present: PresentState
+    private var present: PresentState
 
     /// How long ago changes were made.
-    @exclusivity(unchecked) private var ages: ChangeAges
+    private var ages: ChangeAges
     private let clock: any StayClock
 
     /// Reads the settings and the machine's file again, and calls back on the loop; nil where that is nobody's work.
@@ -53,28 +52,28 @@ final class StateServer: @unchecked Sendable {
     let began: WallTime?
 
     /// What has declared the machine.
-    @exclusivity(unchecked) var declarations: Declarations
+    var declarations: Declarations
 
     /// Who is told of changes beside the clients.
-    @exclusivity(unchecked) private var onlookers: StateReporters
+    private var onlookers: StateReporters
 
     /// Who is connected, and how far everybody has been written to.
     let rounds: Rounds
 
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
-    @exclusivity(unchecked) private(set) var isClosing = false
+    private(set) var isClosing = false
     /// Connections of the last process that are on their way here.
     let arrivals = Arrivals()
 
     /// Sets that are not decided, those of clients that have gone included.
-    @exclusivity(unchecked) private(set) var undecidedSets = 0
+    private(set) var undecidedSets = 0
 
     var prepared = PreparedReplies()
 
     let turns: TurnScheduler
     let users: Users
 
-    @exclusivity(unchecked) private var isFlushScheduled = false
+    private var isFlushScheduled = false
 
     /// - Precondition: called on `loop`.
     init(

@@ -9,7 +9,7 @@ import StateMachineProtocol
 /// readers nor many requests keep a set from being read, and no user keeps another from being
 /// answered.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class TurnScheduler {
     /// How long a slice takes while other users set or wait for their turn.
     ///
@@ -52,41 +52,41 @@ final class TurnScheduler {
     var deadlinePassed: () -> Void = {}
 
     /// The users who have connections in line.
-    @exclusivity(unchecked) private var users: [User] = []
+    private var users: [User] = []
     /// The connection whose turn it is, and whether a request was served in that turn.
-    @exclusivity(unchecked) private var current: (connection: Connection, isServed: Bool)?
+    private var current: (connection: Connection, isServed: Bool)?
     /// When the slice is over.
-    @exclusivity(unchecked) private var end = NIODeadline.uptimeNanoseconds(0)
+    private var end = NIODeadline.uptimeNanoseconds(0)
     /// Whether requests are carried out as they are read, until the slice is over.
-    @exclusivity(unchecked) private var isOpen = false
+    private var isOpen = false
     /// Whether a slice has run since the loop last polled for input.
-    @exclusivity(unchecked) private var hasSliced = false
+    private var hasSliced = false
     /// Whether the loop's time belongs to those who set, after a slice that may have delayed them.
-    @exclusivity(unchecked) private var isResting = false
+    private var isResting = false
 
     /// Whether somebody has set since a slice was last measured out, whether several users have,
     /// and how long their sets took.
-    @exclusivity(unchecked) private var sets = Sets()
+    private var sets = Sets()
     private struct Sets {
         var came = false
         var areOfSeveral = false
         var time = TimeAmount.zero
     }
     /// Whether setters wait until everybody has been written to.
-    @exclusivity(unchecked) private var isHurried = false
+    private var isHurried = false
     /// When limited users stop delaying the setters.
-    @exclusivity(unchecked) private var deadline: NIODeadline?
+    private var deadline: NIODeadline?
     /// When setters last stopped waiting.
     private var hurriedLast = NIODeadline.now()
 
     /// How long accepting has taken since its last pause.
     private var accepts = TimeAmount.zero
 
-    @exclusivity(unchecked) private var lastSet: NIODeadline?
+    private var lastSet: NIODeadline?
     /// The user who set last.
-    @exclusivity(unchecked) private var setter: User?
-    @exclusivity(unchecked) private var lastUser: User?
-    @exclusivity(unchecked) private var lastChange: NIODeadline?
+    private var setter: User?
+    private var lastUser: User?
+    private var lastChange: NIODeadline?
 
     init(on loop: any EventLoop, bell: LoopBell) {
         self.loop = loop

@@ -2,7 +2,7 @@ import NIOCore
 
 /// One user, and what its connections use together.
 ///
-/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+/// Belongs to the event loop.
 final class User {
     let uid: UInt32
     /// Whether per-user limits apply to it: to root and the daemon's own user they do not.
@@ -11,9 +11,9 @@ final class User {
     var connections = 0
 
     /// Its connections that wait for their turn.
-    @exclusivity(unchecked) var waiting = CircularBuffer<Connection>()
+    var waiting = CircularBuffer<Connection>()
     /// The time that its turns have taken, in nanoseconds.
-    @exclusivity(unchecked) var used: Int64 = 0
+    var used: Int64 = 0
 
     /// How long its readers may be written to out of turn, in nanoseconds, as of that time.
     private var urgency: (left: Int64, at: NIODeadline) = (0, .now())
@@ -31,7 +31,7 @@ final class User {
     /// Patterns of its waits with `!`.
     var exceptingPatterns = 0
     /// Bytes of answers that its clients have not been sent yet.
-    @exclusivity(unchecked) var replyBytes = 0
+    var replyBytes = 0
 
     init(_ uid: UInt32, isLimited: Bool) {
         self.uid = uid

@@ -22,7 +22,7 @@ final class OwnMoves: @unchecked Sendable {
     private var number: UInt64 = 0
     private var timer: (any StayTimer)?
     private var isMoving = false
-    @exclusivity(unchecked) private var breaker = MoveBreaker()
+    private var breaker = MoveBreaker()
     /// Called when moves are withheld, and with nil when they no longer are.
     private var tell: (Suspension?) -> Void = { _ in }
     /// Called when the boot move was made, or could not be.
