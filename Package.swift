@@ -377,6 +377,7 @@ let package = Package(
                 "StateMachineDeclaration",
                 "StateMachineHistory",
                 "StateMachineProtocol",
+                "StateMachineSQLite",
                 "StateMachineServer",
                 "StateMachineYAML",
                 "Systemd",

@@ -54,7 +54,7 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         timeout: Duration = .seconds(2),
         longLog: Int = 64 << 20
     ) throws {
-        if let problem = schema.problems.first { throw HistoryError(problem, isLasting: true) }
+        if let problem = schema.problems.first { throw HistoryError(problem) }
         let opening = try HistoryOpening(
             in: path,
             schema: schema,

@@ -11,13 +11,15 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
     /// The error number of the system call that failed, if one did.
     public let errno: CInt?
 
-    /// Whether it will recur at every start until somebody changes the configuration.
+    /// Whether it will recur at every start until somebody does what the sentence says.
+    ///
+    /// False if a system call failed: ``errno`` tells.
     public let isLasting: Bool
 
     /// Whether the database holds what no program has written there.
     let isDamage: Bool
 
-    init(_ description: String, isLasting: Bool = false) {
+    init(_ description: String, isLasting: Bool = true) {
         self.description = description
         self.errno = nil
         self.isLasting = isLasting
@@ -58,6 +60,14 @@ extension SQLiteError {
             return "its tables are not the ones of this program; move it away to begin anew, "
                 + "or choose another --state-directory \(said)"
         case .isCorrupt, .other: return self.description
+        }
+    }
+
+    /// Whether it will recur at every start until somebody does what ``sentence`` says.
+    var isLasting: Bool {
+        switch self.kind {
+        case .isInaccessible, .isWrong: true
+        case .isLocked, .diskIsFull, .diskFails, .isCorrupt, .other: false
         }
     }
 

@@ -56,7 +56,10 @@ struct HistoryOpening {
         } catch let error as HistoryError where error.isDamage {
             self = try openAnew()
         } catch let error as SQLiteError {
-            throw HistoryError("cannot use \(directory.database): \(error.sentence)")
+            throw HistoryError(
+                "cannot use \(directory.database): \(error.sentence)",
+                isLasting: error.isLasting
+            )
         }
     }
 

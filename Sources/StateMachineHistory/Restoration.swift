@@ -57,16 +57,14 @@ struct Restoration {
             let name = declaration.machine.map { " of \($0.quoted)" } ?? ""
             throw HistoryError(
                 "\(file) is the history of a machine that a file declared\(name); name that file with "
-                    + "--machine, or move the database away to begin anew",
-                isLasting: true
+                    + "--machine, or move the database away to begin anew"
             )
         }
         if let old = declaration?.machine, let new = own.machine, old != new {
             throw HistoryError(
                 "\(file) is the history of the machine \(old.quoted), and the file declares "
                     + "\(new.quoted); write \"machine: \(old)\" if it is the same one, or move the database away "
-                    + "to begin anew",
-                isLasting: true
+                    + "to begin anew"
             )
         }
     }
@@ -90,15 +88,13 @@ struct Restoration {
                 throw HistoryError(
                     "\(file) ends in a state that this program does not know: \(error.sentence); have it say "
                         + "what that is called now (\"was\") or where to go then (\"lost\"), start the program "
-                        + "that wrote it, or move the file away to begin anew",
-                    isLasting: true
+                        + "that wrote it, or move the file away to begin anew"
                 )
             }
             guard declaration != nil else {
                 throw HistoryError(
                     "\(file) is the history of another machine: \(error.sentence); start the program that "
-                        + "wrote it, or move the file away to begin anew",
-                    isLasting: true
+                        + "wrote it, or move the file away to begin anew"
                 )
             }
             let trouble =
@@ -107,8 +103,7 @@ struct Restoration {
                 : "that the file does not have: \(error.sentence); or"
             throw HistoryError(
                 "\(file) ends in a state \(trouble) write \"lost: STATE\" for where to go then, or start with the "
-                    + "file as it was and set another state first",
-                isLasting: true
+                    + "file as it was and set another state first"
             )
         }
     }

@@ -61,8 +61,8 @@ extension String {
     /// States' types may compare texts as `String` does: with few marks in a row, that takes time
     /// linear in the length.
     package var hasTooManyMarks: Bool {
-        // A short text cannot have enough marks to matter.
-        guard self.utf8.count > RequestLimits.marks * 4 else { return false }
+        // A mark takes two bytes at least.
+        guard self.utf8.count > RequestLimits.marks * 2 else { return false }
         var marks = 0
         for scalar in self.unicodeScalars {
             // Below U+0300 nothing combines.

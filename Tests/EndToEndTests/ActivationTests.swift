@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -136,39 +137,105 @@ struct ActivationTests {
         }
     }
 
-    /// Why a daemon does not start.
+    /// Why a daemon does not start, and would not the next time.
     enum Mistake: CaseIterable {
         case flag, configuration, machine, sockets
+        case lockedHistory, historyOfAFile, linkedDatabase, databaseOfTwoNames, newerDatabase
+        case openDirectory, fileAtADoor, linkAtADoor, directoryAtADoor
+        // Only root can give a file away.
+        case foreignDatabase, foreignHistory, foreignDirectory
 
-        func arguments(in directory: String) throws -> [String] {
-            let file = "\(directory)/wrong.yaml"
-            try "nokey: 1\n".write(toFile: file, atomically: true, encoding: .utf8)
-            return switch self {
-            case .flag: ["--nokey"]
-            case .configuration: ["--config", file]
-            case .machine: ["--machine", file]
-            case .sockets: []
+        static var possible: [Mistake] {
+            let foreign = [foreignDatabase, foreignHistory, foreignDirectory]
+            return Self.allCases.filter { geteuid() == 0 || !foreign.contains($0) }
+        }
+
+        /// The sockets that the manager hands over; a door that is missing is made in `run`.
+        var handed: [String] {
+            switch self {
+            case .sockets: ["control", "control"]
+            case .openDirectory, .fileAtADoor, .linkAtADoor, .directoryAtADoor, .foreignDirectory:
+                ["control"]
+            default: ["control", "events"]
             }
         }
 
-        var complaint: String { self == .sockets ? "two called control" : "nokey" }
+        /// Makes it; returns the daemon's arguments, and what has to stay open.
+        func arrange(in directory: String) throws -> (arguments: [String], open: [Descriptor]) {
+            let file = "\(directory)/wrong.yaml"
+            try "nokey: 1\n".write(toFile: file, atomically: true, encoding: .utf8)
+            let (run, state) = ("\(directory)/run", "\(directory)/state")
+            let (door, database) = ("\(run)/events.sock", "\(state)/statemachine.sqlite")
+            var open: [Descriptor] = []
+            switch self {
+            case .flag: return (["--nokey"], [])
+            case .configuration: return (["--config", file], [])
+            case .machine: return (["--machine", file], [])
+            case .sockets: break
+            case .openDirectory: #expect(chmod(run, 0o777) == 0)
+            case .foreignDirectory: #expect(chown(run, 65534, 65534) == 0)
+            case .fileAtADoor: try Data().write(to: URL(filePath: door))
+            case .linkAtADoor: #expect(symlink("\(run)/elsewhere", door) == 0)
+            case .directoryAtADoor: try makeDirectory(door)
+            case .historyOfAFile: try Data().write(to: URL(filePath: state))
+            case .lockedHistory, .linkedDatabase, .databaseOfTwoNames, .newerDatabase,
+                .foreignDatabase, .foreignHistory:
+                #expect(mkdir(state, 0o700) == 0)
+                let place = self == .linkedDatabase ? file : database
+                let flags = O_RDWR | O_CREAT | O_CLOEXEC
+                let written = Descriptor(Glibc.open(place, flags, 0o600), name: "database")
+                switch self {
+                case .lockedHistory:
+                    let lock = "\(state)/statemachine.lock"
+                    open = [Descriptor(Glibc.open(lock, flags, 0o600), name: "lock")]
+                    #expect(flock(open[0].number, LOCK_EX | LOCK_NB) == 0)
+                case .linkedDatabase: #expect(symlink(file, database) == 0)
+                case .databaseOfTwoNames: #expect(link(database, "\(directory)/other") == 0)
+                case .newerDatabase:
+                    try Database(database).execute(
+                        "CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);"
+                            + "INSERT INTO grdb_migrations VALUES ('of-tomorrow')"
+                    )
+                case .foreignDatabase: #expect(fchown(written.number, 65534, 65534) == 0)
+                default: #expect(chown(state, 65534, 65534) == 0)
+                }
+            }
+            return (["--state-directory", state], open)
+        }
+
+        var complaint: String {
+            switch self {
+            case .flag, .configuration, .machine: "nokey"
+            case .sockets: "two called control"
+            case .lockedHistory: "statemachine.lock is locked by another daemon"
+            case .historyOfAFile: "/state/statemachine.lock: Not a directory"
+            case .linkedDatabase, .databaseOfTwoNames, .foreignDatabase: "is not a file of user"
+            case .newerDatabase: "was written by a newer version"
+            case .openDirectory: "others may write into the runtime directory"
+            case .fileAtADoor, .linkAtADoor, .directoryAtADoor: "events.sock is in the way"
+            case .foreignHistory, .foreignDirectory: "belongs to uid 65534"
+            }
+        }
     }
 
     /// The manager would start it again for the same client, until it gives up on the sockets.
-    @Test(arguments: Mistake.allCases)
+    @Test(arguments: Mistake.possible)
     func whoWaitsForADaemonThatDoesNotStartIsToldWhy(_ mistake: Mistake) async throws {
         try await self.withManager { directory, notify in
-            let names = ["control", mistake == .sockets ? "control" : "events"]
-            let sockets = try names.enumerated().map { index, name in
+            let sockets = try mistake.handed.enumerated().map { index, name in
                 try Descriptor.socket(named: name, at: "\(directory)/\(index)")
             }
-            let clients = try (0...1).map { try LineSocket(connectingTo: "\(directory)/\($0)") }
+            let clients = try sockets.indices.map {
+                try LineSocket(connectingTo: "\(directory)/\($0)")
+            }
             try clients[0].send("get")
+            let (arguments, open) = try mistake.arrange(in: directory)
+            defer { withExtendedLifetime(open) {} }
             let daemon = try ActivatedDaemon(
                 in: directory,
                 notify: notify,
                 handing: sockets,
-                arguments: try mistake.arguments(in: directory)
+                arguments: arguments
             )
             for client in clients {
                 let bye = try await client.next()
@@ -196,14 +263,20 @@ struct ActivationTests {
             }
             let client = try LineSocket(connectingTo: "\(directory)/control")
             try client.send("ping")
-            try Data().write(to: URL(filePath: "\(directory)/state"))
+            let state = "\(directory)/state"
+            #expect(mkdir(state, 0o700) == 0)
+            let database = try Database("\(state)/statemachine.sqlite")
+            // As a backup has it for a while.
+            try database.execute("CREATE TABLE other (n); BEGIN EXCLUSIVE")
             let daemon = try ActivatedDaemon(
                 in: directory,
                 notify: notify,
                 handing: sockets,
-                arguments: ["--state-directory", "\(directory)/state"]
+                arguments: ["--state-directory", state]
             )
-            #expect(try await daemon.ended().status == 1)
+            let (errors, status) = try await daemon.ended()
+            #expect(errors.contains("another program has it locked"))
+            #expect(status == 1)
             let next = try ActivatedDaemon(in: directory, notify: notify, handing: sockets)
             #expect(try await client.next().ok == true)
             next.send(SIGTERM)
@@ -218,8 +291,8 @@ struct ActivationTests {
             try Data().write(to: URL(filePath: "\(directory)/run"))
             let daemon = try ActivatedDaemon(in: directory, notify: notify)
             let message = try await notify.wait(for: "STATUS=cannot open the runtime directory")
-            #expect(message.hasSuffix("\nEXIT_STATUS=1\nERRNO=\(ENOTDIR)"))
-            #expect(try await daemon.ended().status == 1)
+            #expect(message.hasSuffix("\nEXIT_STATUS=78\nERRNO=\(ENOTDIR)"))
+            #expect(try await daemon.ended().status == EX_CONFIG)
         }
     }
 

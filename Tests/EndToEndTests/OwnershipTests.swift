@@ -31,7 +31,7 @@ struct OwnershipTests {
                     let second = try ActivatedDaemon(in: directory, notify: notify)
                     let (errors, status) = try await second.ended()
                     #expect(errors.contains("another daemon is running in \(directory)/run"))
-                    #expect(status == 1)
+                    #expect(status == EX_CONFIG)
                 }
             }
         }
@@ -145,7 +145,7 @@ struct OwnershipTests {
         let daemon = try ActivatedDaemon(in: directory, notify: notify, arguments: arguments)
         try await notify.wait(for: "STATUS=")
         let (errors, status) = try await daemon.ended()
-        #expect(status == 1)
+        #expect(status == EX_CONFIG)
         return errors
     }
 

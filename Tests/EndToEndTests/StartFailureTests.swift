@@ -73,9 +73,9 @@ struct StartFailureTests {
                     let (message, errors, status) = try await self.failure(in: elsewhere, state)
                     let sentence = "\(directory)/state/statemachine.lock is locked by another "
                     #expect(message.hasPrefix("STATUS=\(sentence)daemon (pid \(daemon.pid)); "))
-                    #expect(message.hasSuffix("\nEXIT_STATUS=1"))
+                    #expect(message.hasSuffix("\nEXIT_STATUS=78"))
                     #expect(errors.contains(sentence))
-                    #expect(status == 1)
+                    #expect(status == EX_CONFIG)
                 }
             }
         }
@@ -92,9 +92,9 @@ struct StartFailureTests {
             )
             #expect(
                 message == "STATUS=cannot create the state directory \(file)/state: "
-                    + "Not a directory\nEXIT_STATUS=1\nERRNO=\(ENOTDIR)"
+                    + "Not a directory\nEXIT_STATUS=78\nERRNO=\(ENOTDIR)"
             )
-            #expect(status == 1)
+            #expect(status == EX_CONFIG)
         }
     }
 

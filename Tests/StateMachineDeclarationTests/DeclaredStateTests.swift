@@ -47,6 +47,19 @@ import Testing
         #expect([open.data].listed == #"{"s":"","o":{"b":[1,null],"a":2}}"#)
     }
 
+    /// However short the text is, and wherever it stands.
+    @Test(arguments: [
+        #"{"s":"MARKS"}"#, #"{"s":"","a":[["MARKS"]]}"#, #"{"s":"","o":{"MARKS":1}}"#,
+    ])
+    func atMostThirtyCombiningMarksStandInARow(data: String) throws {
+        func given(_ count: Int) -> String {
+            data.replacing("MARKS", with: String(repeating: "\u{301}", count: count))
+        }
+        #expect(throws: Never.self) { try self.state("open", given(30)) }
+        let refusal = #expect(throws: DeclaredRefusal.self) { try self.state("open", given(31)) }
+        #expect("\(String(describing: refusal))".contains("at most 30 combining marks in a row"))
+    }
+
     @Test func whatIsPackedComesBack() throws {
         var random = SeededGenerator(seed: 20)
         var seen: [DeclaredState: String] = [:]

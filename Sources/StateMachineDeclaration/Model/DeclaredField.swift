@@ -66,6 +66,11 @@ extension DeclaredField {
     /// What is wrong with `value` for this field; nil if nothing is.
     package func objection(to value: JSONValue) -> FieldObjection? {
         if let wrong = self.typeObjection(to: value) { return wrong }
+        guard !value.hasTooManyMarks else {
+            return FieldObjection(
+                sentence: "at most \(RequestLimits.marks) combining marks in a row"
+            )
+        }
         guard self.values.isEmpty || self.values.contains(value) else {
             let known = self.values.map(\.plainText)
             let nearest = NearestName.of(value.plainText, among: known)

@@ -62,15 +62,11 @@ extension DaemonError {
         case let error as ConfigurationError:
             self.init(
                 error.problems.joined(separator: "; "),
-                exitStatus: EX_CONFIG,
+                isLasting: true,
                 errno: error.errno
             )
         case let error as HistoryError:
-            self.init(
-                error.description,
-                exitStatus: error.isLasting ? EX_CONFIG : EXIT_FAILURE,
-                errno: error.errno
-            )
+            self.init(error.description, isLasting: error.isLasting, errno: error.errno)
         default: self.init("\(error)")
         }
     }

@@ -121,9 +121,10 @@ final class HoldsAndGuards {
 
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         try self.list.checkRoom(forGuard: self.server.limits.guardsPerConnection)
-        var away: SocketVoter?
+        let away: SocketVoter?
         if let name = call.required {
             try self.server.kept.check(name, by: self.peer)
+            away = self.server.kept.missing(name)
         } else {
             away = self.server.kept.away(false, before: call.before, by: self.peer)
         }

@@ -23,21 +23,32 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
         self.init(description, exitStatus: exitStatus, errno: nil)
     }
 
-    /// An error with that sentence, which already includes `errno` if a system call failed.
-    package init(_ description: String, exitStatus: CInt = EXIT_FAILURE, errno: CInt?) {
+    private init(_ description: String, exitStatus: CInt, errno: CInt?) {
         self.description = description
         self.exitStatus = exitStatus
         self.errno = errno
     }
 
-    /// A configuration that cannot work.
-    init(configuration description: String) {
-        self.init(description, exitStatus: EX_CONFIG)
+    /// An error with that sentence, which already includes `errno` if a system call failed.
+    ///
+    /// - Parameters:
+    ///   - description: the sentence.
+    ///   - isLasting: whether a person has to do something; the error number can say that too.
+    ///   - errno: the error number, if there is one.
+    package init(_ description: String, isLasting: Bool, errno: CInt?) {
+        let isLasting = isLasting || errno.map { SystemError.isLasting($0) } ?? false
+        self.init(description, exitStatus: isLasting ? EX_CONFIG : EXIT_FAILURE, errno: errno)
+    }
+
+    /// What no other start can mend, as a person has to do what the sentence says.
+    init(lasting description: String) {
+        self.init(description, isLasting: true, errno: nil)
     }
 
     /// A system call that failed, with the words for its error number.
     init(cannot action: String, errno code: CInt) {
-        self.init("cannot \(action): \(SystemError.text(of: code))", errno: code)
+        let text = SystemError.text(of: code)
+        self.init("cannot \(action): \(text)", isLasting: false, errno: code)
     }
 
     /// Whether the manager does not start the service again (`RestartPreventExitStatus=`).
@@ -68,8 +79,18 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// The words for an error number.
+/// What an error number means.
 enum SystemError {
+    /// Whether the call fails until a person changes a path, a permission or a mount; another lack,
+    /// of memory, room or descriptors, can end by itself.
+    static func isLasting(_ code: CInt) -> Bool {
+        let lasting = [
+            EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, EEXIST, ELOOP, ENAMETOOLONG, EROFS,
+        ]
+        return lasting.contains(code)
+    }
+
+    /// The words for it.
     static func text(of code: CInt) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard let base = buffer.baseAddress, strerror_r(code, base, buffer.count) == 0 else {

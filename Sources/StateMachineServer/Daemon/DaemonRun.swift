@@ -65,7 +65,7 @@ struct DaemonRun: Sendable {
         with handed: [HandedDescriptor],
         heeding signals: UnixSignalsSequence?
     ) async throws {
-        if let problem = self.schema.problems.first { throw DaemonError(configuration: problem) }
+        if let problem = self.schema.problems.first { throw DaemonError(lasting: problem) }
         let handed = try HandedSockets(handed)
         let directory = self.configuration.runtimeDirectory
         let doors = try OpenDoors(handed.doors, runtimeDirectory: directory)

@@ -50,7 +50,7 @@ final class DirectoryLock: Sendable {
                     throw DaemonError(cannot: "lock the runtime directory \(path)", errno: code)
                 }
                 throw DaemonError(
-                    "another daemon is running in \(path); stop it, or give another "
+                    lasting: "another daemon is running in \(path); stop it, or give another "
                         + "--runtime-directory"
                 )
             }
@@ -65,7 +65,7 @@ final class DirectoryLock: Sendable {
         let status = try self.status(of: directory, at: path)
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw DaemonError(
-                "the runtime directory \(path) belongs to uid \(status.st_uid); "
+                lasting: "the runtime directory \(path) belongs to uid \(status.st_uid); "
                     + "remove it, or give another --runtime-directory"
             )
         }
@@ -75,7 +75,8 @@ final class DirectoryLock: Sendable {
                 status.st_mode & S_ISVTX == 0
                 ? "chmod go-w \(path), or give another" : "make a directory in it, and give that as"
             throw DaemonError(
-                "others may write into the runtime directory \(path); \(remedy) --runtime-directory"
+                lasting:
+                    "others may write into the runtime directory \(path); \(remedy) --runtime-directory"
             )
         }
     }
@@ -89,7 +90,9 @@ final class DirectoryLock: Sendable {
         do throws(DaemonError) {
             let status = try self.status(of: descriptor, at: path)
             guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG else {
-                throw DaemonError("\(path) is in the way: it is not this user's lock; remove it")
+                throw DaemonError(
+                    lasting: "\(path) is in the way: it is not this user's lock; remove it"
+                )
             }
             // Whoever has it open already could still hold it; nobody else can open it from here
             // on.

@@ -23,7 +23,7 @@ struct DoorSocket: Sendable {
         let path = directory.socketPath(of: door)
         guard path.utf8.count <= SocketPath.limit else {
             throw DaemonError(
-                "\(path) is too long for a socket: "
+                lasting: "\(path) is too long for a socket: "
                     + "\(path.utf8.count) bytes, and \(SocketPath.limit) are allowed"
             )
         }
@@ -60,13 +60,14 @@ struct DoorSocket: Sendable {
     private static func makeRoom(at path: String) throws(DaemonError) {
         guard let status = self.status(of: path) else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw DaemonError("\(path) is in the way: it is not a socket; remove it")
+            throw DaemonError(lasting: "\(path) is in the way: it is not a socket; remove it")
         }
         let probe = try self.socket()
         defer { close(probe) }
         if SocketPath.connect(probe, to: path) == 0 || errno == EAGAIN {
             throw DaemonError(
-                "a daemon is listening on \(path); stop it, or give another --runtime-directory"
+                lasting:
+                    "a daemon is listening on \(path); stop it, or give another --runtime-directory"
             )
         }
         guard errno == ECONNREFUSED else {

@@ -56,7 +56,8 @@ extension RuntimeDirectory {
     ) throws(DaemonError) -> RuntimeDirectory {
         if let path = self.byDefault(environment: environment, isRoot: isRoot) { return path }
         throw DaemonError(
-            "there is no runtime directory: neither --runtime-directory nor $\(self.variable) was given, "
+            lasting:
+                "there is no runtime directory: neither --runtime-directory nor $\(self.variable) was given, "
                 + "and neither $RUNTIME_DIRECTORY (set by systemd) nor $XDG_RUNTIME_DIR is set"
         )
     }

@@ -148,6 +148,11 @@ final class KeptVoters {
             .min { $0.number < $1.number }
     }
 
+    /// What denies while no guard of that required name is connected; nil if one is.
+    func missing(_ name: String) -> SocketVoter? {
+        self[required: name].flatMap { self.standing[$0.number] }
+    }
+
     /// Notes that a connection has a hold or a guard, which votes from now on.
     ///
     /// What stood in for it ends, without a moment between.
@@ -174,9 +179,10 @@ final class KeptVoters {
             self.machine.voterWent()
         }
         self.writer.keep(kept) { failure in
-            if let before, before.number != kept.number {
+            if let before {
                 if failure == nil {
-                    if self.all[before.number] == nil { self.writer.forget(before.number) }
+                    let isReplaced = before.number != kept.number && self.all[before.number] == nil
+                    if isReplaced { self.writer.forget(before.number) }
                 } else if self.all[kept.number] == kept {
                     // What was promised to nobody does not stay, unless a newer one is there.
                     self.all[kept.number] = nil
@@ -278,7 +284,7 @@ final class KeptVoters {
         guard self.isLasting else {
             throw WireError(
                 .badRequest,
-                "\"as\" needs a history, and this daemon has none; give it a state directory"
+                "\"as\" needs a history, and this daemon has none; start it with --state-directory DIRECTORY"
             )
         }
         try self.checkOwner(peer)

@@ -12,7 +12,8 @@ struct GuardCommand: DaemonCommand {
         discussion: """
             While the guard is not connected, nobody is asked and the states may be entered, unless \
             it is --required: then they are denied until it is connected again, over restarts of \
-            the daemon too, or until "statectl release --required NAME".
+            the daemon too, or until "statectl release --required NAME". A daemon with a history that \
+            has crashed or was stopped waits 10 s for its guards at the next start, and what they guard waits too.
 
             For each question COMMAND is run with the daemon's line on its standard input and \
             STATEMACHINE_STATE, _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE and _LEFT_MS in its \

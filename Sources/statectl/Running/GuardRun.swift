@@ -50,11 +50,17 @@ struct GuardRun: Sendable {
                 case .asked(let question): group.addTask { try await self.answer(question) }
                 case .interrupted(let error, let attempt, _):
                     guard attempt == 1 else { continue }
-                    let until = self.isRequired ? "what it guards is denied" : "nobody is asked"
-                    self.complain("\(error.reconnecting), \(until)")
+                    self.complain("\(error.reconnecting), \(Self.until(self.isRequired))")
                 }
             }
         }
+    }
+
+    /// What becomes of the states until it is connected again.
+    static func until(_ isRequired: Bool) -> String {
+        isRequired
+            ? "what it guards is denied"
+            : "nobody is asked; but at a new start with a history the daemon waits 10 s for it first"
     }
 
     private func answer(_ question: Guard.Question) async throws {

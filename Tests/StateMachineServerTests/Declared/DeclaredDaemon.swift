@@ -13,6 +13,8 @@ import TestSupport
 struct DeclaredDaemon {
     let runtime: String
     let clock: ManualStayClock
+    /// Where its history is; nil: it has none.
+    let state: String?
 
     func connect() throws -> LineSocket {
         try LineSocket(connectingTo: "\(self.runtime)/control.sock")
@@ -82,7 +84,7 @@ struct DeclaredDaemon {
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask { try await group.run() }
                 for await _ in ready {}
-                try await body(DeclaredDaemon(runtime: directory, clock: clock))
+                try await body(DeclaredDaemon(runtime: directory, clock: clock, state: state))
                 await group.triggerGracefulShutdown()
                 try await tasks.waitForAll()
             }

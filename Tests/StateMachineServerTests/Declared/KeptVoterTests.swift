@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -169,6 +170,39 @@ struct KeptVoterTests {
         }
     }
 
+    /// The reply has its number, without which its client knows no question.
+    @Test func aGuardThatIsBackIsAskedOnlyAfterItsReply() async throws {
+        let clients = Clients()
+        let line = #"{"op":"guard","before":["busy"],"timeoutMs":60000}"#
+        try await Self.twice(Self.take(line, clients)) { daemon async throws in
+            let setter = try daemon.connect()
+            try setter.send("set busy")
+            while try await daemon.ask("stats").items("guards")?.first?.bool("isAsked") != true {}
+            // What it takes over cannot be recorded yet, so the reply has to wait.
+            let state = try #require(daemon.state)
+            let disk = try Database("\(state)/statemachine.sqlite", timeout: .seconds(10))
+            try disk.execute("BEGIN IMMEDIATE")
+            let back = try daemon.connect()
+            // It says something else, so there is something to record.
+            try back.send(
+                #"{"op":"guard","before":["busy"],"timeoutMs":60000,"why":"not now"}"#
+            )
+            let isBack: @Sendable () async throws -> Bool = {
+                try await daemon.ask("stats").items("guards")?.first?.bool("away") != true
+            }
+            while try await !isBack() {}
+            // Whatever is due at once has been written after these turns of the loop.
+            for _ in 0..<10 { _ = try await daemon.ask("ping") }
+            try disk.execute("COMMIT")
+            let reply = try await back.next()
+            #expect(reply.type == "reply" && reply.int("guard") == 1, "\(reply)")
+            let ask = try await back.next()
+            #expect(ask.type == "ask", "\(ask)")
+            #expect(try await back.vote(ask, true, "").ok == true)
+            #expect(try await setter.next().ok == true)
+        }
+    }
+
     @Test func whatIsReleasedOrEndsIsGoneForTheNextRun() async throws {
         try await Self.twice(
             { daemon async throws in
@@ -280,7 +314,9 @@ struct KeptVoterTests {
             daemon async throws in
             let client = try daemon.connect()
             #expect(try await client.ask(Self.hold).bool("kept") == false)
-            #expect(try await client.ask(Self.freeze).error == "bad-request")
+            let refused = try await client.ask(Self.freeze)
+            #expect(refused.error == "bad-request")
+            #expect(refused.string("message")?.contains("start it with --state-directory") == true)
             #expect(try await client.ask("describe").item("limits")?.int("graceMs") == 10_000)
         }
     }
@@ -301,6 +337,39 @@ struct KeptVoterTests {
                 #expect(answer.error == "denied", "\(answer)")
             }
         }
+    }
+
+    /// Over its own end and over the daemon's.
+    @Test func aRequiredGuardThatIsBackHasItsNumber() async throws {
+        let clients = Clients()
+        let line = #"{"op":"guard","before":["busy"],"required":"door","timeoutMs":60000}"#
+        let comeBack: @Sendable (DeclaredDaemon) async throws -> LineSocket = { daemon in
+            let guardian = try daemon.connect()
+            #expect(try await guardian.ask(line).int("guard") == 1)
+            let setter = try daemon.connect()
+            try setter.send("set busy")
+            let ask = try await guardian.next()
+            #expect(ask.type == "ask", "\(ask)")
+            #expect(try await guardian.vote(ask, true, "").ok == true)
+            #expect(try await setter.next().ok == true)
+            #expect(try await setter.ask("set idle").ok == true)
+            return guardian
+        }
+        try await Self.twice(
+            { daemon async throws in
+                for _ in 0..<2 {
+                    try await comeBack(daemon).vanish()
+                    let isMissing: @Sendable () async throws -> Bool = {
+                        try await daemon.ask("stats").items("guards")?.first?.has("missing") == true
+                    }
+                    while try await !isMissing() {}
+                }
+                clients.keep(try await comeBack(daemon))
+            },
+            { daemon async throws in
+                _ = try await comeBack(daemon)
+            }
+        )
     }
 
     // MARK: - Users
