@@ -61,8 +61,8 @@ extension ClientError: CustomStringConvertible {
         switch self {
         case .notFound(let tried):
             "no daemon found (looked for \(tried.joined(separator: " and "))); "
-                + "is the service running? systemctl status statemachine; where it is otherwise, "
-                + "--runtime-directory or $\(RuntimeDirectory.variable) says"
+                + "is the service running? systemctl status statemachine; for another directory, "
+                + "give --runtime-directory or set $\(RuntimeDirectory.variable)"
         case .noInstance(let name, _) where name.contains("*"):
             "there is no machine \(name.quoted); each is named by itself, and --all is for all of them"
         case .noInstance(let name, let nearest):

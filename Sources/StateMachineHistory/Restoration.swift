@@ -57,7 +57,7 @@ struct Restoration {
             let name = declaration.machine.map { " of \($0.quoted)" } ?? ""
             throw HistoryError(
                 "\(file) is the history of a machine that a file declared\(name); name that file with "
-                    + "--machine, or move the database away to begin anew",
+                    + "--machine, or move the database away to start a new history",
                 isLasting: true
             )
         }
@@ -65,7 +65,7 @@ struct Restoration {
             throw HistoryError(
                 "\(file) is the history of the machine \(old.quoted), and the file declares "
                     + "\(new.quoted); write \"machine: \(old)\" if it is the same one, or move the database away "
-                    + "to begin anew",
+                    + "to start a new history",
                 isLasting: true
             )
         }
@@ -90,14 +90,14 @@ struct Restoration {
                 throw HistoryError(
                     "\(file) ends in a state that this program does not know: \(error.sentence); have it say "
                         + "what that is called now (\"was\") or where to go then (\"lost\"), start the program "
-                        + "that wrote it, or move the file away to begin anew",
+                        + "that wrote it, or move the file away to start a new history",
                     isLasting: true
                 )
             }
             guard declaration != nil else {
                 throw HistoryError(
                     "\(file) is the history of another machine: \(error.sentence); start the program that "
-                        + "wrote it, or move the file away to begin anew",
+                        + "wrote it, or move the file away to start a new history",
                     isLasting: true
                 )
             }

@@ -27,7 +27,7 @@ struct WebCommand: ParsableCommand {
         commandName: "statemachine-web",
         abstract: "Shows machines on a page: the state as it changes, the graph, the past.",
         discussion: """
-            A client of the daemons, at the door where everybody may read; the page changes nothing. Whoever reaches \
+            A client of the daemons, at the events socket, where everybody may read; the page changes nothing. Whoever reaches \
             the address sees all that the page shows, so it is one of this machine alone unless asked otherwise; a \
             proxy with a login belongs before any other.
 

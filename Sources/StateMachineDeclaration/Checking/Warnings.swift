@@ -34,7 +34,7 @@ struct Warnings {
             self.problems.warn(
                 self.position(circle[0]),
                 "\(what) without an event, so fast that the moves will be suspended; "
-                    + "lengthen a time, or ask for an event"
+                    + "lengthen a time, or wait for an event"
             )
         }
     }
@@ -124,7 +124,7 @@ struct Warnings {
         guard let first = self.file.states[number].enter.first, state.boot == nil else { return }
         self.problems.warn(
             first.position,
-            "after a reboot \(state.name.quoted) goes on, and its \"enter\" is not run again; say with \"boot\" what "
+            "after a reboot \(state.name.quoted) continues, and its \"enter\" is not run again; say with \"boot\" what "
                 + "a reboot means"
         )
     }

@@ -87,7 +87,7 @@ package struct Drawing: Sendable {
                 self.states[from].arrows[index].past =
                     taken.removeValue(forKey: to) ?? Past(count: 0, median: nil)
             }
-            let label = self.states[from].isOpen ? "set" : "not any more"
+            let label = self.states[from].isOpen ? "set" : "no longer"
             self.states[from].arrows += taken.sorted { $0.key < $1.key }.map { to, times in
                 Arrow(to: to, labels: [label], isSetOnly: true, past: times)
             }

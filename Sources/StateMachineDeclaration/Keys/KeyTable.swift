@@ -77,7 +77,7 @@ extension KeyTable {
             Key(
                 "boot",
                 .wordOrTarget(["again"]),
-                "Where a new boot leads; else the state goes on."
+                "Where the first start after a reboot leads; without it the state continues."
             ),
             Key("lost", .target, "Where to go at a start if the present state is gone."),
             Key("to", .namesOrAny, "What a client may set next, for states that do not say."),

@@ -344,7 +344,7 @@ extension Declaration {
         guard let number = self.number(ofOldState: name) else {
             throw NotCarriedOver(
                 sentence:
-                    "there is no state \(name.quoted) any more; write \"was: \(name.excerpt())\" into the one that it "
+                    "there is no longer a state \(name.quoted); write \"was: \(name.excerpt())\" into the one that it "
                     + "has become",
                 hasState: false
             )

@@ -165,7 +165,7 @@ package struct FieldWords: Hashable, Sendable {
         guard !open.isEmpty else {
             throw WireError(
                 .badData,
-                "\(owner.excerpt()) takes no value beside what is named, and \(word.quoted) was given"
+                "\(owner.excerpt()) takes no second value without a name, but \(word.quoted) was given"
             )
         }
         let names = open.map(\.name)

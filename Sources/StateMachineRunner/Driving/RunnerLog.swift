@@ -38,7 +38,7 @@ struct RunnerLog: Sendable {
             )
         case .unhandled(let name, let end):
             self.logger.warning(
-                "nothing is declared of this end, the stay goes on",
+                "the file says nothing about this end, the stay continues",
                 metadata: Self.facts(name, ["end": "\(end.text)"])
             )
         case .refused(let name, let code, let message, let pause):
@@ -51,7 +51,7 @@ struct RunnerLog: Sendable {
             )
         case .untold(let name, let why, let pause):
             self.logger.warning(
-                "the daemon cannot be told of the end, trying again",
+                "the end cannot be reported to the daemon, trying again",
                 metadata: Self.facts(name, ["error": "\(why)", "after": "\(pause.timeText)"])
             )
         case .hooksUnknown(let count, let from, let to):
@@ -70,8 +70,8 @@ struct RunnerLog: Sendable {
             self.logger.warning(
                 "the file is not what the daemon has, beginning nothing until it is; reload the daemon"
             )
-        case .agrees: self.logger.notice("the file is what the daemon has, going on")
-        case .nothingToRun: self.logger.notice("nothing is declared to be run any more, ending")
+        case .agrees: self.logger.notice("the file is what the daemon has, continuing")
+        case .nothingToRun: self.logger.notice("no command is declared any longer, ending")
         }
     }
 
@@ -119,14 +119,14 @@ struct RunnerLog: Sendable {
 
     func unseen(_ problem: String) {
         self.logger.warning(
-            "statectl status cannot see what runs, going on",
+            "statectl status cannot see what runs, continuing",
             metadata: ["error": "\(problem)"]
         )
     }
 
     func unlocked(_ problem: String) {
         self.logger.warning(
-            "another runner of this machine would not be kept out, going on",
+            "another runner of this machine would not be kept out, continuing",
             metadata: ["error": "\(problem)"]
         )
     }

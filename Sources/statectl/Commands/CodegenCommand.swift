@@ -10,7 +10,7 @@ struct CodegenCommand: DaemonCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "codegen",
-        abstract: "Write a machine's states and events as types of Python or TypeScript.",
+        abstract: "Write states and events as Python or TypeScript.",
         discussion: """
             Of the daemon's machine, or of one that a file declares: a dataclass (an interface) for each state and each \
             event, named after it, as PlayingState and PlayEvent. They need nothing but the language's own library, and \

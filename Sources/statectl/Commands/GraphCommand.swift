@@ -14,9 +14,9 @@ struct GraphCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "graph",
         abstract:
-            "Draw the daemon's machine, with the present state marked, or one that a file declares.",
+            "Draw a machine: the daemon's, or a file's.",
         discussion: """
-            As text, for Mermaid (which many pages show as a picture), for Graphviz, or as a picture \
+            The daemon's with the present state marked. As text, for Mermaid (which many pages show as a picture), for Graphviz, or as a picture \
             by Graphviz (svg, for which dot of the package graphviz is run). Text is a drawing where a machine has at \
             most twelve states and the terminal has room, else a list; ● is the present state, ◷ what time does, ↺ what \
             leads back. Of a daemon's machine it is told which states are held or guarded.
@@ -83,7 +83,7 @@ struct GraphCommand: DaemonCommand {
         let present = try await client.accepted(.get)
         guard var drawing = Drawing(description: description.value, present: present.state?.name)
         else {
-            StandardError.write("statectl: the daemon tells nothing of its states")
+            StandardError.write("statectl: the daemon describes no states")
             throw ExitStatus.no
         }
         let stats = try await client.accepted(.stats)

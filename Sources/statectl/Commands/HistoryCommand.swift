@@ -5,7 +5,7 @@ import StateMachineCore
 struct HistoryCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
-        abstract: "Show what has happened, the newest change first.",
+        abstract: "Show past changes, the newest first.",
         usage: """
             statectl history [PATTERN …] [-n N] [-f] [--since WHEN] [--until WHEN] [--by WHO] [--cause TEXT] \
             [--oldest-first] [--stays] [--format TEXT]
@@ -71,7 +71,7 @@ struct HistoryCommand: DaemonCommand {
             throw ValidationError("-f shows changes as they happen; --stays does not go with it")
         }
         guard !self.follow || self.until == nil else {
-            throw ValidationError("-f goes on, and --until ends; give one")
+            throw ValidationError("-f continues, and --until ends; give one")
         }
         guard !self.follow || !self.oldestFirst else {
             throw ValidationError("-f shows the newest last; --oldest-first does not go with it")

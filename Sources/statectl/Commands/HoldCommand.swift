@@ -5,7 +5,7 @@ import StateMachineCore
 struct HoldCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "hold",
-        abstract: "Keep states from being entered while a command runs.",
+        abstract: "Keep states from being entered, for a while.",
         usage: """
             statectl hold --before PATTERN … [--when PATTERN …] [--when-not PATTERN …] [--within TIME] \
             [--mode block|delay] [--max TIME] [--why TEXT] [-- COMMAND …]

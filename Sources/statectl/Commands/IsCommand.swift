@@ -5,7 +5,7 @@ import StateMachineCore
 struct IsCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "is",
-        abstract: "Tell whether the current state is one of these.",
+        abstract: "Check whether the state is one of these.",
         discussion: """
             Shows the current state; the exit code is 0 for yes and 1 for no. With --for it is yes only if it has been \
             one of these for so long, without a break, as far as the daemon has kept its changes.

@@ -9,7 +9,7 @@ struct MachinesCommand: DaemonCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "machines",
-        abstract: "List the machines of the system and of this user, with their states.",
+        abstract: "List the machines, with their states.",
         discussion: """
             Looks into /run/statemachine and $XDG_RUNTIME_DIR/statemachine and the directories in them, \
             one for each instance. With --json a line for each machine: instance, directory, machine, state, \
@@ -33,7 +33,7 @@ struct MachinesCommand: DaemonCommand {
             StandardError.write(
                 "statectl: no machine found; is a service running? systemctl status 'statemachine*'"
                     + (elsewhere.isEmpty
-                        ? "" : "; of \(elsewhere), which $\(named) names, tells statectl status")
+                        ? "" : "; $\(named) is \(elsewhere), and statectl status shows that one")
             )
             throw ExitStatus.unreachable
         }

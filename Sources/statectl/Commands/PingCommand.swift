@@ -4,7 +4,7 @@ import StateMachineClient
 struct PingCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
-        abstract: "Ask the daemon for a sign of life.",
+        abstract: "Check that the daemon answers.",
         discussion: "Shows how long connecting and the answer took."
     )
 

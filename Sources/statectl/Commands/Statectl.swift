@@ -13,44 +13,45 @@ struct Statectl: DaemonCommand {
         commandName: "statectl",
         abstract: "Show, set and follow the state that a statemachine daemon holds.",
         discussion: """
-            A PATTERN is the name of a state or a group, or name:key=value,key=value. What a value means the field's \
-            type says: of a text every value is the text. key:=JSON says JSON on purpose. One value may stand alone: it \
-            is that of the one field that has to be given. !PATTERN is every state but these; of several patterns, \
-            which may be given wherever one may, it takes away from what the others select.
-
-            A TIME is 200ms, 30s, 2min, 1h30min, 2d, as in a machine's file, or seconds.
+            Patterns such as ready:value=true and times such as 30s: statectl help patterns.
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
             permitted; 78 a file with errors; 124 timeout. hold ends as its command does.
             """,
         version: StateMachineVersion.current,
-        subcommands: [
-            GetCommand.self,
-            SetCommand.self,
-            SendCommand.self,
-            UpdateCommand.self,
-            WatchCommand.self,
-            WaitCommand.self,
-            IsCommand.self,
-            DescribeCommand.self,
-            PingCommand.self,
-            HistoryCommand.self,
-            TimelineCommand.self,
-            StatsCommand.self,
-            StatusCommand.self,
-            TopCommand.self,
-            MachinesCommand.self,
-            HoldCommand.self,
-            ReleaseCommand.self,
-            GuardCommand.self,
-            ReloadCommand.self,
-            CheckCommand.self,
-            TryCommand.self,
-            GraphCommand.self,
-            ReplayCommand.self,
-            SchemaCommand.self,
-            CodegenCommand.self,
+        subcommands: [PatternsTopic.self],
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Look",
+                subcommands: [
+                    GetCommand.self, StatusCommand.self, TopCommand.self, MachinesCommand.self,
+                    HistoryCommand.self,
+                    DescribeCommand.self, StatsCommand.self, PingCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Change",
+                subcommands: [
+                    SetCommand.self, SendCommand.self, UpdateCommand.self, ReloadCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Wait and follow",
+                subcommands: [WatchCommand.self, WaitCommand.self, IsCommand.self]
+            ),
+            CommandGroup(
+                name: "Hold and guard",
+                subcommands: [HoldCommand.self, GuardCommand.self, ReleaseCommand.self]
+            ),
+            CommandGroup(
+                name: "Files",
+                subcommands: [
+                    CheckCommand.self, TryCommand.self, ReplayCommand.self, SchemaCommand.self,
+                    CodegenCommand.self,
+                ]
+            ),
+            CommandGroup(name: "Draw", subcommands: [GraphCommand.self, TimelineCommand.self]),
         ]
     )
 

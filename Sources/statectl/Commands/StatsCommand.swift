@@ -5,7 +5,7 @@ import StateMachineDeclaration
 struct StatsCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats",
-        abstract: "Show who is connected, how far behind, and the daemon's counters."
+        abstract: "Show the connections and the daemon's counters."
     )
 
     @OptionGroup var options: SharedOptions

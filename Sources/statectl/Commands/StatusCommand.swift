@@ -5,7 +5,7 @@ struct StatusCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract:
-            "Show the state, who brought it about, what is kept from happening and by whom, who watches.",
+            "Show the state, who set it, holds, guards, watchers.",
         discussion: """
             Shows since when it is that state, by whom and why; which holds and guards stand before which states; who \
             watches and how many changes behind, each with its command and its service as far as they can be seen; and \

@@ -6,7 +6,7 @@ import SystemPackage
 struct TimelineCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline",
-        abstract: "Draw which states the machine was in, and for how long.",
+        abstract: "Draw which states there were, and for how long.",
         usage: "statectl timeline [--since WHEN] [--until WHEN] [--svg FILE]",
         discussion: """
             A band for each state: the higher a block, the more of the time of its column was the state's. Below them \

@@ -4,10 +4,10 @@ import StateMachineClient
 struct TopCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Show how a machine is, or all of them, on a screen that follows them.",
+        abstract: "Show machines on a screen that follows them.",
         discussion: """
             The state, for how long and until when, by whom and why; holds, guards and how they have voted; who watches and \
-            how many changes behind; what runs; and the last changes. It is drawn anew with each change and once a \
+            how many changes behind; what runs; and the last changes. It is drawn again with each change and once a \
             second; q quits. Of several machines each has a line, and what holds or guards it.
 
             Where there is no terminal, it is a line for each change, as of watch. Exit codes: 0 ended by q, 69 there is no \

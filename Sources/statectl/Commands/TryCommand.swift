@@ -5,7 +5,7 @@ import StateMachineDeclaration
 struct TryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "try",
-        abstract: "Have a declared machine go through a trace, without running anything.",
+        abstract: "Play a trace against a machine's file.",
         discussion: """
             A trace has a step a line, and after -> the state that is expected then:
 

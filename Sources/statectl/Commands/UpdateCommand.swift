@@ -4,7 +4,7 @@ import StateMachineClient
 struct UpdateCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
-        abstract: "Change fields of the present state, and stay in it.",
+        abstract: "Change fields of the present state, and stay.",
         usage: """
             statectl update key=value key+=NUMBER … | --data JSON [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] \
             [--if-stay N] [--cause TEXT]

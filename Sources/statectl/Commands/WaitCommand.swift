@@ -10,7 +10,7 @@ struct WaitCommand: DaemonCommand {
             statectl wait PATTERN … [--fail PATTERN …] [--for TIME] [--timeout TIME] [--since CURSOR] [--no-wait]
             """,
         discussion: """
-            Waits for the daemon, too, if it is not there, and goes on by itself when it restarts. With --for it ends \
+            Waits for the daemon, too, if it is not there, and continues by itself when it restarts. With --for it ends \
             when such states have lasted so long without a break, and the time counts that has passed of the state that \
             it is.
             """

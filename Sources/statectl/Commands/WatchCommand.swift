@@ -12,7 +12,7 @@ struct WatchCommand: DaemonCommand {
             [--each [--retry]] [--gone] [--exec COMMAND … | -- COMMAND …]
             """,
         discussion: """
-            Waits for the daemon if it is not there, goes on by itself when it restarts, and ends when its reader \
+            Waits for the daemon if it is not there, continues by itself when it restarts, and ends when its reader \
             does. That the daemon has gone or come back is shown by a line, and what was missed meanwhile is said in \
             the line that follows.
 
@@ -29,7 +29,7 @@ struct WatchCommand: DaemonCommand {
             environment.
 
             Of the lines that come while the command runs only the newest counts, which is right for whatever shows \
-            or follows the state: a lamp, a service to be started. If it fails, that is said, and the watch goes on. \
+            or follows the state: a lamp, a service to be started. If it fails, that is said, and the watch continues. \
             With --each it is run for every change, in order, which is right for whatever is to happen once for each: \
             a message, an entry. The cursor is written to --cursor-file when it has succeeded, and not before, so over \
             whatever is killed meanwhile no change is left out, and one may come twice. If it fails, the watch ends, \
@@ -74,7 +74,7 @@ struct WatchCommand: DaemonCommand {
     )
     var cursorFile: String?
 
-    @Flag(help: "Leave out changes that are not the newest any more.")
+    @Flag(help: "Leave out changes that are no longer the newest.")
     var latest = false
 
     @Option(help: ArgumentHelp("At most one change in so much time.", valueName: "time"))
@@ -96,7 +96,7 @@ struct WatchCommand: DaemonCommand {
     @Flag(help: "End, with exit code 69, if the daemon is not there.")
     var noWait = false
 
-    @Flag(help: "Run the command for each change, in order, and go on when it has succeeded.")
+    @Flag(help: "Run the command for each change, in order, and continue when it has succeeded.")
     var each = false
 
     @Flag(help: "With --each: run the command again when it fails.")

@@ -41,7 +41,7 @@ struct GuardRun: Sendable {
                 switch event {
                 case .registered(let number):
                     if isAnew {
-                        self.complain("connected; guard \(number) is registered anew")
+                        self.complain("connected; guard \(number) is registered again")
                     } else {
                         let command = self.command.words[0].printable
                         self.report("guard \(number) is registered; \(command) decides")

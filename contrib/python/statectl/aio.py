@@ -342,7 +342,7 @@ class Machine:
     ) -> State:
         """Tells of an event: `send("play", title="1984")`. Returns the state after it, with `changed` and `handled`.
 
-        `handled` is False where the state does not ask for the event. Arguments, what it waits for and what it raises
+        `handled` is False where the state does not handle the event. Arguments, what it waits for and what it raises
         are those of `set`, and UnknownEvent, and Declined where the machine's file refuses the event in this state.
         """
         name, members = wire.naming("event", event, data, fields)
