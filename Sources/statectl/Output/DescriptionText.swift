@@ -10,7 +10,7 @@ struct DescriptionText {
     func text(_ reply: Line, withLimits: Bool = false) -> String {
         var sections: [String] = []
         // Each state with its fields, moves and times, as "graph" lists them.
-        if let drawing = Drawing(description: reply.value) {
+        if let drawing = Drawing(description: reply.value, ranges: true) {
             sections.append(drawing.text(as: .text))
         }
         if let events = reply["events"]?.members, !events.isEmpty {
@@ -45,22 +45,15 @@ struct DescriptionText {
     }
 
     private static func event(_ event: JSONMember) -> String {
-        let fields = (event.value.members ?? []).map { self.field($0.key, $0.value) }
+        let fields = (event.value.members ?? []).map {
+            Drawing.line($0.key, $0.value, range: true)
+        }
         return event.key.printable + (fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))")
     }
 
     private static func group(_ group: JSONMember) -> (String, String) {
         let names = (group.value.elements ?? []).map(\.shortText)
         return (group.key.printable, names.joined(separator: ", "))
-    }
-
-    /// A field and what it takes: `phase: idle|active|success|failure`, `value: boolean`.
-    private static func field(_ name: String, _ field: JSONValue) -> String {
-        let values = field["values"]?.elements ?? []
-        let type = field["type"]?.shortText ?? field.shortText
-        let kind = values.isEmpty ? type : values.map(\.shortText).joined(separator: "|")
-        let isOptional = field["optional"]?.bool ?? false
-        return "\(name.printable): \(kind)\(isOptional ? "?" : "")"
     }
 
     private func lines(_ value: JSONValue) -> [String] {
