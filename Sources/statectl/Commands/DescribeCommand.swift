@@ -8,6 +8,11 @@ struct DescribeCommand: DaemonCommand {
         discussion: """
             Each state with its fields, what events do in it, and what time does; then the events with their fields, and the \
             groups. "statectl graph" draws the same. With --json the daemon's answer as it is, limits included.
+
+            Examples:
+
+              statectl describe
+              statectl describe --limits
             """
     )
 

@@ -11,12 +11,12 @@ struct PatternsTopic: ParsableCommand {
             ready:value=true,n=2   that state with these fields; others may be anything
             !ready                 every state but that; a shell wants it quoted
 
-            Wherever one pattern is taken, several may be given: they select what one of them selects, \
-            and !PATTERN takes away from what the others select.
+            Where one pattern can be given, several can: together they select all that any of them selects, \
+            less what !PATTERN excludes.
 
-            key=value              what the value means, the field's type says: of a text every value is the text
+            key=value              a value, read as the type of its field says
             key:=JSON              a value in JSON, such as n:=2 or tags:='["a"]'
-            value                  alone: that of the one field that has to be given
+            value                  the value of the one field that must be given
 
             200ms, 30s, 2min, 1h30min, 2d or a number of seconds is a time.
             """,

@@ -5,7 +5,14 @@ struct PingCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
         abstract: "Check that the daemon answers.",
-        discussion: "Shows how long connecting and the answer took."
+        discussion: """
+            Shows how long connecting and the answer took.
+
+            Examples:
+
+              statectl ping
+              statectl ping && echo "it answers"
+            """
     )
 
     @OptionGroup var options: SharedOptions

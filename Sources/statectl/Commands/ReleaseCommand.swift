@@ -10,9 +10,14 @@ struct ReleaseCommand: DaemonCommand {
             statectl release --required NAME
             """,
         discussion: """
-            Your own, or as root anybody's. A refused set names the holds and guards that refused it by number, a hold that was taken --as NAME by its name too, and \
-            "statectl status" lists them. A required guard is released for good, connected or not; it is required again \
-            when it connects again, so stop it first.
+            Your own, or as root anybody's. A refused set and "statectl status" show the numbers and names. A \
+            required guard is released for good, connected or not; it is required again when it connects again, so \
+            stop it first.
+
+            Examples:
+
+              statectl release reading
+              statectl release --required power
             """
     )
 

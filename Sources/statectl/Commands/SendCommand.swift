@@ -12,6 +12,11 @@ struct SendCommand: DaemonCommand {
         discussion: """
             The present state's "when" says where the event leads. An event that it does not have changes nothing. This is \
             an error only with --must: then the exit code is 1.
+
+            Examples:
+
+              statectl send press
+              statectl send move --must
             """
     )
 

@@ -60,10 +60,7 @@ struct Statectl: DaemonCommand {
     func run() async throws {
         // Whoever types nothing else wants to see something.
         if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
-        throw ValidationError(
-            "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
-                + "timeline, stats, status, top, machines, hold, release, guard, reload, check, try, graph, replay, schema or codegen"
-        )
+        throw ValidationError("name a command; statectl --help lists them")
     }
 
     /// The words of a command line in a form that the parser can tell apart.
@@ -125,6 +122,16 @@ struct Statectl: DaemonCommand {
         return command
     }
 
+    /// A command's help with its examples at the end, where a terminal shows them last.
+    static func endingWithExamples(_ help: String) -> String {
+        guard let start = help.firstRange(of: "\n\nExamples:\n")?.lowerBound,
+            let end = help[start...].firstRange(of: "\n\nUSAGE:")?.lowerBound
+        else { return help }
+        var whole = help[..<start] + help[end...]
+        while whole.last == "\n" { whole.removeLast() }
+        return String(whole + help[start..<end]).replacing("\n\nExamples:", with: "\n\nEXAMPLES:")
+    }
+
     /// - Throws: what the command throws, and `UsageError` for options that it finds wrong only
     ///   when it runs.
     private static func run(_ command: any ParsableCommand) async throws {
@@ -164,7 +171,7 @@ struct Statectl: DaemonCommand {
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
         if let word = ArgumentBytes.firstUnreadable {
-            StandardError.write("statectl: \"\(word)\" is not UTF-8, and nothing else is taken")
+            StandardError.write("statectl: \"\(word)\" is not UTF-8")
             Glibc.exit(ExitStatus.usage.rawValue)
         }
         // On the main actor from the first line, so that nothing runs on Dispatch's global queues.

@@ -12,6 +12,11 @@ struct UpdateCommand: DaemonCommand {
         discussion: """
             Deadlines and commands continue. key:=null removes a field that may be absent. key+=1 adds to the value that the field has \
             when the update's turn comes (key+=-1 subtracts), so that several who count lose nothing.
+
+            Examples:
+
+              statectl update level=60
+              statectl update level+=-10
             """
     )
 
