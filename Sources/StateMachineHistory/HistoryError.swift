@@ -52,7 +52,7 @@ extension SQLiteError {
             return
                 "the disk is full or fails; make room on it, or look into the kernel's log \(said)"
         case .isInaccessible:
-            return "let user \(geteuid()) read and write it, with its -wal and -shm, "
+            return "user \(geteuid()) may not read and write it; chown it, with its -wal and -shm, "
                 + "or move it away to start a new history \(said)"
         case .isWrong:
             return

@@ -88,7 +88,7 @@ struct Restoration {
             }
             guard schema.declaration != nil else {
                 throw HistoryError(
-                    "\(file) ends in a state that this program does not know: \(error.sentence); have it say "
+                    "\(file) ends in a state that this program does not know: \(error.sentence); let it say "
                         + "what that is called now (\"was\") or where to go then (\"lost\"), start the program "
                         + "that wrote it, or move the file away to start a new history",
                     isLasting: true

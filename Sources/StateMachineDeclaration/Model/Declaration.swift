@@ -434,7 +434,7 @@ extension Declaration {
     ) throws(NotCarriedOver) -> DeclaredState {
         guard let data = JSONValue(parsing: state.data)?.members else {
             throw NotCarriedOver(
-                sentence: "the data of \(state.name.quoted) is no JSON object",
+                sentence: "the data of \(state.name.quoted) is not a JSON object",
                 hasState: true
             )
         }

@@ -300,7 +300,7 @@ final class Waits {
 
     // MARK: - The end
 
-    /// Answers them all: the daemon is going down.
+    /// Answers them all: the daemon is shutting down.
     func shutDown() {
         for wait in self.list { self.refuse(wait, .shuttingDown) }
         self.drop()

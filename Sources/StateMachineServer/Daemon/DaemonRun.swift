@@ -253,7 +253,7 @@ struct DaemonRun: Sendable {
         }
         if let failure {
             self.logger.error(
-                "the history was not settled; a crash of the machine may begin a new epoch",
+                "the history is not all on the disk; a crash of the computer may begin a new epoch",
                 metadata: ["error": "\(failure)"]
             )
         }

@@ -139,7 +139,7 @@ struct Reload: Sendable {
         }
         if let failure {
             self.logger.error(
-                "the declaration could not be written down, it is with the next change",
+                "the declaration could not be recorded, trying again with the next change",
                 metadata: ["error": "\(failure)"]
             )
         }

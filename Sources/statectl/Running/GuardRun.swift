@@ -88,7 +88,7 @@ struct GuardRun: Sendable {
         try Task.checkCancellation()
         if answer == nil {
             let name = self.command.words[0].printable
-            self.complain("\(name) took longer than the daemon waits; it was told to end")
+            self.complain("\(name) took longer than the daemon waits, and was stopped")
         }
         return answer
     }
