@@ -7,8 +7,8 @@ public import StateMachineProtocol
 public enum ClientError: Error, Hashable, Sendable {
     /// None of the directories that were tried has a door in it.
     case notFound(tried: [String])
-    /// No instance of that name has a door; `nearest` is one that has, and may have been meant.
-    case noInstance(String, nearest: String?)
+    /// No instance of that name has a socket in the directories that were tried; `known` have one.
+    case noInstance(String, tried: [String], known: [String])
     /// Nobody answers on the socket; `reason` is the system's word for it.
     case unreachable(path: String, reason: String)
     /// The daemon does not keep up with those who want to connect.
@@ -23,7 +23,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case timedOut(path: String, after: Duration)
     /// What answers does not speak the protocol.
     case malformed(path: String, String)
-    /// What answers sent a line longer than `limit` bytes, which is all that is read of one.
+    /// What answers sent a line longer than `limit` bytes, the longest that is read.
     case lineTooLong(path: String, limit: Int)
     /// The connection ended without a farewell.
     case lost(path: String)
@@ -61,14 +61,13 @@ extension ClientError: CustomStringConvertible {
         switch self {
         case .notFound(let tried):
             "no daemon found (looked for \(tried.joined(separator: " and "))); "
-                + "is the service running? systemctl status statemachine; where it is otherwise, "
-                + "--runtime-directory or $\(RuntimeDirectory.variable) says"
-        case .noInstance(let name, _) where name.contains("*"):
-            "there is no machine \(name.quoted); each is named by itself, and --all is for all of them"
-        case .noInstance(let name, let nearest):
-            "there is no machine \(name.quoted)"
-                + (nearest.map { "; did you mean \($0)?" }
-                    ?? "; statectl machines lists those that run; systemctl status statemachine@\(name)")
+                + "is the service running? systemctl status statemachine; for another directory, "
+                + "give --runtime-directory or set $\(RuntimeDirectory.variable)"
+        case .noInstance(let name, _, _) where name.contains("*"):
+            "there is no machine \(name.quoted); name each one, or give --all"
+        case .noInstance(let name, let tried, let known):
+            "there is no machine \(name.quoted) (looked for \(tried.joined(separator: " and "))); "
+                + Self.remedy(name, known)
         case .unreachable(let path, let reason):
             "no daemon answers on \(path) (\(reason)); "
                 + "is the service running? systemctl status statemachine"
@@ -88,17 +87,31 @@ extension ClientError: CustomStringConvertible {
         case .malformed(let path, let what):
             "what answers on \(path) is not a statemachine daemon: \(what)"
         case .lineTooLong(let path, let limit):
-            "what answers on \(path) sent a line of more than \(limit >> 20) MiB, "
-                + "which is all that is read of one"
+            "what answers on \(path) sent a line longer than \(limit >> 20) MiB, "
+                + "the longest that is read"
         case .lost(let path):
             "the connection to \(path) was lost"
         case .dismissed(let line):
             line.farewell
         case .lostForGood(let path, let duration):
-            "the connection to \(path) was lost and no other could be made for \(duration.inWords)"
+            "the connection to \(path) was lost, and reconnecting failed for \(duration.inWords)"
         case .refused(let line):
             line.message ?? "the daemon refused: \(line.text)"
         }
+    }
+}
+
+extension ClientError {
+    /// How many machines a message lists: few enough to be read at a glance.
+    private static let listed = 8
+
+    /// What to do where a machine of that name is not found, and these are.
+    private static func remedy(_ name: String, _ known: [String]) -> String {
+        if let nearest = NearestName.of(name, among: known) { return "did you mean \(nearest)?" }
+        guard !known.isEmpty else { return "is it running? systemctl status statemachine@\(name)" }
+        let rest = known.count - self.listed
+        return "there is \(known.prefix(self.listed).joined(separator: ", "))"
+            + (rest > 0 ? " and \(rest) more: statectl machines" : "")
     }
 }
 

@@ -8,7 +8,8 @@ public struct Instance: Hashable, Sendable {
     /// Where its doors are.
     public let directory: RuntimeDirectory
 
-    /// All visible instances: the system's, then this user's, each time the unnamed one first.
+    /// All visible instances: those in `$STATEMACHINE_RUNTIME_DIRECTORY`, the system's, then this
+    /// user's, each time the unnamed one first; one that is found twice is listed by its name.
     ///
     /// A daemon may be gone and have left its sockets behind.
     public static func all() -> [Instance] {
@@ -20,13 +21,15 @@ public struct Instance: Hashable, Sendable {
     }
 
     static func all(in bases: [RuntimeDirectory]) -> [Instance] {
-        bases.flatMap { base in
+        let found = bases.flatMap { base in
             let named = Self.names(in: base.path).sorted().map { name in
                 Instance(name: name, directory: RuntimeDirectory("\(base.path)/\(name)"))
             }
             return ([Instance(name: nil, directory: base)] + named)
                 .filter(\.directory.hasSocket)
         }
+        let named = Set(found.filter { $0.name != nil }.map(\.directory))
+        return found.filter { $0.name != nil || !named.contains($0.directory) }
     }
 
     /// The directories that are searched for instances.
@@ -34,9 +37,10 @@ public struct Instance: Hashable, Sendable {
         self.bases { name in getenv(name).map { String(cString: $0) } }.map(\.path)
     }
 
-    /// The directory of the instance of that name: the system's, else this user's.
+    /// The directory of the instance of that name: in `$STATEMACHINE_RUNTIME_DIRECTORY`, else the
+    /// system's, else this user's.
     ///
-    /// - Throws: ``ClientError/noInstance(_:nearest:)`` if neither has a door.
+    /// - Throws: ``ClientError/noInstance(_:tried:known:)`` if none has a socket.
     public static func directory(of name: String) throws(ClientError) -> RuntimeDirectory {
         try self.directory(of: name) { name in getenv(name).map { String(cString: $0) } }
     }
@@ -49,11 +53,18 @@ public struct Instance: Hashable, Sendable {
         // A path is not a name.
         if self.isName(name), let found = candidates.first(where: \.hasSocket) { return found }
         let known = self.all(environment: environment).compactMap(\.name)
-        throw .noInstance(name, nearest: NearestName.of(name, among: known))
+        throw .noInstance(name, tried: candidates.map(\.path), known: known)
     }
 
     private static func bases(_ environment: (String) -> String?) -> [RuntimeDirectory] {
-        [.system] + [RuntimeDirectory.ofUser(environment)].compactMap(\.self)
+        let named = RuntimeDirectory.named(environment).map { directory in
+            // Completion by a shell leaves a slash at the end.
+            var path = directory.path[...]
+            while path.count > 1, path.last == "/" { path.removeLast() }
+            return RuntimeDirectory(String(path))
+        }
+        let usual = [.system] + [RuntimeDirectory.ofUser(environment)].compactMap(\.self)
+        return [named].compactMap(\.self) + usual.filter { $0 != named }
     }
 
     /// Whether an instance can have that name; a path is not a name.

@@ -68,7 +68,7 @@ extension StateMachineProgram {
 
     /// What every daemon is for.
     public static var about: String {
-        "Holds the state of \(self.programName) and tells everything around it at once."
+        "Holds the state of \(self.programName) and notifies everything around it of each change."
     }
 
     /// The version of this package.

@@ -271,7 +271,7 @@ extension HistoryDatabase {
             statement.restart()
             guard db.lastRow == last else {
                 throw SQLiteError.corrupt(
-                    "change \(first - 1) is not the last one any more; "
+                    "change \(first - 1) is no longer the last one; "
                         + "another program has written to the database"
                 )
             }

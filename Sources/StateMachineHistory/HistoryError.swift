@@ -54,10 +54,11 @@ extension SQLiteError {
             return
                 "the disk is full or fails; make room on it, or look into the kernel's log \(said)"
         case .isInaccessible:
-            return "let user \(geteuid()) read and write it, with its -wal and -shm, "
-                + "or move it away to begin anew \(said)"
+            return "user \(geteuid()) may not read and write it; chown it, with its -wal and -shm, "
+                + "or move it away to start a new history \(said)"
         case .isWrong:
-            return "its tables are not the ones of this program; move it away to begin anew, "
+            return
+                "its tables are not the ones of this program; move it away to start a new history, "
                 + "or choose another --state-directory \(said)"
         case .isCorrupt, .other: return self.description
         }

@@ -9,7 +9,7 @@ enum PrivateFile {
     static func close(directory path: String) throws(HistoryError) {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw HistoryError("cannot look at the state directory \(path)", errno: errno)
+            throw HistoryError("cannot examine the state directory \(path)", errno: errno)
         }
         guard status.st_uid == geteuid() else {
             throw HistoryError(

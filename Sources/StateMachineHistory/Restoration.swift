@@ -57,14 +57,14 @@ struct Restoration {
             let name = declaration.machine.map { " of \($0.quoted)" } ?? ""
             throw HistoryError(
                 "\(file) is the history of a machine that a file declared\(name); name that file with "
-                    + "--machine, or move the database away to begin anew"
+                    + "--machine, or move the database away to start a new history"
             )
         }
         if let old = declaration?.machine, let new = own.machine, old != new {
             throw HistoryError(
                 "\(file) is the history of the machine \(old.quoted), and the file declares "
                     + "\(new.quoted); write \"machine: \(old)\" if it is the same one, or move the database away "
-                    + "to begin anew"
+                    + "to start a new history"
             )
         }
     }
@@ -86,15 +86,15 @@ struct Restoration {
             }
             guard schema.declaration != nil else {
                 throw HistoryError(
-                    "\(file) ends in a state that this program does not know: \(error.sentence); have it say "
+                    "\(file) ends in a state that this program does not know: \(error.sentence); let it say "
                         + "what that is called now (\"was\") or where to go then (\"lost\"), start the program "
-                        + "that wrote it, or move the file away to begin anew"
+                        + "that wrote it, or move the file away to start a new history"
                 )
             }
             guard declaration != nil else {
                 throw HistoryError(
                     "\(file) is the history of another machine: \(error.sentence); start the program that "
-                        + "wrote it, or move the file away to begin anew"
+                        + "wrote it, or move the file away to start a new history"
                 )
             }
             let trouble =

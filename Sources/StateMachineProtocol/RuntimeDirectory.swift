@@ -109,7 +109,7 @@ public enum Door: String, CaseIterable, Codable, Sendable {
             switch operation {
             case .get: "get                        the state"
             case .set: "set STATE [key=value …]    change it"
-            case .send: "send EVENT [key=value …]   tell the machine of an event"
+            case .send: "send EVENT [key=value …]   send the machine an event"
             case .update: "update key=value key+=1 …  change fields of the state and stay in it"
             case .watch: "watch [PATTERN …]          the state now, and every change"
             case .unwatch: "unwatch                    end the watch"

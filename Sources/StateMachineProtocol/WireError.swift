@@ -32,7 +32,7 @@ package struct WireError: Error, Hashable, Sendable {
 extension WireError {
     /// The answer to whatever is pending when the daemon goes.
     package static var shuttingDown: WireError {
-        WireError(.shuttingDown, "the daemon is going down")
+        WireError(.shuttingDown, "the daemon is shutting down")
     }
 }
 

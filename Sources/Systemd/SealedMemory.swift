@@ -56,7 +56,7 @@ package enum SealedMemory {
     private static func status(of descriptor: CInt) throws(SealedMemoryError) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
-            throw SealedMemoryError("nothing is to be had of it: errno \(errno)")
+            throw SealedMemoryError("it cannot be examined: errno \(errno)")
         }
         return status
     }

@@ -19,12 +19,12 @@ struct RunnerCommand: ParsableCommand {
         commandName: "statemachine-runner",
         abstract: "Runs the commands of a machine that a file declares.",
         discussion: """
-            A client of the daemon statemachine, at its control door. What the present state asks for is run as a \
-            transient unit of systemd, or as a child of this process, and stopped when the state is left; how it \
-            ended is told to the daemon. It ends when nothing is declared to be run.
+            A client of the daemon statemachine, at its control socket. Runs the commands of the present state as \
+            transient units of systemd, or as children of this process, stops them when the state is left, and reports \
+            to the daemon how each ended. Ends when the file declares no command.
 
             SIGTERM and SIGINT stop what runs; SIGUSR2 leaves it, if it is a unit, to the next runner; SIGHUP has \
-            the file read again. Exit codes: 0 ended, or nothing is to be run; 1 it cannot go on; 64 usage; 78 a \
+            the file read again. Exit codes: 0 ended, or the file declares no command; 1 it cannot continue; 64 usage; 78 a \
             file that is refused.
             """,
         version: StateMachineVersion.current
@@ -63,9 +63,9 @@ struct RunnerCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where it is remembered what has been run.",
+            "Where the runner records what has been run.",
             discussion:
-                "Default: $STATE_DIRECTORY, which systemd sets; without it nothing is remembered.",
+                "Default: $STATE_DIRECTORY, which systemd sets; without it nothing is recorded.",
             valueName: "dir"
         ),
         completion: .directory
@@ -88,7 +88,7 @@ struct RunnerCommand: ParsableCommand {
         }
         if let instance, !Instance.isName(instance) {
             throw ValidationError(
-                "\"\(instance)\" is no name of an instance; it has no \"/\" in it"
+                "\"\(instance)\" is not the name of an instance; it must not contain \"/\""
             )
         }
     }

@@ -33,7 +33,7 @@ struct RunnerService: Sendable {
         // refused.
         let host = try await self.host(memory, logger: logger)
         guard let declaration = try self.source.declaration() else {
-            logger.notice("nothing is declared to be run, ending")
+            logger.notice("the file declares no command, ending")
             return
         }
         let label = MachineLabel(
@@ -55,7 +55,7 @@ struct RunnerService: Sendable {
             logger: logger
         )
         guard declaration.hasCommands else {
-            logger.notice("nothing is declared to be run, ending")
+            logger.notice("the file declares no command, ending")
             return try await runner.endLeftovers()
         }
         if memory == nil {
@@ -69,7 +69,7 @@ struct RunnerService: Sendable {
         do throws(NotifyError) {
             try ServiceNotifier().ready()
         } catch {
-            logger.debug("the service manager was not told", metadata: ["error": "\(error)"])
+            logger.debug("the service manager was not notified", metadata: ["error": "\(error)"])
         }
         try await runner.run(heeding: signals)
     }
@@ -95,7 +95,7 @@ struct RunnerService: Sendable {
         let directory = geteuid() == 0 ? .system : RuntimeDirectory.ofUser(self.variable)
         guard let directory else {
             throw RunnerError(
-                "nobody says where the daemon's sockets are; give --runtime-directory, or set "
+                "no runtime directory is set; give --runtime-directory, or set "
                     + "STATEMACHINE_RUNTIME_DIRECTORY or XDG_RUNTIME_DIR"
             )
         }

@@ -27,7 +27,7 @@ struct WebCommand: ParsableCommand {
         commandName: "statemachine-web",
         abstract: "Shows machines on a page: the state as it changes, the graph, the past.",
         discussion: """
-            A client of the daemons, at the door where everybody may read; the page changes nothing. Whoever reaches \
+            A client of the daemons, at the events socket, where everybody may read; the page changes nothing. Whoever reaches \
             the address sees all that the page shows, so it is one of this machine alone unless asked otherwise; a \
             proxy with a login belongs before any other.
 
@@ -52,7 +52,7 @@ struct WebCommand: ParsableCommand {
         help: ArgumentHelp(
             "Where a daemon's sockets are; may be given several times.",
             discussion:
-                "Default: all of the system and of this user, whenever they come. \(Machines.most) at most.",
+                "Default: all that statectl machines lists, whenever they come. \(Machines.most) at most.",
             valueName: "dir"
         ),
         completion: .directory
@@ -97,7 +97,7 @@ struct WebCommand: ParsableCommand {
         }
         guard self.listen.isLocal || self.isOpen else {
             throw ValidationError(
-                "\(self.listen) is open to other machines, and the page asks nobody who they are; let a proxy with a login "
+                "\(self.listen) is open to other machines, and the page has no login; let a proxy with a login "
                     + "serve --listen unix:PATH, or give --i-know-it-is-open"
             )
         }

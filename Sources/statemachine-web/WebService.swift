@@ -84,7 +84,7 @@ struct WebService: Sendable {
         do throws(NotifyError) {
             try ServiceNotifier().ready()
         } catch {
-            self.log.debug("the service manager was not told", metadata: ["error": "\(error)"])
+            self.log.debug("the service manager was not notified", metadata: ["error": "\(error)"])
         }
     }
     #endif

@@ -13,7 +13,7 @@ struct StateMachineCommand: DaemonCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "statemachine",
-        abstract: "Holds an application's state and tells everything around it at once.",
+        abstract: "Holds an application's state and notifies everything around it of each change.",
         discussion: Self.discussion,
         version: StateMachineVersion.current
     )

@@ -33,7 +33,7 @@ struct BadInputTests {
         ),
         Case(line: "got", error: "unknown-op", message: "known: get, set, send, update, watch"),
         Case(line: #"{"op":"get","seq":1}"#, error: "bad-request", message: "known: op, id"),
-        Case(line: #"{"op":"get","op":"get"}"#, error: "bad-request", message: "stands twice"),
+        Case(line: #"{"op":"get","op":"get"}"#, error: "bad-request", message: "is given twice"),
         Case(line: #"{"op":"get","id":null}"#, error: "bad-request", message: "id must be"),
         Case(line: #"{"op":"get","id":9007199254740992}"#, error: "bad-request", message: "2^53"),
         Case(line: "get now", error: "bad-request", message: "takes nothing more"),
@@ -65,7 +65,7 @@ struct BadInputTests {
             error: "too-long",
             message: "256 bytes"
         ),
-        Case(line: #"{"op":"watch","only":[]}"#, error: "bad-request", message: "empty list"),
+        Case(line: #"{"op":"watch","only":[]}"#, error: "bad-request", message: "is empty;"),
         Case(line: #"{"op":"watch","only":true}"#, error: "bad-request", message: "an array"),
         Case(line: #"{"op":"watch","only":"!x"}"#, error: "unknown-state", message: "known:"),
         Case(line: "watch rady", error: "unknown-state", message: "did you mean ready?"),
@@ -90,7 +90,7 @@ struct BadInputTests {
         Case(
             line: #"{"op":"hold","before":["ready"]}"#,
             error: "limit",
-            message: "8 holds, as many as it may",
+            message: "8 holds, the most that it may have",
             before: Array(repeating: #"{"op":"hold","before":["ready"]}"#, count: 8)
         ),
         Case(

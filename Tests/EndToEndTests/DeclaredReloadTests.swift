@@ -136,10 +136,10 @@ struct DeclaredReloadTests {
                 lost: idle
                 """
             let refusal = try await machine.refuse(daemon, dropped)
-            let sentence = #"there is no state "ready" any more; write "was: ready""#
+            let sentence = #"there is no longer a state "ready"; write "was: ready""#
             #expect(refusal.contains(sentence))
             try await daemon.wait(forErrors: sentence)
-            try await daemon.wait(forErrors: "going on with what was in force")
+            try await daemon.wait(forErrors: "keeping what was in force")
             #expect(try await client.ask("set ready why=x").seq == 2)
             #expect(try await client.ask("set brewing cups=1").seq == 3)
             // Once the machine has left the dropped state, the reload is not refused.

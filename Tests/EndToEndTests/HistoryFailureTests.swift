@@ -31,7 +31,7 @@ struct HistoryFailureTests {
                 #expect(refusal.ok == false)
                 #expect(refusal.error == "internal")
                 let message = try #require(refusal.string("message"))
-                #expect(message.contains("could not be made durable"))
+                #expect(message.contains("could not be recorded"))
                 #expect(message.contains("\(state)/statemachine.sqlite"))
                 #expect(message.contains("no more"))
                 // Nothing has changed, and the refusal gives the current state.

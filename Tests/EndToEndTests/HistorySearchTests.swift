@@ -200,13 +200,13 @@ struct HistorySearchTests {
     }
 
     @Test(arguments: [
-        (["--since", "yesterdya"], "--since is no time and no change: \"yesterdya\""),
-        (["--since", "25:00"], "--since is no time and no change"),
-        (["--since", "22:99"], "--since is no time and no change"),
-        (["--until", "2026-02-30"], "--until is no time and no change"),
+        (["--since", "yesterdya"], "--since is neither a time nor a change: \"yesterdya\""),
+        (["--since", "25:00"], "--since is neither a time nor a change"),
+        (["--since", "22:99"], "--since is neither a time nor a change"),
+        (["--until", "2026-02-30"], "--until is neither a time nor a change"),
         (["--until", "abcd:3"], "another numbering"),
         (["-n", "0"], "'-n <n>'"),
-        (["-f", "--until", "1h"], "-f goes on"),
+        (["-f", "--until", "1h"], "-f and --until exclude each other"),
         (["rady"], "did you mean ready?"),
     ])
     func whatCannotBeReadIsAnError(words: [String], sentence: String) async throws {

@@ -64,7 +64,7 @@ struct NamedHoldTests {
         (["--until", "18:00"], "--until is for a hold"),
         (["--as", "7", "--max", "1h"], "--as is a name, and digits alone"),
         (["--as", "a b", "--max", "1h"], "--as is a name of letters"),
-        (["--as", "a", "--until", "soon"], "--until is no time: \"soon\"; write "),
+        (["--as", "a", "--until", "soon"], "--until is not a time: \"soon\"; write "),
         (["--as", "a", "--until", "2020-01-01"], "--until is over: "),
         (["--as", "a", "--max", "401d"], "a hold lasts at most 400 days"),
         (["--as", "a", "--max", "1h", "--", "true"], "--as is for a hold that lasts"),

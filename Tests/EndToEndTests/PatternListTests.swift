@@ -129,7 +129,8 @@ struct PatternListTests {
             let replies = try answers.output.split(separator: "\n").map { try JSONLine(String($0)) }
             #expect(replies.map(\.error) == ["limit"] + Array(repeating: "timeout", count: 5))
             #expect(
-                replies.first?.string("message")?.contains("exceptingPatternsPerUid is 128") == true
+                replies.first?.string("message")?.contains("exceptingPatternsPerUid allows 128")
+                    == true
             )
             // Root has no such limit.
             let root = try daemon.connect(\.control)

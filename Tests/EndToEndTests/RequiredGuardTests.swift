@@ -301,7 +301,7 @@ struct RequiredGuardTests {
             #expect(refused.error == "limit")
             #expect(
                 refused.string("message")
-                    == "there are 64 required guards and holds of a name, as many as may be; "
+                    == "there are 64 required guards and named holds, the most that there may be; "
                     + "release one by its name"
             )
             // One of the known names is registered again.

@@ -135,7 +135,7 @@ struct StartLogTests {
             let refusal = try await machine.refuse(daemon, narrow)
             #expect(refusal.contains("the next start would fail the same way"), "\(refusal)")
             let other = try await machine.refuse(daemon, narrow + "\nlost: idle\n")
-            #expect(other.contains(#""lost" applies at a start only"#), "\(other)")
+            #expect(other.contains(#""lost" applies only at a start"#), "\(other)")
             #expect(try await machine.end(daemon) == 0)
             try machine.write(narrow)
             let (errors, status) = try await machine.refusal()

@@ -76,7 +76,7 @@ struct StatectlEachTests {
             #expect(ended.status == .exited(1))
             #expect(
                 ended.errors
-                    == "statectl: sh ended with status 1; change 2 counts as not dealt with\n"
+                    == "statectl: sh ended with status 1; change 2 counts as not handled\n"
             )
             #expect(try String(contentsOfFile: cursor, encoding: .utf8) == "\(epoch):1\n")
         }

@@ -206,7 +206,7 @@ struct StatectlVotingTests {
             )
             #expect(late.status == .exited(124))
             #expect(late.output == "")
-            #expect(late.errors.contains("nothing is run"))
+            #expect(late.errors.contains("the command is not run"))
             // The hold has been released.
             let set = try await daemon.statectl("set", "authentication", "phase=idle")
             #expect(set.status == .exited(0), "\(set.errors)")

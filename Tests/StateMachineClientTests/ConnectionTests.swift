@@ -70,7 +70,7 @@ import Testing
             let path = daemon.directory.socketPath(of: .events)
             let error = ClientError.lineTooLong(path: path, limit: RequestLimits.serverLineBytes)
             await #expect(throws: error) { try await self.texts(connection) }
-            #expect(error.description.contains("a line of more than 16 MiB"))
+            #expect(error.description.contains("a line longer than 16 MiB"))
         }
     }
 

@@ -43,7 +43,7 @@ import Testing
             let (link, pipe) = ("\(scratch.path)/link", "\(scratch.path)/pipe")
             #expect(symlink("\(scratch.path)/elsewhere", link) == 0 && mkfifo(pipe, 0o600) == 0)
             for (path, reason) in [
-                (link, "it is a link; name the file itself"), (pipe, "it is no ordinary file"),
+                (link, "it is a link; name the file itself"), (pipe, "it is not a regular file"),
             ] {
                 #expect(throws: CursorFile.Failure.unreadable(path: path, reason: reason)) {
                     try CursorFile(path: path).read()
@@ -59,7 +59,7 @@ import Testing
             let file = CursorFile(path: "\(scratch.path)/cursor")
             let failure = CursorFile.Failure.nonsense(text, path: file.path)
             #expect(throws: failure) { try file.read() }
-            #expect(failure.description.contains("holds \"\(text)\", which is no cursor"))
+            #expect(failure.description.contains("holds \"\(text)\", which is not a cursor"))
             #expect(ExitStatus.reporting(failure) == .usage)
         }
     }

@@ -117,7 +117,7 @@ import Testing
             let complaints = try await self.answerAll(daemon, script)
             #expect(control.requests == [Self.request, Self.vote(2, "true")])
             // Whether the complaint still comes depends on which of the two ended first.
-            let slow = "sh took longer than the daemon waits; it was told to end"
+            let slow = "sh took longer than the daemon waits, and was stopped"
             #expect(complaints.allSatisfy { $0 == slow })
         }
     }

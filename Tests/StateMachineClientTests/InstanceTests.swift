@@ -40,6 +40,23 @@ import Testing
         }
     }
 
+    /// Also when the variable is the directory of one that the user's directory has under its name.
+    @Test(arguments: ["statemachine", "statemachine/", "statemachine/left"])
+    func whatTheVariableNamesIsSearchedFirstAndListedOnce(_ named: String) throws {
+        try self.withDoors(["run/statemachine/left/events.sock"]) { system, _ in
+            let run = URL(filePath: system).deletingLastPathComponent().appending(path: "run").path
+            let environment = [
+                "XDG_RUNTIME_DIR": run, "STATEMACHINE_RUNTIME_DIRECTORY": "\(run)/\(named)",
+            ]
+            let found = try Instance.directory(of: "left") { environment[$0] }
+            #expect(found.path == "\(run)/statemachine/left")
+            let all = Instance.all { environment[$0] }.filter { $0.directory.path.hasPrefix(run) }
+            #expect(all == [Instance(name: "left", directory: found)])
+            let alone = ["STATEMACHINE_RUNTIME_DIRECTORY": "\(run)/statemachine"]
+            #expect(try Instance.directory(of: "left") { alone[$0] } == found)
+        }
+    }
+
     @Test func ofTwoOfANameTheFirstDirectorysIsMeant() throws {
         try self.withDoors(["run/statemachine/left/events.sock"]) { system, _ in
             let run = URL(filePath: system).deletingLastPathComponent().appending(path: "run").path
@@ -49,14 +66,18 @@ import Testing
             let error = #expect(throws: ClientError.self) {
                 try Instance.directory(of: "lefr") { environment[$0] }
             }
-            #expect(error == .noInstance("lefr", nearest: "left"))
+            let looked = "(looked for /run/statemachine/lefr and \(run)/statemachine/lefr)"
+            #expect(error?.description.contains(looked) == true)
             #expect(error?.description.contains("did you mean left?") == true)
             // An error with a suggestion does not also point to a unit that does not exist.
             #expect(error?.description.contains("systemctl") == false)
             let far = #expect(throws: ClientError.self) {
                 try Instance.directory(of: "elsewhere") { environment[$0] }
             }
-            #expect(far?.description.contains("systemctl status statemachine@elsewhere") == true)
+            #expect(far?.description.contains("; there is ") == true)
+            #expect(far?.description.contains("left") == true)
+            let alone = ClientError.noInstance("elsewhere", tried: [run], known: [])
+            #expect(alone.description.contains("systemctl status statemachine@elsewhere"))
             for name in ["right", "", "..", "../statemachine/left", "."] {
                 #expect(throws: ClientError.self) {
                     try Instance.directory(of: name) { environment[$0] }

@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("max-waits: 1\nmax-waits: 2", "config.yaml: max-waits stands there twice; keep one"),
+        ("max-waits: 1\nmax-waits: 2", "config.yaml: max-waits is given twice; keep one"),
         ("a: [", "config.yaml:2: this is not YAML: "),
         ("max-waits: 1\n\tmax-holds: 1", "config.yaml:2: this is not YAML: "),
         ("max-waits: 1\n---\nmax-waits: 1", "config.yaml:2: this is not YAML: "),

@@ -51,7 +51,7 @@ import Testing
     @Test(arguments: [
         (
             "gone", "{}",
-            "there is no state \"gone\" any more; write \"was: gone\" into the one that it has become"
+            "there is no longer a state \"gone\"; write \"was: gone\" into the one that it has become"
         ),
         (
             "playing", #"{"title":"a","loudness":101}"#,

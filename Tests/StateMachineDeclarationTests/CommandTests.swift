@@ -76,7 +76,7 @@ import Testing
     func strictlyAFieldIsNoOption(command: String, words: [String]) throws {
         let text = Self.options.replacing("COMMAND", with: command)
         let sentences = words.map {
-            "file:11:5: warning: \($0) may begin with -, and be taken for an option; write -- before it"
+            "file:11:5: warning: \($0) may begin with - and be read as an option; write -- before it"
         }
         let strict = DeclarationReading(Array(text.utf8), isStrict: true)
         #expect(strict.problems.map { $0.line(in: "file") } == sentences)

@@ -138,7 +138,7 @@ import Testing
             defer { close(file) }
             let link = "/proc/\(getpid())/fd/\(file)"
             try self.expect(
-                "nobody can tell where \(link) leads; commands are refused until you name the file itself",
+                "\(link) cannot be followed; commands are refused until you name the file itself",
                 of: link
             )
         }

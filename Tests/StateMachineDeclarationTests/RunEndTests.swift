@@ -36,8 +36,8 @@ import Testing
         (#"{"signal":"KILL"}"#, #"signal="KILL": a signal is written by its name, as SIGKILL"#),
         (#"{"signal":"SIG"}"#, #"signal="SIG": a signal is written by its name, as SIGKILL"#),
         (#"{"signal":"SIGK\n"}"#, #"signal="SIGK\n": a signal is written by its name, as SIGKILL"#),
-        (#"{"timeout":false}"#, "timeout=false: it is true, or not there"),
-        (#"{"interrupted":1}"#, "interrupted=1: it is true, or not there"),
+        (#"{"timeout":false}"#, "timeout=false: write true, or leave it out"),
+        (#"{"interrupted":1}"#, "interrupted=1: write true, or leave it out"),
     ])
     func whatIsNoEndIsToldFrom(json: String, sentence: String) throws {
         let members = try self.members(json)

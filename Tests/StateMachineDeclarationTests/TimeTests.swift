@@ -26,8 +26,8 @@ import Testing
         ("1y", "1y: there is no unit \"y\"; known: ms, s, min, h, d, w"),
         ("1.5s", "1.5s: write whole numbers, like 1h30min"),
         ("1h 30min", "1h 30min: write it without spaces, like 1h30min"),
-        ("", "\"\" is no time; write it like 30s or 1h30min"),
-        ("-1s", "\"-1s\" is no time; write it like 30s or 1h30min"),
+        ("", "\"\" is not a time; write it like 30s or 1h30min"),
+        ("-1s", "\"-1s\" is not a time; write it like 30s or 1h30min"),
     ])
     func whatIsNoTimeIsRefused(text: String, sentence: String) {
         let objection = #expect(throws: TimeText.Objection.self) { try TimeText.duration(text) }

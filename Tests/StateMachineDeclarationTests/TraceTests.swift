@@ -106,7 +106,7 @@ import Testing
         ),
         ("reboot ->", "t:1: name the state that is expected after ->"),
         ("send go n", "t:1: \"n\" is not key=value"),
-        ("send go n=\"1", "t:1: a quote is opened and not closed"),
+        ("send go n=\"1", "t:1: a quote is not closed"),
         ("set left\nrun times out", "t:2: nothing runs in \"left\" that could end; found left"),
     ])
     func aMismatchIsToldWithItsLine(trace: String, sentence: String) throws {

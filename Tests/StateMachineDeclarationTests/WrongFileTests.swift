@@ -59,7 +59,7 @@ import Testing
         let keys = (0..<5000).map { "k\($0): x\n" }.joined()
         let problems = DeclarationReading(Array(keys.utf8)).problems
         #expect(problems.count == 1001)
-        #expect(problems.last?.sentence == "there are more errors; mend these 1000 first")
+        #expect(problems.last?.sentence == "there are more errors; correct these 1000 first")
     }
 
     @Test(arguments: [

@@ -65,7 +65,7 @@ struct CommitTests {
             #expect(await history.committed(Self.transitions(1...20)) == nil)
             try other("\(directory)/a", "DELETE FROM change WHERE seq > 18")
             let why = try #require(await history.committed(Self.transitions(21...40)))
-            #expect(why.contains("change 20 is not the last one any more"))
+            #expect(why.contains("change 20 is no longer the last one"))
             #expect(try await history.all(after: 0).map(\.seq) == Array(1...18))
             #expect(await history.committed(Self.transitions(21...40)) == nil)
             #expect(try await history.all(after: 18).map(\.seq) == Array(21...40))

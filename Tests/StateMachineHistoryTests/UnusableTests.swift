@@ -36,7 +36,7 @@ struct UnusableTests {
                 withIntermediateDirectories: false
             )
             let error = try Self.error(directory)
-            #expect(error.hasPrefix("cannot use \(directory)/statemachine.sqlite: let user"))
+            #expect(error.hasPrefix("cannot use \(directory)/statemachine.sqlite: user "))
             #expect(error.contains("or move it away"))
         }
     }
@@ -56,7 +56,7 @@ struct UnusableTests {
             let user = geteuid() == 0 ? Self.nobody : geteuid()
             let error = try Self.asNobody { try Self.error(path) }
             #expect(
-                error.hasPrefix("cannot use \(path)/statemachine.sqlite: let user \(user) ")
+                error.hasPrefix("cannot use \(path)/statemachine.sqlite: user \(user) ")
             )
             #expect(error.contains("read and write it"))
         }

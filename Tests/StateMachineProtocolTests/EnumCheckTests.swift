@@ -109,7 +109,7 @@ import Testing
                 "\"was\" of Upgraded is about \"open.customers\", which it does not have; "
                     + "known: open, open.guests, locked, locked.by",
                 "\"was\" of Upgraded is about \"opne\", which it does not have; did you mean open?",
-                "\"was\" of Upgraded says that \"open\" was called \"locked\", which is a state still",
+                "\"was\" of Upgraded says that \"open\" was called \"locked\", which is still a state",
             ]
         )
     }

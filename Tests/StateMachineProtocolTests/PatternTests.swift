@@ -68,11 +68,11 @@ struct PatternTests {
             (#""a:""#, .badRequest, "\"\" in pattern \"a:\" should be key=value"),
             (
                 #""a:b,c""#, .badRequest,
-                "\"c\" in pattern \"a:b,c\" is one too many: only one value may stand without its name, and \"b\" does; write key=value"
+                "\"c\" in pattern \"a:b,c\" is one too many: only one value may come without its name, and \"b\" does; write key=value"
             ),
             (#""a:=1""#, .badRequest, "\"=1\" in pattern \"a:=1\" should be key=value"),
             (#""a:b=1,""#, .badRequest, "\"\" in pattern \"a:b=1,\" should be key=value"),
-            (#""a:b=1,b=1""#, .badRequest, "\"b\" stands twice in pattern \"a:b=1,b=1\""),
+            (#""a:b=1,b=1""#, .badRequest, "\"b\" is given twice in pattern \"a:b=1,b=1\""),
         ] as [(String, ErrorCode, String)]
     )
     func isRefused(_ text: String, _ code: ErrorCode, _ message: String) {

@@ -70,16 +70,16 @@ extension ReplyTests {
             ),
             ServerLine.refusal(
                 id: .integer(5),
-                WireError(.shuttingDown, "the daemon is going down"),
+                WireError(.shuttingDown, "the daemon is shutting down"),
                 report: active
             ),
             refused(8, .notFound, "there is no hold or guard 7"),
             refused(8, .forbidden, "hold 7 is of another user"),
-            refused(10, .notFound, "question 11 is not open to this connection"),
+            refused(10, .notFound, "question 11 was not put to this connection"),
             refused(10, .notFound, "question 11 was decided without this vote"),
-            refused(6, .limit, "this connection has 8 holds, as many as it may"),
-            refused(9, .limit, "this connection has 8 guards, as many as it may"),
-            refused(3, .limit, "this connection has 32 waits, as many as it may"),
+            refused(6, .limit, "this connection has 8 holds, the most that it may have"),
+            refused(9, .limit, "this connection has 8 guards, the most that it may have"),
+            refused(3, .limit, "this connection has 32 waits, the most that it may have"),
         ]
     }
 

@@ -77,7 +77,7 @@ struct ReplyTests {
                 id: .integer(9),
                 WireError(
                     .suspended,
-                    "the machine has made 50 moves of its own within 60.0 seconds, and makes none until somebody "
+                    "the machine has made 50 moves of its own within 60.0 seconds, and makes no more until a client "
                         + "asks for something; send it again later"
                 )
             ),
@@ -131,7 +131,7 @@ struct ReplyTests {
             ),
             ServerLine.refusal(
                 id: .integer(3),
-                WireError(.shuttingDown, "the daemon is going down"),
+                WireError(.shuttingDown, "the daemon is shutting down"),
                 report: failure
             ),
         ]
@@ -170,7 +170,7 @@ struct ReplyTests {
             ),
             ServerLine.refusal(
                 id: .integer(9),
-                WireError(.limit, "this connection has 8 watches, as many as it may")
+                WireError(.limit, "this connection has 8 watches, the most that it may have")
             ),
             ServerLine.refusal(
                 id: .integer(4),

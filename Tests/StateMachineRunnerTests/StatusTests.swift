@@ -124,7 +124,7 @@ struct StatusTests {
             #expect(
                 try await Self.statectl(machine, "status")
                     .contains(
-                        "\nblocked    nothing is begun: the file is not what the daemon has\n"
+                        "\nblocked    nothing is started: the file is not what the daemon has\n"
                     )
             )
             daemon.send(SIGHUP)
@@ -139,7 +139,9 @@ struct StatusTests {
             let none = try await Self.status(machine)
             #expect(none.state == "idle" && none.has("runner") && none.item("runner") == nil)
             #expect(
-                try await Self.statectl(machine, "status").contains("runner   none; nothing is run")
+                try await Self.statectl(machine, "status").contains(
+                    "runner   none; no command is run"
+                )
             )
             #expect(
                 try await !Self.statectl(machine, "stats", "--prometheus").contains("command_")
@@ -194,7 +196,7 @@ struct StatusTests {
             _ = try await runner.ended()
             #expect(try await Self.status(machine).item("runner")?.bool("isThere") == false)
             #expect(
-                try await Self.statectl(machine, "status").contains("gone without a word (pid ")
+                try await Self.statectl(machine, "status").contains("ended without a word (pid ")
             )
             runner = try await machine.startRunner()
             // A retry due in an hour is still due after the restart.

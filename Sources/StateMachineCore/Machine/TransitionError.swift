@@ -51,7 +51,7 @@ extension Refused: CustomStringConvertible {
                 ? "nobody agreed" : denials.map { "\($0.label): \($0.why)" }.joined(separator: "; ")
         case .stale:
             return "while voters were asked the machine went to \(state), seq \(current.seq)"
-        case .notCommitted(let why): return "it could not be written down: \(why)"
+        case .notCommitted(let why): return "it could not be recorded: \(why)"
         case .overloaded: return "too many proposals wait their turn"
         case .wouldWait: return "it could not be decided without waiting"
         case .withdrawn: return "it was withdrawn"

@@ -86,7 +86,7 @@ struct DraftTables {
                 problems.error(
                     group.name.position,
                     "\(group.name.value.quoted) is a state, in line "
-                        + "\(self.states[state].name.position.line); name the group otherwise"
+                        + "\(self.states[state].name.position.line); give the group another name"
                 )
             }
             for member in group.members { _ = self.state(member, problems) }
@@ -98,7 +98,7 @@ struct DraftTables {
                     problems.error(
                         old.position,
                         "\(old.value.quoted) is a state, in line "
-                            + "\(self.states[taken].name.position.line), and no old name"
+                            + "\(self.states[taken].name.position.line), not an old name"
                     )
                 } else if let owner = owners[Spelling(old.value)] {
                     problems.error(
@@ -121,7 +121,7 @@ struct DraftTables {
             if names.contains(old) {
                 problems.error(
                     state.name.position,
-                    "\(old.quoted) is a field of \(state.name.value.quoted), and no old name of one"
+                    "\(old.quoted) is a field of \(state.name.value.quoted), not an old name of one"
                 )
             } else if !seen.insert(old).inserted {
                 problems.error(

@@ -153,8 +153,8 @@ struct TargetResolver {
         guard field.hasType(of: source), !field.admitsAll(of: source) else { return }
         self.problems.warn(
             event.name.position,
-            "\(field.name.quoted) of the event \(event.name.value.quoted) may be what \(field.name.quoted) of "
-                + "\(state.name.value.quoted) does not take; such a send is refused, and the machine stays; "
+            "\(field.name.quoted) of the event \(event.name.value.quoted) can have values that \(field.name.quoted) of "
+                + "\(state.name.value.quoted) does not allow; such a send is refused, and the state stays; "
                 + "give both the same limits"
         )
     }
@@ -170,8 +170,8 @@ struct TargetResolver {
         guard field.hasType(of: source), !field.admitsAll(of: source) else { return }
         self.problems.error(
             position,
-            "\(field.name.quoted) of \(left.name.value.quoted) may be what \(field.name.quoted) of "
-                + "\(state.name.value.quoted) does not take; give both the same limits, or write \(field.name)=…"
+            "\(field.name.quoted) of \(left.name.value.quoted) can have values that \(field.name.quoted) of "
+                + "\(state.name.value.quoted) does not allow; give both the same limits, or write \(field.name)=…"
         )
     }
 }

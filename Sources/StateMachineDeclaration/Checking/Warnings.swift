@@ -34,7 +34,7 @@ struct Warnings {
             self.problems.warn(
                 self.position(circle[0]),
                 "\(what) without an event, so fast that the moves will be suspended; "
-                    + "lengthen a time, or ask for an event"
+                    + "lengthen a time, or wait for an event"
             )
         }
     }
@@ -50,7 +50,7 @@ struct Warnings {
                 else { continue }
                 self.problems.warn(
                     command.position,
-                    "\(word.written) may begin with -, and be taken for an option; write -- before it"
+                    "\(word.written) may begin with - and be read as an option; write -- before it"
                 )
             }
         }
@@ -72,7 +72,7 @@ struct Warnings {
         where !reached[number] {
             self.problems.warn(
                 self.position(number),
-                "nothing leads to \(state.name.quoted); take it out, or lead somewhere to it"
+                "nothing leads to \(state.name.quoted); remove it, or let a state lead to it"
             )
         }
     }
@@ -124,7 +124,7 @@ struct Warnings {
         guard let first = self.file.states[number].enter.first, state.boot == nil else { return }
         self.problems.warn(
             first.position,
-            "after a reboot \(state.name.quoted) goes on, and its \"enter\" is not run again; say with \"boot\" what "
+            "after a reboot \(state.name.quoted) continues, and its \"enter\" is not run again; say with \"boot\" what "
                 + "a reboot means"
         )
     }
@@ -136,7 +136,7 @@ struct Warnings {
         for event in self.file.events where !used.contains(event.name.value) {
             self.problems.warn(
                 event.name.position,
-                "the event \(event.name.value.quoted) is used nowhere; take it out, or handle it with \"when\""
+                "the event \(event.name.value.quoted) is not handled by any state; remove it, or handle it with \"when\""
             )
         }
     }

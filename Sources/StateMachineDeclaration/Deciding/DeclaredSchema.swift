@@ -253,6 +253,7 @@ extension StateField {
             values: field.values,
             isOptional: field.isOptional,
             hasDefault: field.fallback != nil,
+            range: field.bounds.members,
             oldNames: field.oldNames
         )
     }
@@ -295,6 +296,6 @@ extension DeclaredField {
         if !self.values.isEmpty { members.append(JSONMember("values", .array(self.values))) }
         if self.isOptional { members.append(JSONMember("optional", .bool(true))) }
         if let fallback { members.append(JSONMember("default", fallback)) }
-        return .object(members)
+        return .object(members + self.bounds.members)
     }
 }

@@ -218,7 +218,7 @@ extension DeclaredField {
     func sum(of present: JSONValue?, and amount: JSONValue) throws(DeclaredRefusal) -> JSONValue {
         let addition = "\(self.name)+=\(amount.plainText.excerpt())"
         guard self.type == .integer || self.type == .number else {
-            throw .badData("\(addition): \(self.name) is \(self.typeName), no number", known: [])
+            throw .badData("\(addition): \(self.name) is \(self.typeName), not a number", known: [])
         }
         guard let present else {
             throw .badData("\(addition): \(self.name) has no value; set it first", known: [])
@@ -232,7 +232,9 @@ extension DeclaredField {
         guard self.type == .number, case .number(let left) = present,
             case .number(let right) = amount, let left = Double(left), let right = Double(right),
             (left + right).isFinite
-        else { throw .badData("\(addition): \(present.plainText) is as far as it goes", known: []) }
+        else {
+            throw .badData("\(addition): the sum is out of range", known: [])
+        }
         return .number("\(left + right)")
     }
 }

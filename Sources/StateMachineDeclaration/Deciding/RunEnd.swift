@@ -54,7 +54,7 @@ extension RunEnd {
             self = .signal(name)
         case (let key, .bool(true)): self = key.isSpelled("timeout") ? .timeout : .interrupted
         case (let key, let value):
-            throw .badData("\(key)=\(value): it is true, or not there", known: [.bool(true)])
+            throw .badData("\(key)=\(value): write true, or leave it out", known: [.bool(true)])
         }
     }
 

@@ -87,7 +87,7 @@ package struct Drawing: Sendable {
                 self.states[from].arrows[index].past =
                     taken.removeValue(forKey: to) ?? Past(count: 0, median: nil)
             }
-            let label = self.states[from].isOpen ? "set" : "not any more"
+            let label = self.states[from].isOpen ? "set" : "no longer"
             self.states[from].arrows += taken.sorted { $0.key < $1.key }.map { to, times in
                 Arrow(to: to, labels: [label], isSetOnly: true, past: times)
             }
@@ -331,7 +331,8 @@ extension Drawing {
     /// the state of the name `present` is marked.
     ///
     /// - Returns: nil if the answer has no states.
-    package init?(description: JSONValue, present: String? = nil) {
+    /// With `ranges`, fields have theirs: more than fits into a box of a picture.
+    package init?(description: JSONValue, present: String? = nil, ranges: Bool = false) {
         let states = description["states"]?.elements ?? []
         let names = states.map { $0["state"]?.string ?? "?" }
         guard !names.isEmpty else { return nil }
@@ -363,7 +364,9 @@ extension Drawing {
             for move in state["moves"]?.members ?? [] {
                 move.value.string.flatMap(number).map { ways.append((move.key.printable, $0)) }
             }
-            let fields = (state["fields"]?.members ?? []).map(Self.line)
+            let fields = (state["fields"]?.members ?? []).map { field in
+                Self.line(field.key, field.value, range: ranges)
+            }
             let run = state["run"]?.bool == true ? ["runs a command"] : []
             return State(
                 name: name.printable,
@@ -376,11 +379,21 @@ extension Drawing {
         }
     }
 
-    private static func line(_ field: JSONMember) -> String {
-        let values = (field.value["values"]?.elements ?? []).map(\.plainText)
-        let kind =
-            values.isEmpty ? field.value["type"]?.plainText ?? "?" : values.joined(separator: "|")
-        let mark = field.value["optional"]?.bool == true ? "?" : ""
-        return "\(field.key): \(kind)\(mark)".printable
+    /// A field of `describe` and what it takes: `phase: idle|active`, `level: integer 1–100`.
+    package static func line(_ name: String, _ field: JSONValue, range: Bool) -> String {
+        let values = (field["values"]?.elements ?? []).map(\.plainText)
+        let type = field["type"]?.plainText ?? "?"
+        let kind = values.isEmpty ? type : values.joined(separator: "|")
+        let mark = field["optional"]?.bool == true ? "?" : ""
+        let unit = type == "string" ? " bytes" : ""
+        let limits =
+            switch (field["min"]?.plainText, field["max"]?.plainText) {
+            case _ where !range: ""
+            case (nil, nil): ""
+            case (let least?, nil): " ≥ \(least)\(unit)"
+            case (nil, let most?): " ≤ \(most)\(unit)"
+            case (let least?, let most?): " \(least)–\(most)\(unit)"
+            }
+        return "\(name): \(kind)\(mark)\(limits)".printable
     }
 }

@@ -73,11 +73,11 @@ extension KeyTable {
             Key("version", .text, "What this file is called, for people."),
             Key("about", .text, "What the machine is for."),
             Key("start", .target, isNeeded: true, "The state in which it begins."),
-            Key("states", .map(.table(.state)), isNeeded: true, "What it can be in."),
+            Key("states", .map(.table(.state)), isNeeded: true, "The states."),
             Key(
                 "boot",
                 .wordOrTarget(["again"]),
-                "Where a new boot leads; else the state goes on."
+                "Where the first start after a reboot leads; without it the state continues."
             ),
             Key("lost", .target, "Where to go at a start if the present state is gone."),
             Key("to", .namesOrAny, "What a client may set next, for states that do not say."),
@@ -85,16 +85,16 @@ extension KeyTable {
             Key("events", .map(.map(.field(.eventField))), "What can be sent, with its fields."),
             Key("groups", .map(.table(.group)), "States that share events."),
             Key("defaults", .table(.defaults), "Settings of all commands."),
-            Key("moves", .table(.moves), "How many moves of its own are too many."),
+            Key("moves", .table(.moves), "How many moves by itself suspend the machine."),
         ]
     )
 
     static let state = KeyTable(
         title: "a state",
         keys: [
-            Key("about", .text, "What it is to be in this state."),
+            Key("about", .text, "A description, for people."),
             Key("was", .namesOrOne, "Its old names: a renamed state is carried over."),
-            Key("fields", .map(.field(.field)), "What is known in this state."),
+            Key("fields", .map(.field(.field)), "The fields of this state."),
             Key("to", .namesOrAny, "What a client may set next."),
             Key(
                 "when",
@@ -109,7 +109,7 @@ extension KeyTable {
             Key("failed", .target, "Where any other end of the run leads."),
             Key("enter", .hooks, "What is run on entering, each to its end."),
             Key("leave", .hooks, "What is run on leaving, each to its end."),
-            Key("final", .boolean, "That nothing leads out is meant."),
+            Key("final", .boolean, "Whether it is meant that nothing leads out."),
         ]
     )
 
@@ -142,8 +142,8 @@ extension KeyTable {
         title: "a field",
         keys: [
             Key("type", .fieldType, "What its values are."),
-            Key("values", .values, "All that it can be."),
-            Key("default", .value, "What it is where nothing says."),
+            Key("values", .values, "All its possible values."),
+            Key("default", .value, "The value if nothing else gives one."),
             Key("optional", .boolean, "Whether it may be absent."),
             Key("min", .value, "The least value, or bytes of text."),
             Key("max", .value, "The greatest value, or bytes of text."),
@@ -199,8 +199,8 @@ extension KeyTable {
         keys: [
             Key("times", .integer(1...Retry.most), "How often again; for ever."),
             Key("wait", .time, "Before the first; 1s."),
-            Key("factor", .factor, "What each wait is multiplied by; 1."),
-            Key("longest", .time, "What no wait exceeds; 5min."),
+            Key("factor", .factor, "The factor by which each wait grows; 1."),
+            Key("longest", .time, "The longest wait; 5min."),
         ]
     )
 

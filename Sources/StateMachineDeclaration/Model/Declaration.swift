@@ -344,7 +344,7 @@ extension Declaration {
         guard let number = self.number(ofOldState: name) else {
             throw NotCarriedOver(
                 sentence:
-                    "there is no state \(name.quoted) any more; write \"was: \(name.excerpt())\" into the one that it "
+                    "there is no longer a state \(name.quoted); write \"was: \(name.excerpt())\" into the one that it "
                     + "has become",
                 hasState: false
             )
@@ -434,7 +434,7 @@ extension Declaration {
     ) throws(NotCarriedOver) -> DeclaredState {
         guard let data = JSONValue(parsing: state.data)?.members else {
             throw NotCarriedOver(
-                sentence: "the data of \(state.name.quoted) is no JSON object",
+                sentence: "the data of \(state.name.quoted) is not a JSON object",
                 hasState: true
             )
         }

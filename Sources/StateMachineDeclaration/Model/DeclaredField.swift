@@ -16,7 +16,7 @@ package struct DeclaredField: Hashable, Sendable {
     static let widestNumbers: ClosedRange<JSONDecimal> = {
         let end = "\(Double.greatestFiniteMagnitude)"
         guard let least = JSONDecimal("-" + end), let most = JSONDecimal(end) else {
-            preconditionFailure("\(end) is no number")
+            preconditionFailure("\(end) is not a number")
         }
         return least...most
     }()
@@ -158,33 +158,41 @@ extension DeclaredField {
 }
 
 extension DeclaredField.Bounds {
-    /// What follows the type: ` from 1 to 8`; nothing without bounds.
-    fileprivate var words: String {
+    /// The bounds that the file gives, as numbers are written.
+    private var ends: (least: String?, most: String?) {
         switch self {
-        case .none: ""
+        case .none: (nil, nil)
         case .integers(let range):
-            Self.words(
+            (
                 range.lowerBound == .min ? nil : "\(range.lowerBound)",
                 range.upperBound == .max ? nil : "\(range.upperBound)"
             )
         case .numbers(let range):
-            Self.words(
+            (
                 range.lowerBound == DeclaredField.widestNumbers.lowerBound
                     ? nil : "\(range.lowerBound)",
                 range.upperBound == DeclaredField.widestNumbers.upperBound
                     ? nil : "\(range.upperBound)"
             )
         case .bytes(let range):
-            Self.words(
+            (
                 range.lowerBound == 0 ? nil : "\(range.lowerBound)",
-                range.upperBound == .max ? nil : "\(range.upperBound)",
-                " bytes"
+                range.upperBound == .max ? nil : "\(range.upperBound)"
             )
         }
     }
 
-    private static func words(_ least: String?, _ most: String?, _ unit: String = "") -> String {
-        switch (least, most) {
+    /// The same as members of a field in `describe`.
+    var members: [JSONMember] {
+        [("min", self.ends.least), ("max", self.ends.most)].compactMap { key, end in
+            end.map { JSONMember(key, .number($0)) }
+        }
+    }
+
+    /// What follows the type: ` from 1 to 8`; nothing without bounds.
+    fileprivate var words: String {
+        let unit = if case .bytes = self { " bytes" } else { "" }
+        return switch self.ends {
         case (nil, nil): ""
         case (let least?, nil): " of at least \(least)\(unit)"
         case (nil, let most?): " of at most \(most)\(unit)"

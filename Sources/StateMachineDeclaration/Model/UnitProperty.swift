@@ -22,7 +22,7 @@ package struct UnitProperty: Hashable, Sendable {
         guard name.utf8.allSatisfy(Self.isPlain), !name.isEmpty else {
             problems.error(
                 entry.position,
-                "\(name.quoted) is no name of a property; write one as in a unit file, like MemoryMax"
+                "\(name.quoted) is not the name of a property; write one as in a unit file, like MemoryMax"
             )
             return nil
         }
@@ -37,7 +37,7 @@ package struct UnitProperty: Hashable, Sendable {
         guard let value = Self.value(entry.value) else {
             problems.error(
                 entry.value.position,
-                "\(name) is text on one line, or a list of texts, as a unit file has it"
+                "\(name) must be text on one line, or a list of texts, as in a unit file"
             )
             return nil
         }

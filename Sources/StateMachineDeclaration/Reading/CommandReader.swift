@@ -22,7 +22,7 @@ struct CommandReader {
                 guard let entry = state.entry(key) else { continue }
                 self.problems.error(
                     entry.position,
-                    "\"\(key)\" says where a \"run\" leads, and there is none"
+                    "\"\(key)\" says where a \"run\" leads, but the state has none"
                 )
             }
             return nil
@@ -108,7 +108,7 @@ struct CommandReader {
             else {
                 self.problems.error(
                     entry.position,
-                    "\(entry.key.text.quoted) is no exit code; write a number from 1 to 255"
+                    "\(entry.key.text.quoted) is not an exit code; write a number from 1 to 255"
                 )
                 return nil
             }
@@ -130,7 +130,7 @@ struct CommandReader {
             if let special {
                 self.problems.error(
                     node.position,
-                    "there is no shell here, and \(Character(Unicode.Scalar(special))) means nothing; write a list "
+                    "commands have no shell, so \(Character(Unicode.Scalar(special))) means nothing; write a list "
                         + "of words"
                 )
                 return nil
@@ -141,18 +141,18 @@ struct CommandReader {
                 if let text = element.text, !element.isEmpty {
                     return Located(text, element.position)
                 }
-                self.problems.error(element.position, "a word is text, not \(element.kind)")
+                self.problems.error(element.position, "a word must be text, not \(element.kind)")
                 return nil
             }
             guard texts.count == elements.count else { return nil }
         case .mapping:
-            self.problems.error(node.position, "a command is a list of words, or a string")
+            self.problems.error(node.position, "a command must be a list of words, or a string")
             return nil
         }
         guard let program = texts.first, !program.value.isEmpty else {
             self.problems.error(
                 node.position,
-                "\(key.quoted) is a command; name a program, like /usr/bin/true"
+                "\(key.quoted) must be a command; name a program, like /usr/bin/true"
             )
             return nil
         }

@@ -91,7 +91,7 @@ struct CommandSettings {
             if let number = node.text.flatMap({ Double($0) }), (1...1000).contains(number) {
                 factor = number
             } else {
-                problems.error(node.position, "\"factor\" is a number from 1 to 1000")
+                problems.error(node.position, "\"factor\" must be a number from 1 to 1000")
             }
         }
         return Retry(times: times, wait: wait, factor: factor, longest: longest)
@@ -106,7 +106,7 @@ struct CommandSettings {
             guard Self.isVariable(name) else {
                 problems.error(
                     entry.position,
-                    "\(name.quoted) is no name of a variable; write letters, digits and _"
+                    "\(name.quoted) is not the name of a variable; write letters, digits and _"
                 )
                 return nil
             }
@@ -120,7 +120,7 @@ struct CommandSettings {
             guard let value = entry.value.text else {
                 problems.error(
                     entry.value.position,
-                    "\(name.quoted) is text, not \(entry.value.kind)"
+                    "\(name.quoted) must be text, not \(entry.value.kind)"
                 )
                 return nil
             }

@@ -22,7 +22,7 @@ struct DraftReader {
         guard entries.count <= most else {
             self.problems.cut(
                 node.position,
-                "these are \(entries.count) \(what); there may be \(most)"
+                "there are \(entries.count) \(what); at most \(most) are allowed"
             )
             return []
         }
@@ -115,7 +115,7 @@ struct DraftReader {
             }
             let name = String(Substring(parts[0]))
             guard !data.contains(where: { $0.field.value.isSpelled(name) }) else {
-                self.problems.error(position, "\(name.quoted) stands here twice; keep one")
+                self.problems.error(position, "\(name.quoted) is given twice; keep one")
                 continue
             }
             let value = YAMLScalar(text: String(Substring(parts[1])), isPlain: false)

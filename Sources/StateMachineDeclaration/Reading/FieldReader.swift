@@ -134,12 +134,15 @@ struct FieldReader {
         guard type == .string || type == .integer else {
             self.problems.error(
                 node.position,
-                "\"values\" are words, or integers with type: integer; \(type.rawValue) has none"
+                "\"values\" must be words, or integers with type: integer; type \(type.rawValue) cannot have them"
             )
             return []
         }
         guard case .sequence(let elements) = node.content, !elements.isEmpty else {
-            self.problems.error(node.position, "\"values\" is a list of at least one, like [a, b]")
+            self.problems.error(
+                node.position,
+                "\"values\" must be a list of at least one, like [a, b]"
+            )
             return []
         }
         let plain = DeclaredField(
@@ -160,7 +163,7 @@ struct FieldReader {
             } else {
                 self.problems.error(
                     element.position,
-                    "\(value.plainText.quoted) stands in \"values\" twice; keep one"
+                    "\(value.plainText.quoted) is in \"values\" twice; keep one"
                 )
             }
         }
@@ -197,7 +200,7 @@ struct FieldReader {
         case .boolean, .array, .object:
             self.problems.error(
                 first.position,
-                "\"min\" and \"max\" are of integers, numbers and strings, not of type \(type.rawValue)"
+                "\"min\" and \"max\" apply to integers, numbers and strings, not to type \(type.rawValue)"
             )
             return .none
         }

@@ -53,7 +53,7 @@ struct FileWay {
                 guard links <= Self.mostLinks else { throw Errno.tooManySymbolicLinkLevels }
                 if rest.isEmpty, place.isOfProcesses {
                     // It leads to an open file, whose path is anybody's guess.
-                    self.note("nobody can tell where \(next.path) leads", "name the file itself")
+                    self.note("\(next.path) cannot be followed", "name the file itself")
                     return try self.openFile(name, in: place, isFollowing: true)
                 }
                 let target = try next.target()

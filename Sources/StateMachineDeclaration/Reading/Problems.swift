@@ -41,7 +41,7 @@ final class Problems {
                 DeclarationProblem(
                     severity: .error,
                     position: last.position,
-                    sentence: "there are more errors; mend these \(Self.limit) first"
+                    sentence: "there are more errors; correct these \(Self.limit) first"
                 )
             )
         }

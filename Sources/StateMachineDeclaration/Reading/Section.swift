@@ -56,7 +56,7 @@ struct Section {
         if key == "interrupted" && self.table.has("command") {
             remark = "; only \"run\" has it"
         } else if isOfCommand && self.table.has("run") {
-            remark = "; it belongs into a command: run: {command: …, \(key): …}"
+            remark = "; it belongs in a command: run: {command: …, \(key): …}"
         } else {
             remark = self.problems.suggestion(for: key, among: self.table.names)
         }

@@ -39,7 +39,7 @@ struct StateReader {
         guard case .mapping(let times) = entry.value.content, let time = times.first else {
             self.problems.error(
                 entry.value.position,
-                "\"after\" is a time and where it leads; write {30s: idle}"
+                "\"after\" takes a time and where it leads; write {30s: idle}"
             )
             return nil
         }

@@ -53,7 +53,7 @@ extension YAMLNode {
     /// The text; nil, after reporting it, if it is a list, a map or nothing.
     func text(of key: String, _ problems: Problems) -> Located<String>? {
         guard let text = self.text, !self.isEmpty else {
-            problems.error(self.position, "\(key.quoted) is text, not \(self.kind)")
+            problems.error(self.position, "\(key.quoted) must be text, not \(self.kind)")
             return nil
         }
         return Located(text, self.position)
@@ -65,7 +65,7 @@ extension YAMLNode {
         case "true": return true
         case "false": return false
         case nil, .some:
-            problems.error(self.position, "\(key.quoted) is true or false")
+            problems.error(self.position, "\(key.quoted) must be true or false")
             return nil
         }
     }
@@ -74,7 +74,7 @@ extension YAMLNode {
         guard let text = self.text, let value = Int(text), range.contains(value) else {
             problems.error(
                 self.position,
-                "\(key.quoted) is a whole number from \(range.lowerBound) to \(range.upperBound)"
+                "\(key.quoted) must be a whole number from \(range.lowerBound) to \(range.upperBound)"
             )
             return nil
         }
@@ -83,7 +83,10 @@ extension YAMLNode {
 
     func time(of key: String, _ problems: Problems) -> Duration? {
         guard let text = self.text, !self.isEmpty else {
-            problems.error(self.position, "\(key.quoted) is a time, like 30s, not \(self.kind)")
+            problems.error(
+                self.position,
+                "\(key.quoted) must be a time, like 30s, not \(self.kind)"
+            )
             return nil
         }
         do {
@@ -101,7 +104,7 @@ extension YAMLNode {
             mayBeMissing && text.value.hasPrefix("-") ? text.value.dropFirst() : text.value[...]
         guard path.utf8.first == UInt8(ascii: "/") else {
             let other = mayBeMissing ? ", or with -/ if it need not be there" : ""
-            problems.error(self.position, "\(key.quoted) is a path that begins with /\(other)")
+            problems.error(self.position, "\(key.quoted) must be a path that begins with /\(other)")
             return nil
         }
         return text.value

@@ -189,7 +189,7 @@ struct YAMLTree {
         if let first = self.open[last].place(of: scalar.text) {
             self.problems.error(
                 position,
-                "\(scalar.text.quoted) stands here and in line \(first.line); keep one"
+                "\(scalar.text.quoted) is given here and in line \(first.line); keep one"
             )
             return self.setKey(.refused)
         }
@@ -215,10 +215,10 @@ struct YAMLTree {
 
     private func refuse(_ properties: YAMLEvents.Properties, _ position: FilePosition) {
         if properties.hasTag {
-            self.problems.error(position, "tags are not read here; leave it away")
+            self.problems.error(position, "tags are not read here; remove this one")
         }
         if properties.hasAnchor {
-            self.problems.error(position, "anchors are not read here; leave it away")
+            self.problems.error(position, "anchors are not read here; remove this one")
         }
     }
 

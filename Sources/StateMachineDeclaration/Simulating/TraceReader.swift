@@ -156,7 +156,7 @@ enum TraceReader {
             }
         }
         guard !isQuoted, !isEscaped else {
-            throw TraceFailure(line: number, sentence: "a quote is opened and not closed")
+            throw TraceFailure(line: number, sentence: "a quote is not closed")
         }
         if let word { words.append(word) }
         return words

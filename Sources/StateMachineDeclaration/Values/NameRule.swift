@@ -19,7 +19,7 @@ enum NameRule {
             }
         guard !isGood else { return nil }
         return
-            "\(name.quoted) is no name; write a letter and then up to 63 letters, digits, - and _"
+            "\(name.quoted) is not a name; write a letter and then up to 63 letters, digits, - and _"
     }
 
     private static func isLetter(_ byte: UInt8) -> Bool {

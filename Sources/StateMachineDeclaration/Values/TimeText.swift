@@ -29,7 +29,7 @@ package enum TimeText {
         in range: ClosedRange<Int64>
     ) throws(Objection) -> Int64 {
         guard let first = text.utf8.first, self.isDigit(first) else {
-            throw Objection(sentence: "\(text.quoted) is no time; write it like 30s or 1h30min")
+            throw Objection(sentence: "\(text.quoted) is not a time; write it like 30s or 1h30min")
         }
         var rest = Substring(text).utf8
         var total: Int64 = 0

@@ -54,7 +54,7 @@ struct ConfigurationFile {
             guard fstat(file.rawValue, &status) == 0 else { throw Errno(rawValue: errno) }
             if status.st_mode & S_IFMT == S_IFDIR { throw Errno.isDirectory }
             guard [S_IFREG, S_IFCHR].contains(status.st_mode & S_IFMT) else {
-                throw ConfigurationError("it is no ordinary file")
+                throw ConfigurationError("it is not a regular file")
             }
             var bytes: [UInt8] = []
             var isAtEnd = false
@@ -166,7 +166,7 @@ private struct SettingLines {
         }
         guard duplicates.isEmpty else {
             let names = duplicates.sorted().joined(separator: ", ")
-            throw ConfigurationError("\(self.path): \(names) stands there twice; keep one")
+            throw ConfigurationError("\(self.path): \(names) is given twice; keep one")
         }
     }
 

@@ -76,7 +76,7 @@ extension ProgramProfile {
     func unknownKey(_ name: String) -> String {
         if Setting(rawValue: name) != nil {
             return
-                "\(name) is for a daemon whose machine a file declares; the states of \(self.name) are its own"
+                "\(name) applies only to a machine that a file declares; the states of \(self.name) are its own"
         }
         let keys = self.settings.map(\.key)
         return "there is no setting \"\(name)\"; "

@@ -44,9 +44,9 @@ package struct FieldWords: Hashable, Sendable {
                 throw WireError(
                     .badRequest,
                     key.isEmpty
-                        ? "\(text.quoted) in \(place) is one too many: only one value may stand without its name, "
+                        ? "\(text.quoted) in \(place) is one too many: only one value may come without its name, "
                             + "and \(alone.quoted) does; write key=value"
-                        : "\(key.quoted) stands twice in \(place)"
+                        : "\(key.quoted) is given twice in \(place)"
                 )
             }
         }
@@ -165,7 +165,7 @@ package struct FieldWords: Hashable, Sendable {
         guard !open.isEmpty else {
             throw WireError(
                 .badData,
-                "\(owner.excerpt()) takes no value beside what is named, and \(word.quoted) was given"
+                "\(owner.excerpt()) takes no second value without a name, but \(word.quoted) was given"
             )
         }
         let names = open.map(\.name)

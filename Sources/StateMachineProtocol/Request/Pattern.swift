@@ -247,7 +247,7 @@ public struct Pattern: Hashable, Sendable {
         guard count > RequestLimits.patterns else { return }
         throw WireError(
             .limit,
-            "there are \(count) patterns in \(place); there may be \(RequestLimits.patterns)"
+            "there are \(count) patterns in \(place); at most \(RequestLimits.patterns) are allowed"
         )
     }
 }

@@ -152,7 +152,7 @@ struct RequestKeys {
         if let doubled = words.first(where: { given.contains(Spelling($0.key)) }) {
             throw WireError(
                 .badRequest,
-                "\(doubled.key.quoted) stands in data and in words; give it once"
+                "\(doubled.key.quoted) is given in data and in words; give it once"
             )
         }
         return words
@@ -209,7 +209,7 @@ struct RequestKeys {
         guard !elements.isEmpty else {
             throw WireError(
                 .badRequest,
-                "\(key.rawValue) is an empty list; it must name a state at least"
+                "\(key.rawValue) is empty; name at least one state"
             )
         }
         try Pattern.check(count: elements.count, in: key.rawValue)

@@ -61,7 +61,7 @@ extension Request {
                 id: id,
                 error: WireError(
                     .badRequest,
-                    "the key \(key.quoted) stands twice in one object"
+                    "the key \(key.quoted) is given twice in one object"
                 )
             )
         }
@@ -180,7 +180,7 @@ extension Request.Call {
         if let surplus = rest.first {
             throw WireError(
                 .badRequest,
-                "\(operation.rawValue) takes nothing more, and \(surplus.quoted) was given"
+                "\(operation.rawValue) takes nothing more, but \(surplus.quoted) was given"
             )
         }
     }

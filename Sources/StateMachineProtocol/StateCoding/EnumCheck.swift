@@ -53,7 +53,7 @@ struct EnumCheck<State: EnumState> {
                 + NearestName.remark(on: name, among: known)
         }
             + present.map { key, old in
-                "\"was\" of \(State.self) says that \(key.quoted) was called \(old.quoted), which is a state still"
+                "\"was\" of \(State.self) says that \(key.quoted) was called \(old.quoted), which is still a state"
             }
     }
 

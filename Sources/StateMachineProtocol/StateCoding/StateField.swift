@@ -8,6 +8,8 @@ package struct StateField: Hashable, Sendable {
     package let isOptional: Bool
     /// Whether it has a value where none is given.
     let hasDefault: Bool
+    /// What `describe` says of its range: `min`, `max` or both; empty without one.
+    package let range: [JSONMember]
     /// Its former names.
     let oldNames: [String]
 
@@ -18,6 +20,7 @@ package struct StateField: Hashable, Sendable {
         values: [JSONValue],
         isOptional: Bool,
         hasDefault: Bool = false,
+        range: [JSONMember] = [],
         oldNames: [String] = []
     ) {
         self.init(
@@ -26,6 +29,7 @@ package struct StateField: Hashable, Sendable {
             values: values,
             isOptional: isOptional,
             hasDefault: hasDefault,
+            range: range,
             oldNames: oldNames
         )
     }
@@ -36,10 +40,12 @@ package struct StateField: Hashable, Sendable {
         values: [JSONValue],
         isOptional: Bool,
         hasDefault: Bool = false,
+        range: [JSONMember] = [],
         oldNames: [String] = []
     ) {
         self.oldNames = oldNames
         self.hasDefault = hasDefault
+        self.range = range
         self.key = key
         self.type = type
         self.values = values
@@ -54,6 +60,7 @@ package struct StateField: Hashable, Sendable {
             values: self.values,
             isOptional: self.isOptional,
             hasDefault: self.hasDefault,
+            range: self.range,
             oldNames: oldNames
         )
     }

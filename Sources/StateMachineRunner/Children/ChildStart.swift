@@ -98,7 +98,7 @@ struct ChildStart: Sendable {
             case .program: throw .program
             case .scarcity(let code):
                 throw .scarcity(
-                    "there is no room for a process: \(String(cString: strerror(code)))"
+                    "cannot create a process: \(String(cString: strerror(code)))"
                 )
             }
         }

@@ -30,7 +30,10 @@ struct RunnerLog: Sendable {
         case .interrupted(let name):
             self.logger.warning("interrupted by a stop", metadata: Self.facts(name))
         case .vanished(let name):
-            self.logger.warning("it is gone, beginning it again", metadata: Self.facts(name))
+            self.logger.warning(
+                "the command is gone, starting it again",
+                metadata: Self.facts(name)
+            )
         case .trouble(let name, let why, let pause):
             self.logger.error(
                 "cannot be run, trying again",
@@ -38,12 +41,12 @@ struct RunnerLog: Sendable {
             )
         case .unhandled(let name, let end):
             self.logger.warning(
-                "nothing is declared of this end, the stay goes on",
+                "the file does not say where this end of the command leads, the stay continues",
                 metadata: Self.facts(name, ["end": "\(end.text)"])
             )
         case .refused(let name, let code, let message, let pause):
             self.logger.warning(
-                "the end is not taken, trying again",
+                "the daemon did not accept how the command ended, trying again",
                 metadata: Self.facts(
                     name,
                     ["error": "\(code)", "message": "\(message)", "after": "\(pause.timeText)"]
@@ -51,12 +54,12 @@ struct RunnerLog: Sendable {
             )
         case .untold(let name, let why, let pause):
             self.logger.warning(
-                "the daemon cannot be told of the end, trying again",
+                "how the command ended cannot be reported to the daemon, trying again",
                 metadata: Self.facts(name, ["error": "\(why)", "after": "\(pause.timeText)"])
             )
         case .hooksUnknown(let count, let from, let to):
             self.logger.warning(
-                "what is between is unknown, hooks may be missing",
+                "the changes in between are unknown, some hooks may not have run",
                 metadata: [
                     "changes": "\(count.map { "\($0)" } ?? "?")", "from": "\(from)", "to": "\(to)",
                 ]
@@ -68,10 +71,10 @@ struct RunnerLog: Sendable {
             )
         case .differs:
             self.logger.warning(
-                "the file is not what the daemon has, beginning nothing until it is; reload the daemon"
+                "the file is not what the daemon has, starting nothing until it is; reload the daemon"
             )
-        case .agrees: self.logger.notice("the file is what the daemon has, going on")
-        case .nothingToRun: self.logger.notice("nothing is declared to be run any more, ending")
+        case .agrees: self.logger.notice("the file is what the daemon has, continuing")
+        case .nothingToRun: self.logger.notice("no command is declared any longer, ending")
         }
     }
 
@@ -82,19 +85,22 @@ struct RunnerLog: Sendable {
     }
 
     func stray(_ name: CommandName) {
-        self.logger.notice("ending what an earlier runner has left", metadata: Self.facts(name))
+        self.logger.notice(
+            "ending the commands that an earlier runner left",
+            metadata: Self.facts(name)
+        )
     }
 
     func trouble(_ error: CommandHostError, retryingIn pause: Duration) {
         self.logger.error(
-            "commands cannot be dealt with, trying again",
+            "commands cannot be handled, trying again",
             metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
         )
     }
 
     func unforgotten(_ name: CommandName, _ error: CommandHostError) {
         self.logger.warning(
-            "what is over could not be cleared away, leaving it",
+            "ended commands could not be cleaned up, leaving them",
             metadata: Self.facts(name, ["error": "\(error)"])
         )
     }
@@ -106,40 +112,40 @@ struct RunnerLog: Sendable {
     /// Logs that the record of an earlier runner cannot be used.
     func forgotten() {
         self.logger.warning(
-            "what an earlier runner has left cannot be understood, or is another machine's; hooks may be missing"
+            "the record of an earlier runner cannot be read, or is another machine's; some hooks may not have run"
         )
     }
 
     func unwritten(_ error: RunnerError, retryingIn pause: Duration) {
         self.logger.error(
-            "nothing is begun before it is remembered, trying again",
+            "nothing is started until it can be recorded, trying again",
             metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
         )
     }
 
     func unseen(_ problem: String) {
         self.logger.warning(
-            "statectl status cannot see what runs, going on",
+            "statectl status cannot see what runs, continuing",
             metadata: ["error": "\(problem)"]
         )
     }
 
     func unlocked(_ problem: String) {
         self.logger.warning(
-            "another runner of this machine would not be kept out, going on",
+            "another runner of this machine would not be kept out, continuing",
             metadata: ["error": "\(problem)"]
         )
     }
 
     func unended(_ error: CommandHostError) {
         self.logger.warning(
-            "what an earlier runner may have left could not be ended",
+            "the commands that an earlier runner may have left could not be ended",
             metadata: ["error": "\(error)"]
         )
     }
 
     func unheard(_ error: any Error) {
-        self.logger.debug("the service manager was not told", metadata: ["error": "\(error)"])
+        self.logger.debug("the service manager was not notified", metadata: ["error": "\(error)"])
     }
 
     private static func facts(

@@ -19,7 +19,7 @@ package final class MemoryDirectory: Sendable {
             throw RunnerError(cannot: "make the state directory \(named)", errno: errno)
         }
         guard let resolved = realpath(named, nil) else {
-            throw RunnerError(cannot: "look at the state directory \(named)", errno: errno)
+            throw RunnerError(cannot: "examine the state directory \(named)", errno: errno)
         }
         defer { free(resolved) }
         let path = String(cString: resolved)
@@ -67,7 +67,7 @@ package final class MemoryDirectory: Sendable {
     private static func close(_ path: String) throws(RunnerError) {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw RunnerError(cannot: "look at the state directory \(path)", errno: errno)
+            throw RunnerError(cannot: "examine the state directory \(path)", errno: errno)
         }
         guard status.st_uid == geteuid() else {
             throw RunnerError(

@@ -334,14 +334,14 @@ extension ServedMachine {
         guard call.cause == nil else {
             throw WireError(
                 .badRequest,
-                "\(name) takes no \"cause\": what it leads to says itself why"
+                "\(name) takes no \"cause\": how the command ended is the cause"
             )
         }
         let move = try self.stays?.move(onEndOfRun: call.data?.members ?? [], in: stay)
         if move != nil, let suspension = self.stays?.moves.suspension() {
             throw WireError(
                 .suspended,
-                "the machine has made \(suspension.moves) moves of its own within \(suspension.time), and makes none until somebody asks for something; "
+                "the machine has made \(suspension.moves) moves of its own within \(suspension.time), and makes no more until a client asks for something; "
                     + "send it again later"
             )
         }
@@ -368,7 +368,7 @@ extension Schema {
         guard move.cause == cause else {
             throw WireError(
                 .suspended,
-                "what declares the machine has just changed; send it again"
+                "the machine's file has just been reloaded; send it again"
             )
         }
         return .state(try self.checked(move.next))
@@ -434,7 +434,7 @@ extension Refused {
     /// Why another declaration could not be put in force.
     fileprivate var sentence: String {
         guard case .notCommitted(let why) = self.reason else { return "\(self)" }
-        return "the change that it makes could not be made durable: \(why)"
+        return "its change could not be recorded: \(why)"
     }
 }
 
@@ -450,7 +450,7 @@ extension Schema {
             guard isKept else { return .impossible(error.sentence) }
             let start =
                 self.lost.map {
-                    "\"lost\" applies at a start only, which would lead to \($0.name)"
+                    "\"lost\" applies only at a start, and would lead to \($0.name)"
                 }
                 ?? "the next start would fail the same way, unless the file says with \"lost: STATE\" where to go"
             return .impossible("\(error.sentence); \(start)")

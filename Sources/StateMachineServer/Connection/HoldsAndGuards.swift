@@ -179,7 +179,7 @@ final class HoldsAndGuards {
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
         guard let voter = self.list.guards.first(where: { $0.question?.number == call.ask }) else {
-            throw WireError(.notFound, "question \(call.ask) is not open to this connection")
+            throw WireError(.notFound, "question \(call.ask) was not put to this connection")
         }
         guard voter.vote(call) else {
             throw WireError(.notFound, "question \(call.ask) was decided without this vote")
@@ -278,7 +278,7 @@ final class HoldsAndGuards {
     private func end(_ voter: SocketVoter) {
         let isClosing = self.server.isClosing
         guard !self.server.kept.willEnd(voter, isClosing: isClosing) else { return }
-        voter.end(denying: isClosing ? "the daemon is going down" : nil)
+        voter.end(denying: isClosing ? "the daemon is shutting down" : nil)
     }
 
     /// Ends them all: the client has ended its side (``Connection/clientEnded()``), has vanished or

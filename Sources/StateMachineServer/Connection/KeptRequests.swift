@@ -30,15 +30,18 @@ final class KeptRequests {
         guard call.exceptingPatterns > 0, !self.user.mayExcept(call.patterns) else { return }
         throw WireError(
             .limit,
-            "this user's waits with \"!\" have \(self.user.exceptingPatterns) patterns; "
-                + "exceptingPatternsPerUid is \(ServerLimits.exceptingPatternsPerUid)"
+            "this user's waits with \"!\" have \(self.user.exceptingPatterns) patterns; exceptingPatternsPerUid allows "
+                + "\(ServerLimits.exceptingPatternsPerUid)"
         )
     }
 
     /// Refuses one more thing of a kind if the connection has reached its limit.
     func checkRoom(_ things: String, _ count: Int, of limit: Int) throws(WireError) {
         guard count < limit else {
-            throw WireError(.limit, "this connection has \(limit) \(things), as many as it may")
+            throw WireError(
+                .limit,
+                "this connection has \(limit) \(things), the most that it may have"
+            )
         }
     }
 
@@ -48,16 +51,16 @@ final class KeptRequests {
         guard self.bytes + line.count <= limits.requestBytesPerConnection else {
             throw WireError(
                 .limit,
-                "this request of \(line.count) bytes would be kept, and this connection has "
-                    + "\(self.bytes) such; requestBytesPerConnection is "
+                "there is no room to keep this request of \(line.count) bytes: this connection has "
+                    + "\(self.bytes), and requestBytesPerConnection allows "
                     + "\(limits.requestBytesPerConnection)"
             )
         }
         guard self.user.mayKeep(line.count, within: limits) else {
             throw WireError(
                 .limit,
-                "this request of \(line.count) bytes would be kept, and this user has "
-                    + "\(self.user.requestBytes) such; requestBytesPerUid is "
+                "there is no room to keep this request of \(line.count) bytes: this user has "
+                    + "\(self.user.requestBytes), and requestBytesPerUid allows "
                     + "\(limits.requestBytesPerUid)"
             )
         }

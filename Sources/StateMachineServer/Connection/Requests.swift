@@ -216,7 +216,7 @@ struct Requests {
             throw WireError(.forbidden, "reload is for root and the daemon's own user")
         }
         guard let reload = self.server.reload else {
-            throw WireError(.notFound, "this daemon has nothing that it reads again")
+            throw WireError(.notFound, "this daemon has no files to reload")
         }
         let place = self.parts.late.begin(ServerLine.reply(id: id))
         let parts = NIOLoopBound((self.parts, self.server), eventLoop: self.server.loop)
@@ -235,7 +235,7 @@ struct Requests {
                 .notFound,
                 id == nil
                     ? "there is no watch without id on this connection"
-                    : "there is no watch and no wait of this id on this connection"
+                    : "there is no watch and no wait with this id on this connection"
             )
         }
         self.outbox.reply(ServerLine.reply(id: id))

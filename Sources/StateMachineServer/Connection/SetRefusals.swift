@@ -52,7 +52,7 @@ struct SetRefusals {
             let message = "the program set the state while voters were asked"
             self.answer(id, .conflict, message, current)
         case .notCommitted(let why):
-            self.answer(id, .internal, "could not be made durable: \(why)", current)
+            self.answer(id, .internal, "could not be recorded: \(why)", current)
         case .overloaded:
             self.answer(id, .limit, "too many sets wait their turn", current)
         case .wouldWait:

@@ -107,7 +107,7 @@ final class Sets {
 
     // MARK: - The end
 
-    /// Withdraws all sets whose turn has not come: the daemon is going down.
+    /// Withdraws all sets whose turn has not come: the daemon is shutting down.
     func withdraw() {
         for set in self.underWay { set.withdraw() }
     }
@@ -148,7 +148,7 @@ final class Sets {
     func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
         if pending.isCounted { self.server.setEnded() }
         pending.isCounted = false
-        // Already answered, if the daemon is going down or the client has gone.
+        // Already answered, if the daemon is shutting down or the client has gone.
         let isFirst = self.underWay.first === pending
         guard isFirst || self.underWay.contains(where: { $0 === pending }) else { return }
         if case .refused(.conflict, _, _) = outcome, pending.isWithdrawn {

@@ -181,7 +181,7 @@ final class Waits {
         wait.call.until = schema.resolvedAgain(wait.call.until)
         wait.call.fail = schema.resolvedAgain(wait.call.fail)
         guard let objection = schema.objection(to: wait.call.until) else { return false }
-        let message = "what was waited for is not declared any more: \(objection.message)"
+        let message = "what was waited for is no longer declared: \(objection.message)"
         self.refuse(wait, WireError(.unknownState, message, known: schema.names))
         return true
     }
@@ -300,7 +300,7 @@ final class Waits {
 
     // MARK: - The end
 
-    /// Answers them all: the daemon is going down.
+    /// Answers them all: the daemon is shutting down.
     func shutDown() {
         for wait in self.list { self.refuse(wait, .shuttingDown) }
         self.drop()

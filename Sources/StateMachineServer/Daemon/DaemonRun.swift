@@ -237,7 +237,7 @@ struct DaemonRun: Sendable {
     private func log(trouble failure: HistoryFailure?) {
         if let failure {
             self.logger.error(
-                "old changes cannot be read, refusing who asks for them",
+                "old changes cannot be read, refusing requests for them",
                 metadata: ["error": "\(failure)"]
             )
         } else {
@@ -253,7 +253,7 @@ struct DaemonRun: Sendable {
         }
         if let failure {
             self.logger.error(
-                "the history was not settled; a crash of the machine may begin a new epoch",
+                "the history is not all on the disk; a crash of the computer may begin a new epoch",
                 metadata: ["error": "\(failure)"]
             )
         }

@@ -19,7 +19,7 @@ extension Logger {
     /// Logs that a hold or a guard matches no state any more.
     func log(void voter: SocketVoter) {
         self.warning(
-            "a hold or guard matches no state of the file, and denies nothing any more",
+            "a hold or guard matches no state of the file, and no longer denies anything",
             metadata: [
                 "voter": "\(voter.label)",
                 "before": "\(voter.patterns.patterns.written)",
@@ -67,7 +67,7 @@ extension Logger {
         case (.pruning, nil): self.notice("old changes are removed again")
         case (.tidying, let why?):
             self.warning(
-                "the history takes more and more of the disk, going on",
+                "the history takes more and more of the disk, continuing",
                 metadata: ["error": "\(why)"]
             )
         case (.tidying, nil): self.notice("the history takes no more than it needs again")

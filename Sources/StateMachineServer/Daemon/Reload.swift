@@ -93,7 +93,7 @@ struct Reload: Sendable {
     private func refused(_ problems: [String]) {
         for problem in problems { self.logger.error("\(problem)") }
         self.logger.error(
-            "the reload is refused, going on with what was in force",
+            "the reload is refused, keeping what was in force",
             metadata: ["problems": "\(problems.count)"]
         )
         self.status.reloadRefused(problems.first ?? "?")
@@ -129,7 +129,7 @@ struct Reload: Sendable {
         await self.note(declaration, from: seq)
         var metadata: Logger.Metadata = ["declaration": "\(declaration.hash)", "seq": "\(seq)"]
         metadata["version"] = declaration.version.map { "\($0.printable)" }
-        self.logger.notice("declared anew", metadata: metadata)
+        self.logger.notice("declared again", metadata: metadata)
     }
 
     private func note(_ declaration: RecordedDeclaration, from seq: UInt64) async {
@@ -139,7 +139,7 @@ struct Reload: Sendable {
         }
         if let failure {
             self.logger.error(
-                "the declaration could not be written down, it is with the next change",
+                "the declaration could not be recorded, trying again with the next change",
                 metadata: ["error": "\(failure)"]
             )
         }

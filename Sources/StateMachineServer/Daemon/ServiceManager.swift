@@ -38,7 +38,7 @@ struct ServiceManager: Sendable {
                 isAnswered.yield(try body(self.notifier))
             } catch {
                 self.logger.warning(
-                    "the service manager was not told, going on",
+                    "the service manager was not notified, continuing",
                     metadata: ["what": "\(what)", "error": "\(error)"]
                 )
             }

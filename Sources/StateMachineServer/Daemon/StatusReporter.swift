@@ -119,7 +119,7 @@ final class StatusReporter: Sendable {
         do {
             try self.notifier.status(text)
         } catch {
-            self.logger.debug("status not reported, going on", metadata: ["error": "\(error)"])
+            self.logger.debug("status not reported, continuing", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -85,7 +85,7 @@ final class WatchdogProbe: Sendable {
                     try self.send()
                 } catch {
                     self.logger.warning(
-                        "the watchdog was not told, going on",
+                        "the watchdog was not notified, continuing",
                         metadata: ["error": "\(error)"]
                     )
                 }

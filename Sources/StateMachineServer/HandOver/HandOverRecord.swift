@@ -109,7 +109,7 @@ struct HandOverRecord: Codable, Equatable {
         }
         self = try JSONDecoder().decode(Self.self, from: data)
         guard self.isPossible else {
-            throw DaemonError("it has numbers in it that no daemon writes")
+            throw DaemonError("it has numbers that no daemon writes")
         }
     }
 

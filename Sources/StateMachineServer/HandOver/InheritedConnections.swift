@@ -43,7 +43,7 @@ struct InheritedConnections: Sendable {
         let dropped = handed.connections.count - connections.count
         if dropped > 0 || !handed.garbage.isEmpty {
             logger.warning(
-                "the store holds what is of no use, dropping it and going on",
+                "the descriptor store holds something unknown, dropping it and continuing",
                 metadata: [
                     "connections": "\(dropped)",
                     "others": "\(handed.garbage.map { "\($0.name): \($0.kind)" })",

@@ -130,7 +130,7 @@ final class KeptVoters {
     func stop() {
         self.timer?.cancel()
         self.timer = nil
-        for voter in self.standing.values { voter.end(denying: "the daemon is going down") }
+        for voter in self.standing.values { voter.end(denying: "the daemon is shutting down") }
         for voter in self.retired { voter.end() }
         self.standing = [:]
         self.retired = []
@@ -199,7 +199,7 @@ final class KeptVoters {
     ///
     /// - Parameters:
     ///   - voter: the hold or guard.
-    ///   - isClosing: whether the daemon is going down: then it is in force again at the next start.
+    ///   - isClosing: whether the daemon is shutting down: then it is in force again at the next start.
     /// - Returns: whether something else denies in its place.
     func willEnd(_ voter: SocketVoter, isClosing: Bool) -> Bool {
         guard let name = voter.name else {
@@ -230,7 +230,7 @@ final class KeptVoters {
         try self.checkOwner(peer)
         guard let kept = self[required: name] else { return try self.checkRoom(for: peer) }
         guard peer.owns(kept.peer) else {
-            throw WireError(.forbidden, "a guard is required as \(name) by another user")
+            throw WireError(.forbidden, "the required guard \(name) belongs to another user")
         }
     }
 
@@ -256,7 +256,7 @@ final class KeptVoters {
         guard count < limit else {
             throw WireError(
                 .limit,
-                "there are \(limit) required guards and holds of a name\(whose), as many as may be; "
+                "there are \(limit) required guards and named holds\(whose), the most that there may be; "
                     + "release one by its name"
             )
         }
@@ -292,7 +292,7 @@ final class KeptVoters {
         let before = self[named: name]
         if let before {
             guard peer.uid == before.peer.uid else {
-                throw WireError(.forbidden, "a hold is called \(name) by another user")
+                throw WireError(.forbidden, "the hold \(name) belongs to another user")
             }
         } else {
             try self.checkRoom(for: peer)

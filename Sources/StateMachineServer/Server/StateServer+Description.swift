@@ -127,7 +127,7 @@ extension StateField {
             members.append(JSONMember("values", .array(self.values)))
         }
         if self.isOptional { members.append(JSONMember("optional", .bool(true))) }
-        return .object(members)
+        return .object(members + self.range)
     }
 }
 

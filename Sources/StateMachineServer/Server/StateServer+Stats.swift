@@ -50,7 +50,7 @@ extension StateServer {
             // What has failed, which names files, is in the log.
             let message =
                 "what follows change \(run.cursor) cannot be read; "
-                + "give a later cursor as since, or have the daemon's history mended"
+                + "give a later cursor as since, or have the daemon's history repaired"
             self.counters.refusals.add()
             return ServerLine.refusal(id: run.id, WireError(.internal, message), rest: resync)
         }

@@ -60,7 +60,7 @@ final class StateServer: @unchecked Sendable {
     /// Who is connected, and how far everybody has been written to.
     let rounds: Rounds
 
-    /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
+    /// Whether the daemon is shutting down; then nothing is decided any more that is not decided yet.
     private(set) var isClosing = false
     /// Connections of the last process that are on their way here.
     let arrivals = Arrivals()

@@ -36,7 +36,7 @@ struct Answers: Sendable {
             return .refusal(404, "there is nothing here; the page is at /")
         }
         guard let machine = self.machines[question.path[1]] else {
-            return .refusal(404, "there is no such machine; /machines lists those that there are")
+            return .refusal(404, "there is no such machine; /machines lists them")
         }
         do {
             switch question.path.dropFirst(2).first {

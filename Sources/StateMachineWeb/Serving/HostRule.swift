@@ -16,9 +16,9 @@ package struct HostRule: Sendable {
 
     /// Why the request is refused, in a sentence; nil if it is not.
     func refusal(host: String?, origin: String?) -> String? {
-        guard let host else { return "the request says no host" }
+        guard let host else { return "the request names no host" }
         guard self.isAllowed(host) else {
-            return "the host \(host.excerpt) is none of this page's; --host allows another name"
+            return "the host \(host.excerpt) is not one of this page's; --host allows another name"
         }
         guard let origin else { return nil }
         let isOwn = ["http://", "https://"].contains {

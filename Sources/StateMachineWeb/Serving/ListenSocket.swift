@@ -16,7 +16,7 @@ package enum ListenSocket: Sendable {
         }
         guard handed.count == 1 else {
             throw WebError(
-                "the service manager handed over \(handed.count) sockets; the page takes one, so let the unit have one"
+                "the service manager handed over \(handed.count) sockets; the page takes one; give the unit one"
             )
         }
         var isListening: CInt = 0

@@ -127,7 +127,7 @@ package enum BusError: Error, Hashable, CustomStringConvertible {
         case .lost(let code): "no connection to systemd (\(String(cString: strerror(code))))"
         case .refused(_, let sentence): "systemd says: \(sentence)"
         case .malformed(let what): what
-        case .cancelled: "nobody waits for it any more"
+        case .cancelled: "nobody waits for it any longer"
         }
     }
 

@@ -10,6 +10,11 @@ struct CheckCommand: ParsableCommand {
             Prints every error and warning with its line, and of a good file when each command that \
             fails is tried again. With --strict it also warns of a word that begins with a field, where the \
             program might take what was sent for an option. Exit codes: 0 good, 78 not.
+
+            Examples:
+
+              statectl check lamp.yaml
+              statectl check --strict lamp.yaml
             """
     )
 

@@ -10,11 +10,16 @@ struct CodegenCommand: DaemonCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "codegen",
-        abstract: "Write a machine's states and events as types of Python or TypeScript.",
+        abstract: "Write states and events as Python or TypeScript.",
         discussion: """
-            Of the daemon's machine, or of one that a file declares: a dataclass (an interface) for each state and each \
-            event, named after it, as PlayingState and PlayEvent. They need nothing but the language's own library, and \
-            are the same each time. Exit codes: 0 written, 78 the file has errors.
+            A Python dataclass or a TypeScript interface for each state and each event, named after it, such as \
+            PlayingState and PlayEvent, of the daemon's machine or of a file. They use only the language's standard \
+            library, and are the same each time. Exit codes: 0 written, 78 the file has errors.
+
+            Examples:
+
+              statectl codegen python >lamp.py
+              statectl codegen typescript lamp.yaml >lamp.ts
             """
     )
 

@@ -4,7 +4,13 @@ import StateMachineClient
 struct GetCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
-        abstract: "Show the current state."
+        abstract: "Show the current state.",
+        discussion: """
+            Examples:
+
+              statectl get
+              statectl get -m lamp --format "{state} since {at}"
+            """
     )
 
     @OptionGroup var options: SharedOptions

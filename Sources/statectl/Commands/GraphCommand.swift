@@ -14,16 +14,21 @@ struct GraphCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "graph",
         abstract:
-            "Draw the daemon's machine, with the present state marked, or one that a file declares.",
+            "Draw a machine: the daemon's, or a file's.",
         discussion: """
-            As text, for Mermaid (which many pages show as a picture), for Graphviz, or as a picture \
-            by Graphviz (svg, for which dot of the package graphviz is run). Text is a drawing where a machine has at \
-            most twelve states and the terminal has room, else a list; ● is the present state, ◷ what time does, ↺ what \
-            leads back. Of a daemon's machine it is told which states are held or guarded.
+            As text, for Mermaid (which many sites show as a picture), for Graphviz (dot), or as an SVG picture, \
+            which needs the package graphviz. Text is a drawing if the machine has at most twelve states and the \
+            terminal has room, else a list; ● is the present state, ◷ a deadline, ↺ a way back. The daemon's machine \
+            is drawn with its holds and guards.
 
-            With --counts each arrow says how often that way was taken, of the changes that are kept, and the median of the \
-            stays that ended so; a way that was never taken is dashed. A state that a file has renamed since then has its \
-            old changes under its old name, and they are not counted. Exit codes: 0 drawn, 1 not, 78 the file has errors.
+            With --counts each arrow shows how often that way was taken, as far back as changes are kept, and how \
+            long the stays before it lasted (the median); a way that was never taken is dashed. Changes under an old \
+            name of a renamed state are not counted. Exit codes: 0 drawn, 1 not drawn, 78 the file has errors.
+
+            Examples:
+
+              statectl graph lamp.yaml
+              statectl graph --format mermaid --counts
             """
     )
 
@@ -83,7 +88,7 @@ struct GraphCommand: DaemonCommand {
         let present = try await client.accepted(.get)
         guard var drawing = Drawing(description: description.value, present: present.state?.name)
         else {
-            StandardError.write("statectl: the daemon tells nothing of its states")
+            StandardError.write("statectl: the daemon describes no states")
             throw ExitStatus.no
         }
         let stats = try await client.accepted(.stats)

@@ -10,16 +10,20 @@ struct GuardCommand: DaemonCommand {
             [--on-timeout allow|deny] [--why TEXT] -- COMMAND …
             """,
         discussion: """
-            While the guard is not connected, nobody is asked and the states may be entered, unless \
-            it is --required: then they are denied until it is connected again, over restarts of \
-            the daemon too, or until "statectl release --required NAME". A daemon with a history that \
-            has crashed or was stopped waits 10 s for its guards at the next start, and what they guard waits too.
+            While the guard is not connected, the states may be entered. With --required they are denied until it \
+            connects again, also across restarts of the daemon, or until "statectl release --required NAME". A daemon \
+            with a history waits 10 s for its guards at its next start, and what they guard waits too.
 
-            For each question COMMAND is run with the daemon's line on its standard input and \
-            STATEMACHINE_STATE, _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE and _LEFT_MS in its \
-            environment. Exit code 0 allows; any other denies, with the first line of its standard \
-            error as the reason, or else --why. A command that takes longer than the daemon waits \
-            gets SIGTERM. SIGINT and SIGTERM end the guard, and a command that runs with it.
+            For each question COMMAND is run with the daemon's line on its standard input and STATEMACHINE_STATE, \
+            _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE and _LEFT_MS in its environment. Exit \
+            code 0 allows; any other denies, with the first line of its standard error as the reason, or else --why. \
+            A command that takes longer than the daemon waits gets SIGTERM. SIGINT and SIGTERM end the guard and a \
+            command that runs with it.
+
+            Examples:
+
+              statectl guard --before bright -- test -e mains
+              statectl guard --before bright --required power -- test -e mains
             """
     )
 
@@ -43,7 +47,7 @@ struct GuardCommand: DaemonCommand {
     @Option(help: "What no answer in time counts as (default: allow).")
     var onTimeout: Request.Silence?
 
-    @Option(help: ArgumentHelp("The reason where the command gives none.", valueName: "text"))
+    @Option(help: ArgumentHelp("The reason if the command gives none.", valueName: "text"))
     var why: String?
 
     @Option(
@@ -56,7 +60,7 @@ struct GuardCommand: DaemonCommand {
 
     @Flag(
         help:
-            "Say on standard error when the guard is registered and what it says, where that is no terminal too."
+            "Say on standard error when the guard is registered and what it says, also where that is not a terminal."
     )
     var verbose = false
 

@@ -5,16 +5,21 @@ import StateMachineCore
 struct HistoryCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
-        abstract: "Show what has happened, the newest change first.",
+        abstract: "Show past changes, the newest first.",
         usage: """
             statectl history [PATTERN …] [-n N] [-f] [--since WHEN] [--until WHEN] [--by WHO] [--cause TEXT] \
             [--oldest-first] [--stays] [--format TEXT]
             """,
         discussion: """
-            WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, yesterday), how long ago (30s, 1h, 2d), \
-            the number of a change, or a cursor. A time of day is the last one that has been; a change itself is not \
-            shown, a time is the first moment of --since and the first after --until. WHO is a user where there is one of \
-            that name, else a command or a systemd unit, a user's with or without its manager.
+            WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, yesterday), a time ago (30s, 1h, 2d), \
+            the number of a change, or a cursor. A time of day is the last one that has passed. --since begins with \
+            that moment, or after that change; --until ends before it. WHO is the name or number of a user, or else \
+            a command or a systemd unit, a user's unit with or without its manager.
+
+            Examples:
+
+              statectl history --since today
+              statectl history dim bright -n 5 --stays
             """
     )
 
@@ -33,7 +38,7 @@ struct HistoryCommand: DaemonCommand {
     @Option(
         name: [.customShort("n", allowingJoined: true), .long],
         help: ArgumentHelp(
-            "At most so many, or all (default: 20 on a terminal, else 1000).",
+            "At most this many, or all (default: 20 on a terminal, else 1000).",
             valueName: "n"
         )
     )
@@ -56,7 +61,7 @@ struct HistoryCommand: DaemonCommand {
     )
     var by: String?
 
-    @Option(help: ArgumentHelp("Only changes in whose cause this text is.", valueName: "text"))
+    @Option(help: ArgumentHelp("Only changes whose cause contains this text.", valueName: "text"))
     var cause: String?
 
     @Flag(help: "Show the oldest change first.")
@@ -71,7 +76,7 @@ struct HistoryCommand: DaemonCommand {
             throw ValidationError("-f shows changes as they happen; --stays does not go with it")
         }
         guard !self.follow || self.until == nil else {
-            throw ValidationError("-f goes on, and --until ends; give one")
+            throw ValidationError("-f and --until exclude each other; give one")
         }
         guard !self.follow || !self.oldestFirst else {
             throw ValidationError("-f shows the newest last; --oldest-first does not go with it")

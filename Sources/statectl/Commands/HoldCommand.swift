@@ -5,7 +5,7 @@ import StateMachineCore
 struct HoldCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "hold",
-        abstract: "Keep states from being entered while a command runs.",
+        abstract: "Keep states from being entered, for a while.",
         usage: """
             statectl hold --before PATTERN … [--when PATTERN …] [--when-not PATTERN …] [--within TIME] \
             [--mode block|delay] [--max TIME] [--why TEXT] [-- COMMAND …]
@@ -25,6 +25,11 @@ struct HoldCommand: DaemonCommand {
             With --as the hold belongs to the user, and statectl ends at once: it outlives logout, a restart and a power cut, \
             until WHEN (18:00, "mon 9:00", tomorrow, "2026-12-01 09:00") or for --max TIME, or until "statectl release NAME". \
             Taken again under its name it is renewed.
+
+            Examples:
+
+              statectl hold --before dark --why "a film" -- play film.mp4
+              statectl hold --before dark --as reading --until tomorrow
             """
     )
 
@@ -91,7 +96,7 @@ struct HoldCommand: DaemonCommand {
     @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "text"))
     var why: String?
 
-    @Flag(help: "Say on standard error when the hold is taken, where that is no terminal too.")
+    @Flag(help: "Say on standard error when the hold is taken, also where that is not a terminal.")
     var verbose = false
 
     @Argument(
@@ -115,7 +120,7 @@ struct HoldCommand: DaemonCommand {
         }
         guard self.within == nil || self.isConditional else {
             throw ValidationError(
-                "--within is how long --when or --when-not may take; give one of them"
+                "--within needs --when or --when-not: it is how long they may take"
             )
         }
         if let pattern = self.whenNot.first(where: { $0.hasPrefix("!") }) {
@@ -159,7 +164,7 @@ struct HoldCommand: DaemonCommand {
                 let place = TypedPlace(now: .now, isUTC: self.options.utc)
                 guard let end = place.next(text) else {
                     throw ValidationError(
-                        "--until is no time: \(text.quoted); write \(TypedPlace.endExample)"
+                        "--until is not a time: \(text.quoted); write \(TypedPlace.endExample)"
                     )
                 }
                 guard end > place.now else {

@@ -5,10 +5,15 @@ import StateMachineCore
 struct IsCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "is",
-        abstract: "Tell whether the current state is one of these.",
+        abstract: "Check whether the state is one of these.",
         discussion: """
-            Shows the current state; the exit code is 0 for yes and 1 for no. With --for it is yes only if it has been \
-            one of these for so long, without a break, as far as the daemon has kept its changes.
+            Shows the current state; the exit code is 0 for yes and 1 for no. With --for it is yes only if one of \
+            these states has lasted that long without a break, as far back as the daemon keeps changes.
+
+            Examples:
+
+              statectl is dark dim
+              statectl is -q bright || echo "not bright"
             """
     )
 
@@ -25,7 +30,7 @@ struct IsCommand: DaemonCommand {
 
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("Whether it has been so for so long.", valueName: "time")
+        help: ArgumentHelp("Whether the state has lasted this long.", valueName: "time")
     )
     var span: Seconds?
 

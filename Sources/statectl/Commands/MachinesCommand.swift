@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import StateMachineClient
 import StateMachineCore
 
@@ -9,11 +8,16 @@ struct MachinesCommand: DaemonCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "machines",
-        abstract: "List the machines of the system and of this user, with their states.",
+        abstract: "List the machines, with their states.",
         discussion: """
-            Looks into /run/statemachine and $XDG_RUNTIME_DIR/statemachine and the directories in them, \
-            one for each instance. With --json a line for each machine: instance, directory, machine, state, \
-            data, seq and at, or error. Exit codes: 0 one answers at least, 69 none does.
+            Looks into $STATEMACHINE_RUNTIME_DIRECTORY, /run/statemachine and $XDG_RUNTIME_DIR/statemachine, and into \
+            the directories in them, one for each instance. With --json a line for each machine: instance, directory, \
+            machine, state, data, seq and at, or error. Exit codes: 0 at least one answers, 69 none does.
+
+            Examples:
+
+              statectl machines
+              statectl machines --json
             """
     )
 
@@ -28,12 +32,9 @@ struct MachinesCommand: DaemonCommand {
     func run() async throws {
         let instances = Instance.all()
         guard !instances.isEmpty else {
-            let named = RuntimeDirectory.variable
-            let elsewhere = getenv(named).map { String(cString: $0).printable } ?? ""
             StandardError.write(
-                "statectl: no machine found; is a service running? systemctl status 'statemachine*'"
-                    + (elsewhere.isEmpty
-                        ? "" : "; of \(elsewhere), which $\(named) names, tells statectl status")
+                "statectl: no machine found in \(Instance.places.joined(separator: " and ").printable); "
+                    + "is a service running? systemctl status 'statemachine*'"
             )
             throw ExitStatus.unreachable
         }

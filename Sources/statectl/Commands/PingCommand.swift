@@ -4,8 +4,15 @@ import StateMachineClient
 struct PingCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
-        abstract: "Ask the daemon for a sign of life.",
-        discussion: "Shows how long connecting and the answer took."
+        abstract: "Check that the daemon answers.",
+        discussion: """
+            Shows how long connecting and the answer took.
+
+            Examples:
+
+              statectl ping
+              statectl ping && echo "it answers"
+            """
     )
 
     @OptionGroup var options: SharedOptions

@@ -4,15 +4,20 @@ import StateMachineClient
 struct ReleaseCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "release",
-        abstract: "Give back a hold or a guard, one's own or, for root, anybody's.",
+        abstract: "Give back a hold or a guard.",
         usage: """
             statectl release N|NAME
             statectl release --required NAME
             """,
         discussion: """
-            A refused set names the holds and guards that refused it by number, a hold that was taken --as NAME by its name too, and \
-            "statectl status" lists them. A required guard is released for good, connected or not; it is required again \
-            when it connects again, so stop it first.
+            Your own, or as root anybody's. A refused set and "statectl status" show the numbers and names. A \
+            required guard is released for good, connected or not; it is required again when it connects again, so \
+            stop it first.
+
+            Examples:
+
+              statectl release reading
+              statectl release --required power
             """
     )
 

@@ -6,11 +6,16 @@ struct ReloadCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
         abstract:
-            "Have the daemon read its settings and the machine's file again, and tell how that went.",
+            "Have the daemon read its files again.",
         discussion: """
-            As SIGHUP does, but with an answer: what is in force then, and which settings wait for the next start. Where \
-            anything is wrong nothing changes, and what is wrong is said. For root and the daemon's own user. Exit codes: 0 \
-            done, 77 not permitted, 78 refused.
+            The settings and the machine's file, as on SIGHUP, but with an answer: what is in force now, and which \
+            settings wait for the next start. If anything is wrong, nothing changes and every error is shown. For \
+            root and the daemon's own user. Exit codes: 0 done, 77 not permitted, 78 refused.
+
+            Examples:
+
+              statectl reload
+              statectl reload --json
             """
     )
 

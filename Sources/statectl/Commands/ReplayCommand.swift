@@ -7,12 +7,17 @@ import StateMachineProtocol
 struct ReplayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Tell which changes of the past a file would not allow.",
+        abstract: "Show which past changes a file would not allow.",
         discussion: """
-            Reads the changes that a daemon has recorded, and writes nothing; the daemon may run. States are \
-            carried over as at a start with the file, by old names too. A record does not tell a set from an event: \
-            what a client has made is allowed if either leads there. Exit codes: 0 all would be allowed, 1 some \
-            would not, 2 the database cannot be read, 78 the file has errors.
+            Reads the changes that a daemon has recorded, and writes nothing; the daemon may run. States are carried \
+            over as they would be at a start with the file, renamed ones too. The record does not say whether a \
+            change was a set or an event: it counts as allowed if either may lead there. Exit codes: 0 all would be \
+            allowed, 1 some would not, 2 the database cannot be read, 78 the file has errors.
+
+            Examples:
+
+              statectl replay lamp.yaml statemachine.sqlite
+              statectl replay new.yaml . || echo "some changes would be refused"
             """
     )
 

@@ -4,15 +4,19 @@ import StateMachineClient
 struct SendCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Tell the machine of an event.",
+        abstract: "Send an event to the machine.",
         usage: """
             statectl send EVENT [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
             [--cause TEXT] [--must]
             """,
         discussion: """
-            Where the state asks for the event it is left, or stays, as the machine's file says. \
-            An event that the state does not ask for changes nothing, and is no error but with --must: then the exit \
-            code is 1.
+            The present state's "when" says where the event leads. An event that it does not have changes nothing. This is \
+            an error only with --must: then the exit code is 1.
+
+            Examples:
+
+              statectl send press
+              statectl send move --must
             """
     )
 
@@ -37,7 +41,7 @@ struct SendCommand: DaemonCommand {
     @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
     var cause: String?
 
-    @Flag(help: "End with exit code 1 if the state does not ask for the event.")
+    @Flag(help: "End with exit code 1 if the state does not handle the event.")
     var must = false
 
     func validate() throws {
@@ -57,7 +61,7 @@ struct SendCommand: DaemonCommand {
             cause: self.cause
         )
         let reply = try await self.options.change(by: request) { reply in
-            reply.isHandled == false ? "does not ask for \(self.event)" : nil
+            reply.isHandled == false ? "does not handle \(self.event)" : nil
         }
         if self.must, reply.isHandled == false { throw ExitStatus.no }
     }

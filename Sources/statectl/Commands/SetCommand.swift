@@ -8,6 +8,12 @@ struct SetCommand: DaemonCommand {
         usage: """
             statectl set STATE [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
             [--reenter] [--cause TEXT]
+            """,
+        discussion: """
+            Examples:
+
+              statectl set dim level=40
+              statectl set dark --if-state dim --cause "saving power"
             """
     )
 

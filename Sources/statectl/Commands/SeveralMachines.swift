@@ -4,7 +4,7 @@ import StateMachineCore
 
 /// The option of commands that can be about several machines.
 struct SeveralMachines: ParsableArguments {
-    @Flag(help: "All machines of the system and of this user, each line with the machine's name.")
+    @Flag(help: "All machines that statectl machines lists, each line with the machine's name.")
     var all = false
 
     /// The machines that the command is about, one at least.

@@ -20,7 +20,7 @@ struct SharedOptions: ParsableArguments {
             "Where the daemon's sockets are.",
             discussion: """
                 Default: $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else \
-                but for root $XDG_RUNTIME_DIR/statemachine.
+                (except for root) $XDG_RUNTIME_DIR/statemachine.
                 """,
             valueName: "dir"
         ),
@@ -31,10 +31,10 @@ struct SharedOptions: ParsableArguments {
     @Option(
         name: [.customShort("m", allowingJoined: true), .long],
         help: ArgumentHelp(
-            "Which machine, where there are several: the name of its instance.",
+            "Which machine: the name of its instance.",
             discussion: """
-                Of the system, else of this user; statectl machines lists them. get, watch, history, timeline, \
-                stats and top take it several times.
+                In $STATEMACHINE_RUNTIME_DIRECTORY, else of the system, else of this user; statectl machines lists \
+                them. get, watch, history, timeline, stats and top take it several times.
                 """,
             valueName: "name"
         ),
@@ -57,7 +57,7 @@ struct SharedOptions: ParsableArguments {
         }
         for name in self.machine where !Instance.isName(name) {
             throw ValidationError(
-                "\"\(name)\" is no name of a machine, which is not empty and has no \"/\" in it"
+                "\"\(name)\" is not the name of a machine: it is empty or contains \"/\""
             )
         }
         guard self.runtimeDirectory == nil || self.machine.isEmpty else {
@@ -89,7 +89,7 @@ extension SharedOptions {
         get throws {
             if let path = self.runtimeDirectory { return Client(RuntimeDirectory(path)) }
             guard self.machine.count < 2 else {
-                throw ValidationError("this is about one machine; give --machine once")
+                throw ValidationError("this command takes one machine; give --machine once")
             }
             if let name = self.machine.first { return Client(try Instance.directory(of: name)) }
             return Client(try .discover())

@@ -13,44 +13,45 @@ struct Statectl: DaemonCommand {
         commandName: "statectl",
         abstract: "Show, set and follow the state that a statemachine daemon holds.",
         discussion: """
-            A PATTERN is the name of a state or a group, or name:key=value,key=value. What a value means the field's \
-            type says: of a text every value is the text. key:=JSON says JSON on purpose. One value may stand alone: it \
-            is that of the one field that has to be given. !PATTERN is every state but these; of several patterns, \
-            which may be given wherever one may, it takes away from what the others select.
-
-            A TIME is 200ms, 30s, 2min, 1h30min, 2d, as in a machine's file, or seconds.
+            Patterns such as ready:value=true and times such as 30s: statectl help patterns.
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
             permitted; 78 a file with errors; 124 timeout. hold ends as its command does.
             """,
         version: StateMachineVersion.current,
-        subcommands: [
-            GetCommand.self,
-            SetCommand.self,
-            SendCommand.self,
-            UpdateCommand.self,
-            WatchCommand.self,
-            WaitCommand.self,
-            IsCommand.self,
-            DescribeCommand.self,
-            PingCommand.self,
-            HistoryCommand.self,
-            TimelineCommand.self,
-            StatsCommand.self,
-            StatusCommand.self,
-            TopCommand.self,
-            MachinesCommand.self,
-            HoldCommand.self,
-            ReleaseCommand.self,
-            GuardCommand.self,
-            ReloadCommand.self,
-            CheckCommand.self,
-            TryCommand.self,
-            GraphCommand.self,
-            ReplayCommand.self,
-            SchemaCommand.self,
-            CodegenCommand.self,
+        subcommands: [PatternsTopic.self],
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Look",
+                subcommands: [
+                    GetCommand.self, StatusCommand.self, TopCommand.self, MachinesCommand.self,
+                    HistoryCommand.self,
+                    DescribeCommand.self, StatsCommand.self, PingCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Change",
+                subcommands: [
+                    SetCommand.self, SendCommand.self, UpdateCommand.self, ReloadCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Wait and follow",
+                subcommands: [WatchCommand.self, WaitCommand.self, IsCommand.self]
+            ),
+            CommandGroup(
+                name: "Hold and guard",
+                subcommands: [HoldCommand.self, GuardCommand.self, ReleaseCommand.self]
+            ),
+            CommandGroup(
+                name: "Files",
+                subcommands: [
+                    CheckCommand.self, TryCommand.self, ReplayCommand.self, SchemaCommand.self,
+                    CodegenCommand.self,
+                ]
+            ),
+            CommandGroup(name: "Draw", subcommands: [GraphCommand.self, TimelineCommand.self]),
         ]
     )
 
@@ -59,10 +60,7 @@ struct Statectl: DaemonCommand {
     func run() async throws {
         // Whoever types nothing else wants to see something.
         if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
-        throw ValidationError(
-            "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
-                + "timeline, stats, status, top, machines, hold, release, guard, reload, check, try, graph, replay, schema or codegen"
-        )
+        throw ValidationError("name a command; statectl --help lists them")
     }
 
     /// The words of a command line in a form that the parser can tell apart.
@@ -124,6 +122,16 @@ struct Statectl: DaemonCommand {
         return command
     }
 
+    /// A command's help with its examples at the end, where a terminal shows them last.
+    static func endingWithExamples(_ help: String) -> String {
+        guard let start = help.firstRange(of: "\n\nExamples:\n")?.lowerBound,
+            let end = help[start...].firstRange(of: "\n\nUSAGE:")?.lowerBound
+        else { return help }
+        var whole = help[..<start] + help[end...]
+        while whole.last == "\n" { whole.removeLast() }
+        return String(whole + help[start..<end]).replacing("\n\nExamples:", with: "\n\nEXAMPLES:")
+    }
+
     /// - Throws: what the command throws, and `UsageError` for options that it finds wrong only
     ///   when it runs.
     private static func run(_ command: any ParsableCommand) async throws {
@@ -163,7 +171,7 @@ struct Statectl: DaemonCommand {
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
         if let word = ArgumentBytes.firstUnreadable {
-            StandardError.write("statectl: \"\(word)\" is not UTF-8, and nothing else is taken")
+            StandardError.write("statectl: \"\(word)\" is not UTF-8")
             Glibc.exit(ExitStatus.usage.rawValue)
         }
         // On the main actor from the first line, so that nothing runs on Dispatch's global queues.

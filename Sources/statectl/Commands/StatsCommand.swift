@@ -5,7 +5,13 @@ import StateMachineDeclaration
 struct StatsCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "stats",
-        abstract: "Show who is connected, how far behind, and the daemon's counters."
+        abstract: "Show the connections and the daemon's counters.",
+        discussion: """
+            Examples:
+
+              statectl stats
+              statectl stats --prometheus
+            """
     )
 
     @OptionGroup var options: SharedOptions
@@ -14,7 +20,7 @@ struct StatsCommand: DaemonCommand {
 
     @Flag(
         help: ArgumentHelp(
-            "Print the state and the numbers in Prometheus's text format 0.0.4.",
+            "Print the state and the counters in Prometheus's text format 0.0.4.",
             discussion:
                 "For a textfile collector; statemachine-web serves the same of all machines as /metrics."
         )

@@ -5,16 +5,20 @@ struct StatusCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract:
-            "Show the state, who brought it about, what is kept from happening and by whom, who watches.",
+            "Show the state, who set it, holds, guards, watchers.",
         discussion: """
-            Shows since when it is that state, by whom and why; which holds and guards stand before which states; who \
-            watches and how many changes behind, each with its command and its service as far as they can be seen; and \
-            what runs in the state and what failed last. This is what statectl shows on a terminal without a command, \
-            too.
+            Shows the state, since when, who set it and why; the holds and guards, and the states that they are \
+            before; the watchers, how many changes each is behind, with its command and service if they can be seen; \
+            and what runs in the state and what failed last. Without a command, statectl shows this on a terminal.
 
-            What runs is what statemachine-runner says; one that is gone, or was never there, is said so. With --json \
-            one object: state, data, seq, at, stay, due, by, cause, holds, guards, watching, and runner, which is null \
-            or has pid, isThere, running, next, lastFailure and commands.
+            What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
+            text says so. With --json one object: state, data, seq, at, stay, due, by, cause, holds, guards, \
+            watching, and runner, which is null or has pid, isThere, running, next, lastFailure and commands.
+
+            Examples:
+
+              statectl status
+              statectl status -m lamp --json
             """
     )
 

@@ -6,17 +6,22 @@ import SystemPackage
 struct TimelineCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline",
-        abstract: "Draw which states the machine was in, and for how long.",
+        abstract: "Draw which states there were, and for how long.",
         usage: "statectl timeline [--since WHEN] [--until WHEN] [--svg FILE]",
         discussion: """
-            A band for each state: the higher a block, the more of the time of its column was the state's. Below them \
-            the clock, and for each state its share of the time, how often it was entered, the median of its stays that are \
-            over and the longest; a stay that began before the span counts with its whole length. An update of fields begins \
-            no stay.
+            A band for each state: the higher a block, the more of its column's time was spent in the state. Below \
+            are the clock and, for each state, its share of the time, how often it was entered, and the median and \
+            longest of its stays that have ended; a stay that began before the span counts with its whole length. An \
+            update of fields does not begin a stay.
 
-            With --svg a picture, in which each band says who set the state and why where it is pointed at; FILE may be - \
-            for standard output. WHEN is as of history. With --json one object: from, until, changes, and in states for \
-            each state, ms, share, entered, medianMs and longestMs.
+            With --svg it is a picture; point at a band to see who set the state and why. FILE may be - for standard \
+            output. WHEN is as for history. With --json one object: from, until, changes, and in states for each \
+            state, ms, share, entered, medianMs and longestMs.
+
+            Examples:
+
+              statectl timeline --since 1h
+              statectl timeline --svg day.svg
             """
     )
 

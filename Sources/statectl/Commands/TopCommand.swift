@@ -4,14 +4,19 @@ import StateMachineClient
 struct TopCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Show how a machine is, or all of them, on a screen that follows them.",
+        abstract: "Show machines on a screen that follows them.",
         discussion: """
-            The state, for how long and until when, by whom and why; holds, guards and how they have voted; who watches and \
-            how many changes behind; what runs; and the last changes. It is drawn anew with each change and once a \
-            second; q quits. Of several machines each has a line, and what holds or guards it.
+            The state, for how long and until when, who set it and why; holds, guards and how they have voted; \
+            watchers and how many changes each is behind; what runs; and the last changes. It is drawn again at each \
+            change and once a second; q quits. Several machines have a line each, with their holds and guards.
 
-            Where there is no terminal, it is a line for each change, as of watch. Exit codes: 0 ended by q, 69 there is no \
-            machine.
+            Without a terminal it prints a line for each change, as watch does. Exit codes: 0 ended by q, 69 there \
+            is no machine.
+
+            Examples:
+
+              statectl top
+              statectl top --all
             """
     )
 

@@ -5,7 +5,7 @@ import StateMachineDeclaration
 struct TryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "try",
-        abstract: "Have a declared machine go through a trace, without running anything.",
+        abstract: "Play a trace against a machine's file.",
         discussion: """
             A trace has a step a line, and after -> the state that is expected then:
 
@@ -20,9 +20,14 @@ struct TryCommand: ParsableCommand {
               reboot -> idle
               set playing title=a -> refused
 
-            refused is what the machine does not take, and changes nothing. # begins a comment. Time passes only where the trace says so: with wait, up to a timeout, \
-            and between retries; how often a run is tried again, and where its end leads, is as it will be with \
+            "refused" is a request that the machine refuses; it changes nothing. # begins a comment. Time passes only \
+            with wait, until a timeout, and between retries; a run is retried, and leads on, as with \
             statemachine-runner. Exit codes: 0 as expected, 1 not, 78 the file has errors.
+
+            Examples:
+
+              statectl try lamp.yaml lamp.trace
+              echo "send move -> dim" | statectl try lamp.yaml /dev/stdin
             """
     )
 

@@ -81,7 +81,7 @@ struct TypedPlace {
         let typed = TypedPlace(now: .now, isUTC: isUTC, isLater: option == "--until")
         guard let place = typed.place(text) else {
             throw ValidationError(
-                "\(option) is no time and no change: \(text.quoted); write \(self.example)"
+                "\(option) is neither a time nor a change: \(text.quoted); write \(self.example)"
             )
         }
         return place

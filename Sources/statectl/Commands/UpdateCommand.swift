@@ -4,7 +4,7 @@ import StateMachineClient
 struct UpdateCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
-        abstract: "Change fields of the present state, and stay in it.",
+        abstract: "Change fields of the present state, and stay.",
         usage: """
             statectl update key=value key+=NUMBER … | --data JSON [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] \
             [--if-stay N] [--cause TEXT]
@@ -12,6 +12,11 @@ struct UpdateCommand: DaemonCommand {
         discussion: """
             Deadlines and commands continue. key:=null removes a field that may be absent. key+=1 adds to the value that the field has \
             when the update's turn comes (key+=-1 subtracts), so that several who count lose nothing.
+
+            Examples:
+
+              statectl update level=60
+              statectl update level+=-10
             """
     )
 

@@ -156,7 +156,7 @@ struct WordCheck {
             let names = Self.names(of: argument)
             let places = given.filter(names.contains)
             guard places.count > 1 else { continue }
-            return "\(places[1]) is given twice, and takes one value"
+            return "\(places[1]) is given twice; give it once"
         }
         return nil
     }
@@ -183,16 +183,16 @@ struct WordCheck {
             if Self.isNegative(word) {
                 let option = index > 0 ? self.words[index - 1] : ""
                 return option.hasPrefix("-") && !option.contains("=")
-                    ? "\(option) takes no negative number, and \(word) was given"
+                    ? "\(option) takes no negative number, but \(word) was given"
                     : ["set", "send", "update"].contains(self.head.command)
                         ? "\(word) is taken for an option; write key=\(word), or -- before it"
-                        : "\(word) is a negative number, which is taken nowhere here"
+                        : "\(word) is a negative number; this command takes none"
             }
             let parts = word.split(separator: "=", maxSplits: 1)
             if word.hasPrefix("--"), parts.count == 2, Self.isNegative(parts[1]),
                 !Self.texts.contains(String(parts[0]))
             {
-                return "\(parts[0]) takes no negative number, and \(parts[1]) was given"
+                return "\(parts[0]) takes no negative number, but \(parts[1]) was given"
             }
         }
         return nil

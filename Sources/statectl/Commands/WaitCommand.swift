@@ -10,9 +10,14 @@ struct WaitCommand: DaemonCommand {
             statectl wait PATTERN … [--fail PATTERN …] [--for TIME] [--timeout TIME] [--since CURSOR] [--no-wait]
             """,
         discussion: """
-            Waits for the daemon, too, if it is not there, and goes on by itself when it restarts. With --for it ends \
-            when such states have lasted so long without a break, and the time counts that has passed of the state that \
-            it is.
+            Waits for the daemon too if it is not running, and continues by itself when it restarts. With --for it \
+            ends when the states have lasted that long without a break; the time that the current state has already \
+            lasted counts.
+
+            Examples:
+
+              statectl wait dim bright --timeout 5min
+              statectl wait dim bright --for 2s && echo "lit for two seconds"
             """
     )
 
@@ -46,7 +51,7 @@ struct WaitCommand: DaemonCommand {
     @Option(
         name: .customLong("for"),
         help: ArgumentHelp(
-            "Wait until it has been so for so long, without a break.",
+            "Wait until the states have lasted this long, without a break.",
             valueName: "time"
         )
     )
@@ -117,7 +122,7 @@ struct WaitCommand: DaemonCommand {
             throw ExitStatus.no
         case .timeUp:
             StandardError.write(
-                "statectl: it has not lasted so long in the time that was given"
+                "statectl: it has not lasted that long within the timeout"
             )
             throw ExitStatus.timeout
         }

@@ -12,34 +12,38 @@ struct WatchCommand: DaemonCommand {
             [--each [--retry]] [--gone] [--exec COMMAND … | -- COMMAND …]
             """,
         discussion: """
-            Waits for the daemon if it is not there, goes on by itself when it restarts, and ends when its reader \
-            does. That the daemon has gone or come back is shown by a line, and what was missed meanwhile is said in \
-            the line that follows.
+            Waits for the daemon if it is not running, continues by itself when it restarts, and ends when its \
+            reader does. A line says when the daemon has gone or come back, and the line after that says what was \
+            missed.
 
-            With patterns a state is shown that matches one, and a change that leads to such a state or into such a \
-            group, and no other. A change that leaves it for another is not: name what it may lead to as well, or no \
-            pattern.
+            With patterns, only states that match one are shown, and changes that lead to one. A change that leaves \
+            such a state is not shown unless the state that it leads to matches too.
 
-            A command is run for each line instead of showing it, one at a time. It has the line on its standard \
-            input, or what --format makes of it, and STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _AT, \
-            _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE, _CURSOR and _RESYNC in its environment, and in \
-            STATEMACHINE_EVENT what it is told of: state, change, beat, stuck, gone or back; of several machines also \
-            the name in STATEMACHINE_INSTANCE, empty for the one without, and each has a command of its own that \
-            runs. Where the daemon is gone, or not there to begin with, the state is not known and not in the \
-            environment.
+            With --exec a command is run for each line instead of showing it, one at a time. It has the line, or \
+            what --format makes of it, on its standard input, and in its environment STATEMACHINE_STATE, _DATA, \
+            _FROM, _FROM_DATA, _SEQ, _AT, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE, _CURSOR and _RESYNC, and in \
+            STATEMACHINE_EVENT the kind of the line: state, change, beat, stuck, gone or back. With several machines \
+            STATEMACHINE_INSTANCE has the machine's name, empty for the unnamed one, and one command runs at a time \
+            for each. While the daemon is gone there is no state in the environment.
 
-            Of the lines that come while the command runs only the newest counts, which is right for whatever shows \
-            or follows the state: a lamp, a service to be started. If it fails, that is said, and the watch goes on. \
-            With --each it is run for every change, in order, which is right for whatever is to happen once for each: \
-            a message, an entry. The cursor is written to --cursor-file when it has succeeded, and not before, so over \
-            whatever is killed meanwhile no change is left out, and one may come twice. If it fails, the watch ends, \
-            or with --retry it is run again, after pauses that grow from a second to a minute. The state to begin with \
-            is no change, unless changes are missing before it, of which _RESYNC says why.
+            Of the lines that come while the command runs, only the newest is handled after it: right for a command \
+            that shows or follows the state, such as a lamp. If the command fails, a message says so and the watch \
+            continues. With --each the command is run for every change, in order: right for what must happen once \
+            for each, such as a message. --cursor-file is written when the command has succeeded, so no change is \
+            left out if something is killed, but one may come twice. If the command fails, the watch ends; with \
+            --retry it is run again, after pauses that grow from a second to a minute. The first state counts as a \
+            change only if changes before it are missing; _RESYNC then says why.
 
-            With --stuck the command is run once of each stay that has lasted so long, and not for the states and changes \
-            before; --gone adds the daemon's going and coming.
+            With --stuck the command is run once for each stay that has lasted that long, and not for states and \
+            changes; --gone adds the daemon's going and coming back.
 
-            SIGINT and SIGTERM end the watch once the command that runs has ended; a second signal does not wait.
+            SIGINT and SIGTERM end the watch when the command that runs has ended; a second signal does not wait for \
+            it.
+
+            Examples:
+
+              statectl watch dim bright
+              statectl watch --exec sh -c 'echo "$STATEMACHINE_STATE" >shown'
             """
     )
 
@@ -55,7 +59,7 @@ struct WatchCommand: DaemonCommand {
     )
     var patterns: [String] = []
 
-    @Option(help: ArgumentHelp("End after so many lines.", valueName: "n"))
+    @Option(help: ArgumentHelp("End after this many lines.", valueName: "n"))
     var count: Int?
 
     @Option(
@@ -65,7 +69,7 @@ struct WatchCommand: DaemonCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Go on from the cursor in this file, if it is there, and keep it up to date.",
+            "Continue from the cursor in this file, if it exists, and keep it up to date.",
             discussion:
                 "It is replaced as a whole; a link in its place is replaced too, and not followed.",
             valueName: "file"
@@ -74,16 +78,16 @@ struct WatchCommand: DaemonCommand {
     )
     var cursorFile: String?
 
-    @Flag(help: "Leave out changes that are not the newest any more.")
+    @Flag(help: "Leave out changes that are no longer the newest.")
     var latest = false
 
-    @Option(help: ArgumentHelp("At most one change in so much time.", valueName: "time"))
+    @Option(help: ArgumentHelp("At most one change in this time.", valueName: "time"))
     var every: Seconds?
 
-    @Option(help: ArgumentHelp("A line after so much silence, too.", valueName: "time"))
+    @Option(help: ArgumentHelp("A line after this much silence, too.", valueName: "time"))
     var beat: Seconds?
 
-    @Option(help: ArgumentHelp("A line when a state has lasted so long.", valueName: "time"))
+    @Option(help: ArgumentHelp("A line when a state has lasted this long.", valueName: "time"))
     var stuck: Seconds?
 
     @Option(
@@ -96,7 +100,7 @@ struct WatchCommand: DaemonCommand {
     @Flag(help: "End, with exit code 69, if the daemon is not there.")
     var noWait = false
 
-    @Flag(help: "Run the command for each change, in order, and go on when it has succeeded.")
+    @Flag(help: "Run the command for each change, in order, and continue when it has succeeded.")
     var each = false
 
     @Flag(help: "With --each: run the command again when it fails.")
@@ -104,7 +108,7 @@ struct WatchCommand: DaemonCommand {
 
     @Flag(
         help: """
-            Run the command when the daemon goes and comes, too; without patterns that is so, but for --each and --stuck.
+            Run the command when the daemon goes and comes back, too: the default without patterns, --each and --stuck.
             """
     )
     var gone = false
@@ -145,7 +149,7 @@ struct WatchCommand: DaemonCommand {
             (self.stuck != nil, "--stuck"),
         ]
         if self.each, let other = others.first(where: \.0)?.1 {
-            throw ValidationError("--each is about changes, every one of them; leave \(other) out")
+            throw ValidationError("--each runs the command for every change; leave \(other) out")
         }
     }
 

@@ -1,16 +1,20 @@
 import StateMachineClient
 import StateMachineCore
+import StateMachineDeclaration
 
 /// The reply to `describe` as text for people.
 struct DescriptionText {
     let style: Style
 
-    /// Several lines, without the last one's newline.
-    func text(_ reply: Line) -> String {
+    /// Several lines, without the last one's newline; the operations and the limits only `withLimits`.
+    func text(_ reply: Line, withLimits: Bool = false) -> String {
         var sections: [String] = []
-        sections.append(self.section("states", self.table(self.states(reply))))
+        // Each state with its fields, moves and times, as "graph" lists them.
+        if let drawing = Drawing(description: reply.value, ranges: true) {
+            sections.append(drawing.text(as: .text))
+        }
         if let events = reply["events"]?.members, !events.isEmpty {
-            sections.append(self.section("events", self.table(events.map(Self.event))))
+            sections.append(self.section("events", events.map(Self.event)))
         }
         if let groups = reply["groups"]?.members, !groups.isEmpty {
             sections.append(self.section("groups", self.table(groups.map(Self.group))))
@@ -21,17 +25,18 @@ struct DescriptionText {
             let line = "own moves are suspended after \(moves) within \(LineText.span(span / 1000))"
             sections.append(self.section("breaker", [line]))
         }
-        let others: [(String, JSONValue?)] = [
-            ("operations", reply["operations"]),
-            ("limits", reply["limits"]),
-        ]
-        for (title, value) in others {
-            guard let value else { continue }
-            sections.append(self.section(title, self.lines(value)))
+        if withLimits {
+            for title in ["operations", "limits"] {
+                guard let value = reply[title] else { continue }
+                sections.append(self.section(title, self.lines(value)))
+            }
         }
         let version = reply["version"]?.shortText ?? "?"
         let number = reply["protocol"]?.shortText ?? "?"
-        sections.append(self.style.text("version \(version), protocol \(number)", as: .aside))
+        let rest = withLimits ? "" : "; operations and limits: --limits"
+        sections.append(
+            self.style.text("version \(version), protocol \(number)\(rest)", as: .aside)
+        )
         return sections.joined(separator: "\n\n")
     }
 
@@ -39,57 +44,16 @@ struct DescriptionText {
         ([self.style.text(title, as: .label)] + lines.map { "  " + $0 }).joined(separator: "\n")
     }
 
-    /// A row for each state: how it is written, and what may follow it.
-    private func states(_ reply: Line) -> [(String, String)] {
-        let initial = reply["initial"].flatMap { $0.string ?? $0["state"]?.string }
-        return (reply["states"]?.elements ?? []).map { state in
-            let name = state["state"]?.string ?? "?"
-            let fields = Self.fields(state["fields"])
-            let arguments = fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))"
-            var remarks: [String] = []
-            if name == initial { remarks.append("initial") }
-            if let next = self.successors(of: name, in: reply) {
-                remarks.append("→ \(next)")
-            }
-            return (name.printable + arguments, remarks.joined(separator: "; "))
+    private static func event(_ event: JSONMember) -> String {
+        let fields = (event.value.members ?? []).map {
+            Drawing.line($0.key, $0.value, range: true)
         }
-    }
-
-    private static func event(_ event: JSONMember) -> (String, String) {
-        let fields = Self.fields(event.value)
-        let arguments = fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))"
-        return (event.key.printable + arguments, "")
+        return event.key.printable + (fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))")
     }
 
     private static func group(_ group: JSONMember) -> (String, String) {
         let names = (group.value.elements ?? []).map(\.shortText)
         return (group.key.printable, names.joined(separator: ", "))
-    }
-
-    private static func fields(_ fields: JSONValue?) -> [String] {
-        if let elements = fields?.elements {
-            return elements.map { field in
-                let name = ["field", "name", "key"].lazy.compactMap { field[$0]?.string }.first
-                return self.field(name ?? "?", field)
-            }
-        }
-        return (fields?.members ?? []).map { self.field($0.key, $0.value) }
-    }
-
-    /// A field and what it takes: `phase: idle|active|success|failure`, `value: boolean`.
-    private static func field(_ name: String, _ field: JSONValue) -> String {
-        let values = field["values"]?.elements ?? []
-        let type = field["type"]?.shortText ?? field.shortText
-        let kind = values.isEmpty ? type : values.map(\.shortText).joined(separator: "|")
-        let isOptional = field["optional"]?.bool ?? false
-        return "\(name.printable): \(kind)\(isOptional ? "?" : "")"
-    }
-
-    private func successors(of name: String, in reply: Line) -> String? {
-        guard let next = reply["transitions"]?[name]?.elements else { return nil }
-        if next.isEmpty { return "nothing" }
-        let isAny = next.count == reply["states"]?.elements?.count
-        return isAny ? "any" : next.map(\.shortText).joined(separator: ", ")
     }
 
     private func lines(_ value: JSONValue) -> [String] {

@@ -28,7 +28,7 @@ struct LineFormat: Sendable, Equatable {
             case ("{", _):
                 guard let end = rest.firstIndex(of: "}"), rest.startIndex < end else {
                     throw ValidationError(
-                        "--format: after a { a name and a } have to come, as in {state}; {{ is a brace"
+                        "--format: a { needs a name and a }, as in {state}; {{ is a brace"
                     )
                 }
                 if !literal.isEmpty { parts.append(.text(literal)) }
@@ -39,7 +39,7 @@ struct LineFormat: Sendable, Equatable {
                 }
                 guard words.count == 1 || words[1] == "json" else {
                     throw ValidationError(
-                        "--format: after a name there may be :json, not :\(words[1]); {\(words[0]):json}"
+                        "--format: only :json may follow a name, not :\(words[1]); {\(words[0]):json}"
                     )
                 }
                 parts.append(words.count == 1 ? .name(path) : .json(path))
@@ -183,11 +183,11 @@ extension JSONValue {
 struct FormatOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Show this of each line, with what stands for names in braces.",
+            "Show each line as this text, with names in braces replaced.",
             discussion: """
                 {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
                 field of a state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A field that the \
-                state does not have is nothing. {name:json} is the value as JSON, with its quotes. \\n and \\t are a line's end and a tab, {{ and }} are braces.
+                state does not have is shown as nothing. {name:json} is the value as JSON, with its quotes. \\n and \\t are a line's end and a tab, {{ and }} are braces.
                 """,
             valueName: "text"
         )

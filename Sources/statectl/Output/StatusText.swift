@@ -41,7 +41,7 @@ struct StatusText {
             rows.append(("waiting", [StyledText("the hooks of \(changes)")]))
         }
         if let blocked = runner?.json["blocked"]?.string {
-            let text = "nothing is begun: \(blocked.printable)"
+            let text = "nothing is started: \(blocked.printable)"
             rows.append(("blocked", [StyledText(text, as: .notice)]))
         }
         if let next = runner?.json["next"] {
@@ -78,11 +78,11 @@ struct StatusText {
     }
 
     private func runner(_ runner: RunnerState?) -> StyledText {
-        guard let runner else { return StyledText("none; nothing is run", as: .aside) }
+        guard let runner else { return StyledText("none; no command is run", as: .aside) }
         let pid = runner.json["pid"]?.shortText ?? "?"
         guard runner.isThere else {
             return StyledText(
-                "gone without a word (pid \(pid)); what stands here is what it knew",
+                "ended without a word (pid \(pid)); this is what it last reported",
                 as: .notice
             )
         }

@@ -103,14 +103,13 @@ struct PastReading {
         if hasGap {
             progress.end()
             StandardError.write(
-                "statectl: changes are missing among those that are kept; the state before them counts as having "
-                    + "lasted until the next that is there"
+                "statectl: some changes are missing; the state before them is shown until the next known change"
             )
         }
         guard reply.isOK == true else {
             if reply.error == .badRequest, !reply.known.isEmpty, !reply.known.contains("outline") {
                 StandardError.write(
-                    "statectl: the daemon is older than this statectl, and knows no outlines; restart it"
+                    "statectl: the daemon is older than this statectl, and cannot send a timeline; restart it"
                 )
                 throw ExitStatus.no
             }

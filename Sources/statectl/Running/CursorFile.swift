@@ -46,7 +46,7 @@ struct CursorFile: Sendable {
         } catch Errno.tooManySymbolicLinkLevels {
             throw .unreadable(path: self.path, reason: "it is a link; name the file itself")
         } catch is NoFile {
-            throw .unreadable(path: self.path, reason: "it is no ordinary file")
+            throw .unreadable(path: self.path, reason: "it is not a regular file")
         } catch {
             throw .unreadable(path: self.path, reason: "\(error)")
         }
@@ -86,8 +86,8 @@ extension CursorFile.Failure: CustomStringConvertible {
     var description: String {
         switch self {
         case .nonsense(let text, let path):
-            "the cursor file \(path) holds \"\(text)\", which is no cursor; "
-                + "delete it to begin with the current state"
+            "the cursor file \(path) holds \"\(text)\", which is not a cursor; "
+                + "delete it to start from the current state"
         case .unreadable(let path, let reason):
             "the cursor file \(path) cannot be read: \(reason)"
         case .unwritable(let path, let reason):

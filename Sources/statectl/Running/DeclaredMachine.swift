@@ -43,7 +43,7 @@ enum DeclaredMachine {
         guard bytes.count <= Self.traceBytes, let text = String(validating: bytes, as: UTF8.self)
         else {
             StandardError.write(
-                "statectl: \(path.printable) is no trace: it is longer than 1 MiB, or not UTF-8"
+                "statectl: \(path.printable) is not a trace: it is longer than 1 MiB, or not UTF-8"
             )
             throw ExitStatus.no
         }

@@ -88,7 +88,8 @@ enum ExitStatus: Int32, Error {
                 return .usage
             }
             do {
-                try StandardOutput.offer(text.folded(to: StandardOutput.columns))
+                let help = Statectl.endingWithExamples(text)
+                try StandardOutput.offer(help.folded(to: StandardOutput.columns))
                 return .yes
             } catch {
                 return self.reporting(error)

@@ -200,7 +200,7 @@ struct EachSink {
             guard let complaint = ending.complaint(about: command) else { return }
             let place = "change \(line.seq.map(String.init) ?? "?")"
             guard self.isRetrying else {
-                StandardError.write("statectl: \(complaint); \(place) counts as not dealt with")
+                StandardError.write("statectl: \(complaint); \(place) counts as not handled")
                 throw ExitStatus.no
             }
             let pause = pauses.next()

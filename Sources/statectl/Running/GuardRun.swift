@@ -41,7 +41,7 @@ struct GuardRun: Sendable {
                 switch event {
                 case .registered(let number):
                     if isAnew {
-                        self.complain("connected; guard \(number) is registered anew")
+                        self.complain("connected; guard \(number) is registered again")
                     } else {
                         let command = self.command.words[0].printable
                         self.report("guard \(number) is registered; \(command) decides")
@@ -94,7 +94,7 @@ struct GuardRun: Sendable {
         try Task.checkCancellation()
         if answer == nil {
             let name = self.command.words[0].printable
-            self.complain("\(name) took longer than the daemon waits; it was told to end")
+            self.complain("\(name) took longer than the daemon waits, and was stopped")
         }
         return answer
     }

@@ -29,7 +29,7 @@ struct HoldCondition: Sendable {
     /// Why the command is not run.
     static let timeUp = Refusal(
         sentence:
-            "the state was not as it has to be in all the time that was given; nothing is run",
+            "the state did not match in time; the command is not run",
         status: .timeout
     )
 

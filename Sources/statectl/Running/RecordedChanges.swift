@@ -76,7 +76,7 @@ final class RecordedChanges {
             return try body(self.database)
         } catch {
             let reason = (error as? SQLiteError)?.message ?? "\(error)"
-            throw Unreadable(sentence: "\(self.path) is no history that can be read: \(reason)")
+            throw Unreadable(sentence: "\(self.path) is not a history that can be read: \(reason)")
         }
     }
 

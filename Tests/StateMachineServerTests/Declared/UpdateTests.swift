@@ -27,6 +27,16 @@ struct UpdateTests {
         }
     }
 
+    @Test
+    func whatAnUpdateMayAddUpToIsDescribed() async throws {
+        try await self.run { client in
+            let described = try await client.ask("describe").description
+            let tries = #""tries":{"type":"integer","min":0,"max":10}"#
+            #expect(described.contains(tries), "\(described)")
+            #expect(described.contains(#""load":{"type":"number"}"#), "\(described)")
+        }
+    }
+
     @Test(arguments: [
         (#"{"op":"update","add":{"tries":3}}"#, "tries", "3"),
         (#"{"op":"update","add":{"tries":3},"data":{"note":"b"}}"#, "tries", "3"),
@@ -49,7 +59,7 @@ struct UpdateTests {
         (#"{"op":"update","add":{"tries":0.5}}"#, "bad-data", "tries+=0.5: add a whole number"),
         (
             #"{"op":"update","add":{"far":1}}"#, "bad-data",
-            "far+=1: 9223372036854775807 is as far as it goes"
+            "far+=1: the sum is out of range"
         ),
         (
             #"{"op":"update","add":{"left":1}}"#, "bad-data",
@@ -57,7 +67,7 @@ struct UpdateTests {
         ),
         (
             #"{"op":"update","add":{"note":1}}"#, "bad-data",
-            "note+=1: note is a string, no number"
+            "note+=1: note is a string, not a number"
         ),
         (
             #"{"op":"update","add":{"tires":1}}"#, "bad-data",
@@ -79,7 +89,7 @@ struct UpdateTests {
             "update tries+=one", "bad-request",
             #""tries+=one" in update has no number after "+=", like 1 or -0.5"#
         ),
-        ("update tries+=1 tries=1", "bad-request", #""tries" stands twice in update"#),
+        ("update tries+=1 tries=1", "bad-request", #""tries" is given twice in update"#),
     ])
     func whatCannotBeAddedChangesNothing(
         line: String,

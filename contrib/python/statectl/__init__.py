@@ -1,4 +1,4 @@
-"""A client of statemachine, which holds the state of an application and tells everybody of it.
+"""A client of statemachine, which holds the state of an application and notifies everybody.
 
     import statectl
 

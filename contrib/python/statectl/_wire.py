@@ -464,16 +464,17 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
         if not path or "\0" in path:
             raise ValueError(f"runtime_directory is {path!r}; name the directory")
         return path
-    own = os.environ.get("XDG_RUNTIME_DIR")
+    named, own = os.environ.get("STATEMACHINE_RUNTIME_DIRECTORY"), os.environ.get("XDG_RUNTIME_DIR")
     bases = ["/run/statemachine"] + ([f"{own}/statemachine"] if own else [])
     if machine is not None:
         if not isinstance(machine, str):
             raise TypeError(f"machine takes a name, not {machine!r}")
         if not re.fullmatch(r"[^/\0]+", machine) or machine in (".", ".."):
-            raise ValueError(f"{machine!r} is no name of a machine; a directory is given as runtime_directory=")
+            raise ValueError(f"{machine!r} is not the name of a machine; give a directory as runtime_directory=")
+        if named:
+            bases.insert(0, named.rstrip("/"))
         candidates = [f"{base}/{machine}" for base in bases]
     else:
-        named = os.environ.get("STATEMACHINE_RUNTIME_DIRECTORY")
         if named:
             return named
         if os.geteuid() == 0:
@@ -484,7 +485,7 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
             return candidate
     looked = " or ".join(candidates)
     if machine is not None:
-        raise Unreachable(f"there is no machine {machine!r}: no socket in {looked}; `statectl machines` lists those that there are")
+        raise Unreachable(f"there is no machine {machine!r}: no socket in {looked}; `statectl machines` lists the machines")
     raise Unreachable(f"no daemon was found: there is no socket in {looked}; is the service running?")
 
 

@@ -49,7 +49,7 @@ def connect(
 
     `machine` is the name of its instance, `runtime_directory` the place of its sockets. Without either they are looked
     for where `statectl` looks: in $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else (but for root)
-    $XDG_RUNTIME_DIR/statemachine. `timeout` is how many seconds connecting may take, and each answer.
+    $XDG_RUNTIME_DIR/statemachine; an instance in all three. `timeout` is how many seconds connecting may take, and each answer.
 
     Waits for the connection. Raises Unreachable if no daemon answers there. A restart of the daemon later on needs
     nothing: a connection that is found closed is opened again by whatever needs it.
@@ -342,7 +342,7 @@ class Machine:
     ) -> State:
         """Tells of an event: `send("play", title="1984")`. Returns the state after it, with `changed` and `handled`.
 
-        `handled` is False where the state does not ask for the event. Arguments, what it waits for and what it raises
+        `handled` is False where the state does not handle the event. Arguments, what it waits for and what it raises
         are those of `set`, and UnknownEvent, and Declined where the machine's file refuses the event in this state.
         """
         name, members = wire.naming("event", event, data, fields)

@@ -329,6 +329,10 @@ def test_the_doors_are_found_as_the_tool_finds_them(face, daemon, monkeypatch, t
     monkeypatch.setenv("STATEMACHINE_RUNTIME_DIRECTORY", daemon.directory)
     with face.connect() as machine:
         assert machine.directory == daemon.directory
+    monkeypatch.setenv("STATEMACHINE_RUNTIME_DIRECTORY", f"{tmp_path}/statemachine/")
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    with face.connect("kiosk") as machine:
+        assert machine.directory == f"{tmp_path}/statemachine/kiosk"
     for words, keys, kind in [
         (("a",), {"runtime_directory": "b"}, TypeError), (("a/b",), {}, ValueError), (("",), {}, ValueError),
         ((3,), {}, TypeError), ((), {"timeout": 0}, ValueError), ((), {"timeout": "1"}, TypeError),
