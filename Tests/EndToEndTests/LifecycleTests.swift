@@ -62,7 +62,7 @@ struct LifecycleTests {
                 let second = try await BuiltProduct.statemachine.run(
                     ["--runtime-directory", daemon.directory]
                 )
-                #expect(second.status == .exited(1))
+                #expect(second.status == .exited(78))
                 #expect(second.errors.contains("another daemon is running in \(daemon.directory)"))
                 #expect(try await daemon.ask(\.control, "ping").ok == true)
             }
@@ -97,7 +97,7 @@ struct LifecycleTests {
             let refused = try await BuiltProduct.statemachine.run(
                 ["--runtime-directory", directory]
             )
-            #expect(refused.status == .exited(1))
+            #expect(refused.status == .exited(78))
             #expect(refused.errors.contains("\(path) is in the way: it is not a socket"))
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
             #expect(!FileManager.default.fileExists(atPath: "\(directory)/control.sock"))
@@ -122,7 +122,7 @@ struct LifecycleTests {
             } else {
                 try await BuiltProduct.statemachine.run([], environment: nowhere)
             }
-        #expect(refused.status == .exited(1))
+        #expect(refused.status == .exited(78))
         for tried in ["--runtime-directory", "$RUNTIME_DIRECTORY", "$XDG_RUNTIME_DIR"] {
             #expect(refused.errors.contains(tried))
         }
@@ -133,7 +133,7 @@ struct LifecycleTests {
         try await withTemporaryDirectory { directory in
             let long = directory + "/" + String(repeating: "x", count: 100)
             let refused = try await BuiltProduct.statemachine.run(["--runtime-directory", long])
-            #expect(refused.status == .exited(1))
+            #expect(refused.status == .exited(78))
             #expect(refused.errors.contains("too long for a socket"))
         }
     }
