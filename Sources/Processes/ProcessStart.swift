@@ -10,7 +10,16 @@ package enum ProcessStart {
 
     /// Makes the descriptors 0, 1 and 2 safe to use; ends the process with that status, and a sentence, if there is no
     /// room for those that it needs.
-    package static func prepare(_ name: String, orExit status: CInt = EXIT_FAILURE) {
+    ///
+    /// - Parameters:
+    ///   - name: the program's.
+    ///   - status: 78 unless something else is said, as the same would happen at each start.
+    ///   - refuse: called with the sentence before the process ends; has a few descriptors, and neither Dispatch nor NIO.
+    package static func prepare(
+        _ name: String,
+        orExit status: CInt = EX_CONFIG,
+        refuse: (String) -> Void = { _ in }
+    ) {
         // A closed one would be the next file that is opened, and the log would be written into it.
         for descriptor in STDIN_FILENO...STDERR_FILENO
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
@@ -22,6 +31,7 @@ package enum ProcessStart {
         guard let why = self.shortage(of: self.needed) else { return }
         let line = Array("\(name): \(why)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)
+        refuse(why)
         exit(status)
     }
 

@@ -18,14 +18,19 @@ package enum WaitingClients {
     /// If nobody waits it returns at once; otherwise it goes on for a second, with those who come
     /// meanwhile. Blocks a thread for that long.
     package static func dismiss(_ handed: [HandedDescriptor], with farewell: [UInt8]) async {
-        let listening = handed.map(\.descriptor).filter(\.isListening)
-        guard !listening.isEmpty else { return }
         await withCheckedContinuation { continuation in
             DispatchQueue(label: "statemachine.dismissal").async {
-                self.dismiss(at: listening, farewell)
+                self.dismissAndWait(handed, with: farewell)
                 continuation.resume()
             }
         }
+    }
+
+    /// The same on the thread that calls.
+    package static func dismissAndWait(_ handed: [HandedDescriptor], with farewell: [UInt8]) {
+        let listening = handed.map(\.descriptor).filter(\.isListening)
+        guard !listening.isEmpty else { return }
+        self.dismiss(at: listening, farewell)
     }
 
     private static func dismiss(at sockets: [CInt], _ farewell: [UInt8]) {

@@ -104,7 +104,9 @@ struct WebCommand: ParsableCommand {
     }
 
     static func main() {
-        ProcessStart.prepare("statemachine-web")
+        ProcessStart.prepare("statemachine-web") { why in
+            WaitingClients.dismissAndWait(HandedDescriptor.takeAll(), with: self.unavailable(why))
+        }
         // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
         Task { @MainActor in
             await withTaskExecutorPreference(QueueExecutor(label: "statemachine-web")) {

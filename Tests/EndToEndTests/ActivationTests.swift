@@ -139,7 +139,7 @@ struct ActivationTests {
 
     /// Why a daemon does not start, and would not the next time.
     enum Mistake: CaseIterable {
-        case flag, configuration, machine, sockets
+        case flag, configuration, machine, sockets, descriptors
         case lockedHistory, historyOfAFile, linkedDatabase, databaseOfTwoNames, newerDatabase
         case openDirectory, fileAtADoor, linkAtADoor, directoryAtADoor
         // Only root can give a file away.
@@ -160,6 +160,11 @@ struct ActivationTests {
             }
         }
 
+        /// What starts the daemon.
+        var command: [String] {
+            self == .descriptors ? ["/bin/sh", "-c", #"ulimit -n 22; exec "$@""#, "sh"] : []
+        }
+
         /// Makes it; returns the daemon's arguments, and what has to stay open.
         func arrange(in directory: String) throws -> (arguments: [String], open: [Descriptor]) {
             let file = "\(directory)/wrong.yaml"
@@ -171,7 +176,7 @@ struct ActivationTests {
             case .flag: return (["--nokey"], [])
             case .configuration: return (["--config", file], [])
             case .machine: return (["--machine", file], [])
-            case .sockets: break
+            case .sockets, .descriptors: break
             case .openDirectory: #expect(chmod(run, 0o777) == 0)
             case .foreignDirectory: #expect(chown(run, 65534, 65534) == 0)
             case .fileAtADoor: try Data().write(to: URL(filePath: door))
@@ -207,6 +212,7 @@ struct ActivationTests {
             switch self {
             case .flag, .configuration, .machine: "nokey"
             case .sockets: "two called control"
+            case .descriptors: "the limit of 22 open files leaves room for"
             case .lockedHistory: "statemachine.lock is locked by another daemon"
             case .historyOfAFile: "/state/statemachine.lock: Not a directory"
             case .linkedDatabase, .databaseOfTwoNames, .foreignDatabase: "is not a file of user"
@@ -235,7 +241,8 @@ struct ActivationTests {
                 in: directory,
                 notify: notify,
                 handing: sockets,
-                arguments: arguments
+                arguments: arguments,
+                command: mistake.command
             )
             for client in clients {
                 let bye = try await client.next()

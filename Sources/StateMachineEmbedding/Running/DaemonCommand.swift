@@ -8,6 +8,7 @@ import ServiceLog
 import StateMachineCore
 package import StateMachineServer
 import SystemPackage
+import Systemd
 
 /// The command line of a daemon, whatever its states are.
 package protocol DaemonCommand: ParsableCommand, Sendable {
@@ -48,7 +49,12 @@ extension DaemonCommand {
 
     /// Runs for the process's whole life; called by its main thread before anything is opened.
     package static func live() -> Never {
-        ProcessStart.prepare(self.front.name)
+        ProcessStart.prepare(self.front.name) { why in
+            WaitingClients.dismissAndWait(
+                HandedDescriptor.takeAll(),
+                with: DaemonError.farewell(why)
+            )
+        }
         do {
             var command = try self.parseAsRoot()
             do {

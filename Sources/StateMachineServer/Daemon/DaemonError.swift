@@ -71,11 +71,15 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
         }
         // After any other end the manager starts the service again, and they wait for that.
         guard self.isLasting else { return }
-        let farewell = ServerLine.bye(.refused) { writer in
-            writer.string(.message, self.description)
+        await WaitingClients.dismiss(handed, with: Self.farewell(self.description))
+    }
+
+    /// What those who wait at the sockets are told if nobody is going to serve them.
+    package static func farewell(_ why: String) -> [UInt8] {
+        ServerLine.bye(.refused) { writer in
+            writer.string(.message, why)
             writer.number(.retryMs, ServerLimits.refusedRetryMs)
         }
-        await WaitingClients.dismiss(handed, with: farewell)
     }
 }
 
