@@ -52,6 +52,8 @@ package final class YAMLEvents {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
 
     package init(_ bytes: [UInt8]) {
+        // A byte order mark says nothing in UTF-8, and some editors write it.
+        let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
         self.input = .allocate(capacity: bytes.count)
         _ = self.input.initialize(from: bytes)
         self.parser = .allocate(capacity: 1)

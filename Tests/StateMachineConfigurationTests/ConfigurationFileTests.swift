@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("max-waits: 1\nmax-waits: 2", "config.yaml: max-waits stands there twice; keep one"),
+        ("max-waits: 1\nmax-waits: 2", "config.yaml:2: max-waits stands in line 1 too; keep one"),
         ("a: [", "config.yaml:2: this is not YAML: "),
         ("max-waits: 1\n\tmax-holds: 1", "config.yaml:2: this is not YAML: "),
         ("max-waits: 1\n---\nmax-waits: 1", "config.yaml:2: this is not YAML: "),
@@ -52,6 +52,17 @@ import Testing
     @Test(arguments: ["- max-waits: 1", "max-waits", "[]"])
     func whatHasNoKeysIsRefused(text: String) throws {
         #expect(try problems(file: text) == [#"config.yaml:1: write a setting as "key: value""#])
+    }
+
+    @Test func aByteOrderMarkSaysNothing() throws {
+        let settings = try settings(file: "\u{FEFF}max-waits: 7\nmax-holds: 8\n")
+        #expect(settings.limits.waitsPerConnection == 7)
+        #expect(settings.limits.holdsPerConnection == 8)
+    }
+
+    @Test(arguments: ["007", "1e3", "off"])
+    func aNameMayLookLikeSomethingElse(name: String) throws {
+        #expect(try settings(file: "instance: \(name)").text(.instance) == name)
     }
 
     @Test func allThatIsWrongIsSaidAtOnce() throws {

@@ -52,9 +52,7 @@ public struct DeclarationReading: Sendable {
             )
             return nil
         }
-        // A byte order mark says nothing in UTF-8, and some editors write it.
-        let isMarked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
-        guard let root = YAMLTree.read(isMarked ? Array(bytes[3...]) : bytes, problems) else {
+        guard let root = YAMLTree.read(bytes, problems) else {
             if !problems.hasErrors { problems.error(.start, "the file is empty") }
             return nil
         }

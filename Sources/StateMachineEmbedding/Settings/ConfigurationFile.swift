@@ -90,7 +90,7 @@ struct ConfigurationFile {
                 problems.append("\(place): \(front.unknownKey(line.key ?? "?"))")
                 continue
             }
-            guard let value = line.value, let said = SettingValue(value) else {
+            guard let value = line.value, let said = setting.row.kind.value(of: value) else {
                 problems.append(
                     "\(place): \(name) must be \(setting.row.kind.expected), and has "
                         + (line.value == nil ? "several values" : "no value")
@@ -154,19 +154,19 @@ private struct SettingLines {
     }
 
     private mutating func readMap() throws(ConfigurationError) {
-        var keys: Set<String> = []
-        var duplicates: Set<String> = []
+        var places: [String: Int] = [:]
         while true {
             let (key, position) = try self.next()
             if case .end = key { break }
             let name = try self.scalar(key)?.text
             let value = try self.scalar(self.next().event)
             self.lines.append(Line(number: position.line, key: name, value: value))
-            if let name, !keys.insert(name).inserted { duplicates.insert(name) }
-        }
-        guard duplicates.isEmpty else {
-            let names = duplicates.sorted().joined(separator: ", ")
-            throw ConfigurationError("\(self.path): \(names) stands there twice; keep one")
+            guard let name else { continue }
+            if let first = places.updateValue(position.line, forKey: name) {
+                throw ConfigurationError(
+                    "\(self.path):\(position.line): \(name) stands in line \(first) too; keep one"
+                )
+            }
         }
     }
 
@@ -206,6 +206,15 @@ private struct SettingLines {
 
     private func error(_ position: YAMLPosition, _ problem: String) -> ConfigurationError {
         ConfigurationError("\(self.path):\(position.line): this is not YAML: \(problem)")
+    }
+}
+
+extension Setting.Kind {
+    /// The value of a scalar; nil if there is none.
+    fileprivate func value(of scalar: SettingLines.Scalar) -> SettingValue? {
+        // A name of digits is a name.
+        if case .name = self, !scalar.text.isEmpty { return .text(scalar.text) }
+        return SettingValue(scalar)
     }
 }
 
