@@ -26,19 +26,18 @@ package enum NearestName {
         guard letters.count > 1 else { return nil }
         // With more than a third of the letters wrong, it is another word.
         var allowed = min(max(1, letters.count / 3), Self.mostEdits)
-        var (nearest, isNearestAsLong) = (String?.none, false)
+        var (nearest, rank) = (String?.none, 0)
         for candidate in candidates {
             let others = Self.letters(candidate)
             guard abs(others.count - letters.count) <= allowed,
                 let edits = Self.edits(from: letters, to: others, atMost: allowed)
             else { continue }
-            // If two are equally near, prefer the same length: letters are swapped more often than
-            // one is missing.
+            // If two are equally near, prefer one whose end was left out, and then the same length:
+            // letters are swapped more often than one is missing.
             let isAsLong = others.count == letters.count
-            guard nearest == nil || edits < allowed || isAsLong && !isNearestAsLong else {
-                continue
-            }
-            (nearest, isNearestAsLong) = (candidate, isAsLong)
+            let candidateRank = others.starts(with: letters) ? 2 : isAsLong ? 1 : 0
+            guard nearest == nil || edits < allowed || candidateRank > rank else { continue }
+            (nearest, rank) = (candidate, candidateRank)
             guard edits > 0 else { break }
             allowed = edits
         }
