@@ -77,7 +77,10 @@ extension SQLiteError {
 
 extension HistoryDatabase {
     func sentence(for error: any Error) -> String {
-        guard let error = error as? SQLiteError else { return "\(self.path): \(error)" }
+        guard let error = error as? SQLiteError else {
+            let sentence = "\(error)"
+            return sentence.hasPrefix(self.path) ? sentence : "\(self.path): \(sentence)"
+        }
         if self.directory.isReadOnly, self.isOfTheDisk(error) {
             return "\(self.path): its file system is read-only; mount it for writing"
         }

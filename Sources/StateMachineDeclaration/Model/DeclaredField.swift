@@ -97,7 +97,9 @@ extension DeclaredField {
             }
             value = .number("\(integer)")
         case .number:
-            guard case .number(let number)? = JSONValue(parsing: text), Double(number) != nil
+            // JSON may have white space around it, which is none of a number's digits.
+            guard case .number(let number)? = JSONValue(parsing: text), number.isSpelled(text),
+                Double(number) != nil
             else { return .failure(FieldObjection(sentence: "write a number, like 1.5")) }
             value = .number(number)
         case .string: value = .string(text)

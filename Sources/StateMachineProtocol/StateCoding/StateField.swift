@@ -115,7 +115,10 @@ extension StateField {
             if let integer = Int64(word) { return .integer(integer) }
             return UInt64(word).map { .integer($0) } ?? .string(word)
         case .number:
-            guard let value = JSONValue(parsing: word), case .number = value else {
+            // JSON may have white space around it, which is none of a number's digits.
+            guard let value = JSONValue(parsing: word), case .number(let number) = value,
+                number.isSpelled(word)
+            else {
                 return .string(word)
             }
             return value
