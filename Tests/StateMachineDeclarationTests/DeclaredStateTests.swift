@@ -60,6 +60,15 @@ import Testing
         #expect("\(String(describing: refusal))".contains("at most 30 combining marks in a row"))
     }
 
+    /// As with integers.
+    @Test(arguments: [" 3", "3 ", "\t3", "3\n"])
+    func aNumberHasNoWhiteSpace(text: String) throws {
+        let open = try #require(self.machine.states.first { $0.name == "open" })
+        let field = try #require(open.fields.first { $0.name == "n" })
+        #expect(throws: FieldObjection.self) { try field.value(ofText: text).get() }
+        #expect(try field.value(ofText: "3").get() == .number("3"))
+    }
+
     @Test func whatIsPackedComesBack() throws {
         var random = SeededGenerator(seed: 20)
         var seen: [DeclaredState: String] = [:]
