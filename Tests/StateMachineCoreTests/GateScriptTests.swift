@@ -23,8 +23,8 @@ struct GateScriptTests {
     private func text(_ action: Gate.Action?) -> String {
         switch action {
         case nil: "rest"
-        case .asking(.evaluate(let pending, _, let voters)):
-            "evaluate \(pending.new), \(voters.count) voters"
+        case .asking(.evaluate(let pending, _, let hasVoters)):
+            "evaluate \(pending.new), \(hasVoters ? "with" : "no") voters"
         case .evaluateAll(let run, _): "evaluate all \(run.count)"
         case .asking(.confirm(let pending, _)): "confirm \(pending.new)"
         case .commit(let group): "commit \(group.map(\.seq))"
@@ -49,7 +49,7 @@ struct GateScriptTests {
         let first = self.pending(.ready(true))
         #expect(gate.proposed(first, isLimited: true) == .entered)
         #expect(gate.proposed(self.pending(.ready(true)), isLimited: true) == .refused)
-        #expect(self.text(gate.pumped(at: self.start)) == "evaluate ready(true), 0 voters")
+        #expect(self.text(gate.pumped(at: self.start)) == "evaluate ready(true), no voters")
         #expect(gate.isPumpedHere)
         // Nobody else pumps meanwhile.
         #expect(self.text(gate.pumped(at: self.start)) == "rest")
@@ -91,7 +91,7 @@ struct GateScriptTests {
             from: self.start,
             at: moved
         ) { _, _ in }
-        #expect(self.text(action) == "evaluate ready(true), 0 voters")
+        #expect(self.text(action) == "evaluate ready(true), no voters")
     }
 
     @Test
@@ -150,7 +150,7 @@ struct GateScriptTests {
         let first = self.pending(.ready(true))
         #expect(gate.withdrawn(first) == .tooLate)
         _ = gate.proposed(first, isLimited: true)
-        #expect(self.text(gate.pumped(at: self.start)) == "evaluate ready(true), 1 voters")
+        #expect(self.text(gate.pumped(at: self.start)) == "evaluate ready(true), with voters")
         #expect(gate.withdrawn(self.pending(.ready(true))) == .tooLate)
         let asked = gate.evaluated(
             first,
@@ -250,7 +250,7 @@ struct GateScriptTests {
         #expect(self.text(gate.performed(at: self.start)) == "void")
         // A vote on the old question counts for nothing, even when another question is open.
         gate.voted(.yes, on: 1)
-        #expect(self.text(gate.performed(at: self.start)) == "evaluate ready(true), 1 voters")
+        #expect(self.text(gate.performed(at: self.start)) == "evaluate ready(true), with voters")
         _ = gate.evaluated(first, as: question, from: self.start, at: self.start) { _, _ in }
         gate.voted(.yes, on: 1)
         #expect(self.text(gate.performed(at: self.start)) == "rest")

@@ -1,6 +1,7 @@
 import StateMachineCore
-import StateMachineProtocol
 import Testing
+
+@testable import StateMachineProtocol
 
 @Suite("A pattern")
 struct PatternTests {
@@ -48,6 +49,56 @@ struct PatternTests {
         #expect(pattern.name == "a")
         #expect(JSONValue.object(pattern.data).text == data)
         #expect(pattern.written.text == text)
+    }
+
+    /// Those who hold states are found by these, so a place that is missing lets a held state through.
+    @Test("covers no state that has none of its places")
+    func hasAPlaceOfEachStateThatItCovers() throws {
+        let values = [
+            "1", "1.0", "10e-1", "2", "true", "null", #""1""#, #"{"c":1}"#, #"{"c":1,"d":2}"#,
+            "[1]",
+        ]
+        let states = try ["a", "b", "c"].flatMap { name in
+            try values.flatMap { one in
+                try values.map { other in
+                    (name, try JSONValue(reading: #"{"x":\#(one),"y":\#(other)}"#))
+                }
+            }
+        }
+        let group = StateGroup(
+            "ab",
+            of: [
+                StateSchema.Case("a", fields: [], successors: []),
+                StateSchema.Case("b", fields: [], successors: [], oldNames: ["c"]),
+            ]
+        )
+        var patterns = [try Pattern(text: "a"), try group.resolved(Pattern(text: "ab"))]
+        for one in values {
+            patterns.append(try Pattern(text: "a:x:=\(one)"))
+            for other in values { patterns.append(try Pattern(text: "b:y:=\(other),x:=\(one)")) }
+        }
+        patterns.append(try Pattern(text: "b").called(before: ["c"]))
+        var count = 0
+        for pattern in patterns {
+            let places = try #require(PatternList([pattern]).places)
+            for (name, data) in states where pattern.matches(name, data) {
+                #expect(!places.isDisjoint(with: PatternPlace.all(of: name, data)))
+                count += 1
+            }
+        }
+        #expect(count > 500)
+        #expect(PatternList([!patterns[0]]).places == nil)
+        #expect(PatternList([!patterns[0], patterns[2]]).places?.count == 1)
+        #expect(PatternList([]).places == [])
+    }
+
+    @Test("counts as inexact if a state of its place need not match")
+    func countsThePatternsThatNeedNotMatch() throws {
+        let exact = try ["a", "a:x=1", "b:y=on"].map { try Pattern(text: $0) }
+        #expect(PatternList(exact).inexactPatterns == 0)
+        #expect(PatternList(exact + [!exact[0]]).inexactPatterns == 4)
+        let inexact = try ["a:x=1,y=2", "a:x:=[1]", #"a:x:={"c":1}"#].map { try Pattern(text: $0) }
+        #expect(PatternList(exact + inexact).inexactPatterns == 3)
     }
 
     @Test(

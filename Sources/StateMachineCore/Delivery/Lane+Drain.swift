@@ -151,7 +151,7 @@ extension Lane {
         // Members that have left are released after the field has changed.
         let left = self.heard
         self.heard = self.members.withLock { $0.all }
-        self.called = self.heard.map { .passUnretained($0) }
+        self.called = self.heard.compactMap { $0.hearsChanges ? .passUnretained($0) : nil }
         self.hearsCases = self.haveCases && self.heard.contains { $0.names != nil }
         self.hearsBurstEnds = self.heard.contains(where: \.hearsBurstEnds)
         withExtendedLifetime(left) {}

@@ -156,6 +156,9 @@ class Member: @unchecked Sendable {
     /// the last hold on it, so that releasing it here runs the object's deinit.
     var isGone: Bool { false }
 
+    /// Whether it is told about changes, and what went missing of them; a voter has nothing of them.
+    var hearsChanges: Bool { true }
+
     /// Whether it counts among those who would hear of a state.
     var isAudience: Bool { true }
 

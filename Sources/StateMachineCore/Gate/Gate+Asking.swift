@@ -5,7 +5,7 @@ extension Gate {
     /// What to do about the first proposal, under no lock unless stated otherwise.
     enum Asking: Sendable {
         /// Decide on it: ``evaluated(_:as:from:at:decided:)``.
-        case evaluate(Pending, from: Place, asking: [VoterMember])
+        case evaluate(Pending, from: Place, hasVoters: Bool)
         /// Put the question, at once and under the lock, then wake the voters: ``voted(_:on:)``.
         case put(Ballot, Question, waited: (@Sendable () -> Duration)?)
         /// The voters agree. Ask whether the proposer still does: ``confirmed(_:with:at:)``.
@@ -22,14 +22,11 @@ extension Gate {
 
     // MARK: - Voters
 
-    mutating func voterCame(_ voter: VoterMember) {
-        self.voters.append(voter)
-        self.votersVersion += 1
-    }
+    mutating func voterCame(_ voter: VoterMember) { self.voters.add(voter) }
 
     /// - Returns: the question that is open, in which the voter abstains.
     mutating func voterWent(_ voter: VoterMember) -> Ballot? {
-        self.voters.removeAll { $0 === voter }
+        self.voters.remove(voter)
         guard case .asked(let ballot) = self.question.stage else { return nil }
         return ballot
     }
@@ -180,8 +177,8 @@ extension Machine {
     /// - Returns: the next step.
     func perform(_ asking: Gate.Asking, of appended: Appended?) -> Step? {
         switch asking {
-        case .evaluate(let pending, let base, let voters):
-            let decision = self.evaluate(pending, base: base, voters: voters)
+        case .evaluate(let pending, let base, let hasVoters):
+            let decision = self.evaluate(pending, base: base, hasVoters: hasVoters)
             return self.after { gate, machine in
                 gate.evaluated(pending, as: decision, from: base, at: machine) { verdict, number in
                     self.holder.withLock { $0.gate.voted(verdict, on: number) }
@@ -204,7 +201,7 @@ extension Machine {
     private func evaluate(
         _ pending: PendingProposal,
         base: Place,
-        voters: [VoterMember]
+        hasVoters: Bool
     ) -> Gate.Decision {
         let new: Value?
         do {
@@ -212,9 +209,9 @@ extension Machine {
         } catch {
             return .settle(.answered(.failure(error)))
         }
-        if let new, !voters.isEmpty, let question = pending.questionToPut {
+        if let new, hasVoters, let question = pending.questionToPut {
             let motion = pending.move.motion(to: new, at: base)
-            let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(motion) }
+            let asked = self.voters(on: motion)
             guard asked.isEmpty else { return .ask(asked, motion, question) }
         }
         return .settle(self.fate(of: pending, into: new, from: base))

@@ -19,9 +19,7 @@ struct Gate: Sendable {
     let hasLog: Bool
     /// How many may wait.
     let limit: Int
-    var voters: [VoterMember] = []
-    /// Goes up whenever a voter is added.
-    var votersVersion = 0
+    var voters = Electorate()
     var queue = ProposalQueue()
     var question = OpenQuestion()
     var groups = CommitGroups()
@@ -44,7 +42,7 @@ struct Gate: Sendable {
 
     /// Whether that still holds, and no voter has come who would have to be asked.
     func isFree(since version: Int) -> Bool {
-        self.votersVersion == version && self.queue.waitingCount == 0 && self.recasts.isEmpty
+        self.voters.version == version && self.queue.waitingCount == 0 && self.recasts.isEmpty
     }
 
     /// Whether the calling thread pumps, and so would wait for itself.
@@ -166,7 +164,11 @@ struct Gate: Sendable {
                 !self.isAwaitingMore
             {
                 return .asking(
-                    .evaluate(first, from: self.ahead(of: machine), asking: self.voters)
+                    .evaluate(
+                        first,
+                        from: self.ahead(of: machine),
+                        hasVoters: !self.voters.isEmpty
+                    )
                 )
             }
             if let transitions = self.groups.begin() {

@@ -89,18 +89,24 @@ package final class Ask: Sendable {
 
 /// A voter's place in a lane, its terms, and the closure to call.
 ///
-/// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin.
+/// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin; the machine's lock guards
+/// `places` and `isListed`, which are the ``Electorate``'s own.
 final class VoterMember: Member, @unchecked Sendable {
     let terms: Machine.Voter
     let isAsked: @Sendable (Motion) -> Bool
     private var body: (@Sendable (Ask) -> Void)?
+    /// Where it stands among the voters; nil: it is asked about every motion.
+    var places: Set<Int>?
+    var isListed = false
 
     init(
         _ terms: Machine.Voter,
+        at places: Set<Int>? = nil,
         isAsked: @escaping @Sendable (Motion) -> Bool,
         body: @escaping @Sendable (Ask) -> Void
     ) {
         self.terms = terms
+        self.places = places
         self.isAsked = isAsked
         self.body = body
     }
@@ -111,6 +117,8 @@ final class VoterMember: Member, @unchecked Sendable {
     }
 
     override var isAudience: Bool { false }
+
+    override var hearsChanges: Bool { false }
 
     override func letGo() { self.body = nil }
 }

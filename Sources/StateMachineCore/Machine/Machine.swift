@@ -212,7 +212,7 @@ extension Machine {
             var (hasVoters, version, isFree) = (false, 0, false)
             let base = self.holder.withLock { holder in
                 hasVoters = !holder.gate.voters.isEmpty
-                version = holder.gate.votersVersion
+                version = holder.gate.voters.version
                 isFree = holder.gate.isFree
                 return holder.place
             }
@@ -261,9 +261,7 @@ extension Machine {
     }
 
     private func isAnybodyAsked(about move: Move, into new: Value, from base: Place) -> Bool {
-        let voters = self.holder.withLock { $0.gate.voters }
-        let motion = move.motion(to: new, at: base)
-        return self.present(voters).contains { $0.isAsked(motion) }
+        !self.voters(on: move.motion(to: new, at: base)).isEmpty
     }
 
     /// Appends the change, and wakes the lanes that are not drained inline.

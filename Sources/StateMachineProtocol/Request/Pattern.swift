@@ -146,6 +146,9 @@ public struct Pattern: Hashable, Sendable {
     /// The present and former names of the states that it covers, unless it names a group.
     var names: [String] { [self.name] + self.oldNames }
 
+    /// The names of all states that it covers, former ones too.
+    var coveredNames: [String] { self.group?.names ?? self.names }
+
     /// Whether it names a group.
     package var isOfGroup: Bool { self.group != nil }
 

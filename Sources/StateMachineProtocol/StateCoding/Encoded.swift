@@ -73,6 +73,11 @@ extension Schema {
         }
     }
 
+    /// The places at which a state is found that patterns cover; see ``PatternList/places``.
+    package func places(of value: Value) -> [Int] {
+        PatternPlace.all(of: value.name, self.encoded(value).data)
+    }
+
     /// Whether a pattern covers the state.
     package func matches(_ pattern: Pattern, _ value: Value) -> Bool {
         // Most patterns name another state, or only a state.

@@ -57,7 +57,8 @@ package struct StateGroup: Hashable, Sendable {
     package let members: [String]
     private let fields: [Shared]
     /// Including former names, for old changes; shared by all patterns that name the group.
-    private let names: Set<Spelling>
+    private let spellings: Set<Spelling>
+    let names: [String]
 
     /// - Parameters:
     ///   - name: not the name of a state.
@@ -65,7 +66,8 @@ package struct StateGroup: Hashable, Sendable {
     package init(_ name: String, of cases: [StateSchema.Case]) {
         self.name = name
         self.members = cases.map(\.name)
-        self.names = Set(cases.flatMap { [$0.name] + $0.oldNames }.map { Spelling($0) })
+        self.names = cases.flatMap { [$0.name] + $0.oldNames }
+        self.spellings = Set(self.names.map { Spelling($0) })
         self.fields = (cases.first?.fields ?? []).compactMap { field in
             let ways = cases.compactMap { $0.field(field.name) }.filter { $0.type == field.type }
             return ways.count == cases.count ? Shared(field: field, ways: Set(ways)) : nil
@@ -73,7 +75,7 @@ package struct StateGroup: Hashable, Sendable {
     }
 
     /// Whether the state of that name is in it.
-    func has(_ state: String) -> Bool { self.names.contains(Spelling(state)) }
+    func has(_ state: String) -> Bool { self.spellings.contains(Spelling(state)) }
 
     /// The pattern with its words interpreted by the fields' types, and selecting this group's
     /// states.

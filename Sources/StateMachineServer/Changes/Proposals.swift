@@ -125,7 +125,7 @@ final class Proposals: @unchecked Sendable {
         before patterns: VoterPatterns,
         of served: ServedMachine,
         _ body: @escaping @Sendable (VoteRequest) -> Void
-    ) -> Registration {
+    ) -> VoterSeat {
         let schema = served.states
         // It is not asked about what came before it in this turn.
         if self.isHolding {
@@ -136,6 +136,7 @@ final class Proposals: @unchecked Sendable {
         return self.machine.addVoter(
             Machine.Voter(label: name.label, peer: peer, deadline: deadline),
             on: self.decisions,
+            at: patterns.places,
             before: { motion in
                 patterns.contain { schema.matches($0, motion.proposed) }
             },

@@ -48,6 +48,7 @@ final class ServedMachine: @unchecked Sendable {
         self.decisions = LoopInbox(loop)
         self.proposals = Proposals(to: machine, on: loop, in: self.decisions)
         self.hasLog = machine.hasLog
+        machine.findVoters { schema.places(of: $0) }
     }
 
     /// What the states in force are called, and what they carry.
@@ -235,7 +236,7 @@ final class ServedMachine: @unchecked Sendable {
         deadline: VoteDeadline,
         before patterns: VoterPatterns,
         _ body: @escaping @Sendable (VoteRequest) -> Void
-    ) -> Registration {
+    ) -> VoterSeat {
         self.proposals.addVoter(
             name,
             peer: peer,

@@ -200,7 +200,7 @@ final class HoldsAndGuards {
         guard !self.outbox.isClosed else {
             throw WireError(.internal, "the connection is closed")
         }
-        try self.list.checkRoom(for: line)
+        try self.list.checkRoom(for: line, before: patterns)
         let voter = SocketVoter(
             number: number,
             requestID: id,

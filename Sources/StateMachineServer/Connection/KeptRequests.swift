@@ -22,16 +22,16 @@ final class KeptRequests {
     /// Counts so many more bytes as kept.
     func change(by bytes: Int) { self.bytes += bytes }
 
-    /// Counts so many more patterns of waits with `!`.
+    /// Counts so many more patterns towards ``ServerLimits/exceptingPatternsPerUid``.
     func except(by patterns: Int) { self.exceptingPatterns += patterns }
 
-    /// Refuses a wait with `!`, if the user's patterns of such become too many.
-    func checkExceptions(of call: WaitCall) throws(WireError) {
-        guard call.exceptingPatterns > 0, !self.user.mayExcept(call.patterns) else { return }
+    /// Refuses so many more such patterns if the user's become too many; `which` says what has them.
+    func checkExceptions(_ patterns: Int, of which: String) throws(WireError) {
+        guard patterns > 0, !self.user.mayExcept(patterns) else { return }
         throw WireError(
             .limit,
-            "this user's waits with \"!\" have \(self.user.exceptingPatterns) patterns; exceptingPatternsPerUid allows "
-                + "\(ServerLimits.exceptingPatternsPerUid)"
+            "this user's \(which) have \(self.user.exceptingPatterns) patterns; "
+                + "exceptingPatternsPerUid allows \(ServerLimits.exceptingPatternsPerUid)"
         )
     }
 

@@ -156,12 +156,14 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Has a say in that machine from now on.
     func begin(in machine: ServedMachine) {
-        self.registration = machine.addVoter(
+        let seat = machine.addVoter(
             self.terms.name(self.number),
             peer: self.peer,
             deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline,
             before: self.patterns
         ) { self.asked($0) }
+        self.registration = seat.registration
+        self.patterns.seat = seat
     }
 
     private func asked(_ question: VoteRequest, isInherited: Bool = false) {
@@ -263,34 +265,48 @@ final class SocketVoter: @unchecked Sendable {
 
 /// The states whose proposals a hold or a guard votes on.
 ///
-/// Guarded state: `asked`, behind its lock: the gate reads it on any thread. `patterns` is touched on the event
-/// loop only, which makes `@unchecked Sendable` true.
+/// Guarded state: `asked`, behind its lock: the gate reads it on any thread. `patterns` and `seat` are touched on the
+/// event loop only, which makes `@unchecked Sendable` true.
 final class VoterPatterns: @unchecked Sendable {
     /// The requested patterns, under the names of the declaration in force.
     private(set) var patterns: PatternList
     private let asked: Lock<[PatternList]>
+    /// Where the gate finds the voter; nil until it has a say.
+    var seat: VoterSeat?
 
     init(_ patterns: PatternList) {
         self.patterns = patterns
         self.asked = Lock([patterns])
     }
 
+    /// Where a state that they match is found; nil: anywhere.
+    var places: Set<Int>? { Self.places(of: self.asked.withLock { $0 }) }
+
+    private static func places(of lists: [PatternList]) -> Set<Int>? {
+        lists.reduce([]) { all, list in all.flatMap { all in list.places.map(all.union) } }
+    }
+
+    /// Has these count from now on, at the gate too.
+    private func ask(_ lists: [PatternList]) {
+        self.asked.withLock { $0 = lists }
+        self.seat?.move(to: Self.places(of: lists))
+    }
+
     /// Makes the patterns apply under the names of the next declaration too.
     ///
     /// It may come into force at the gate at any moment, and no held state may slip through.
     func expect(_ next: StateSchema) {
-        let all = [self.patterns, next.resolvedAgain(self.patterns)]
-        self.asked.withLock { $0 = all }
+        self.ask([self.patterns, next.resolvedAgain(self.patterns)])
     }
 
     /// Settles on the declaration that is in force.
     func settle(on schema: StateSchema) {
         self.patterns = schema.resolvedAgain(self.patterns)
-        self.asked.withLock { $0 = [self.patterns] }
+        self.ask([self.patterns])
     }
 
     /// Matches nothing from now on: no further question is put.
-    func retire() { self.asked.withLock { $0 = [] } }
+    func retire() { self.ask([]) }
 
     /// Whether they match a state; `names` says whether one pattern does.
     ///

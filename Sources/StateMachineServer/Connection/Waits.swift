@@ -79,7 +79,7 @@ final class Waits {
         )
         guard !self.judge(wait), !self.outbox.isClosed else { return }
         try self.kept.checkRoom(for: wait.request)
-        try self.kept.checkExceptions(of: wait.call)
+        try self.kept.checkExceptions(wait.call.exceptingPatterns, of: "waits with \"!\"")
         self.list.append(wait)
         if let past = self.server.past { self.search(past) }
         if self.isBehind(wait) { self.turn.want() }

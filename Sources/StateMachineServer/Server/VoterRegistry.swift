@@ -56,16 +56,22 @@ struct VoterList {
     private var requestBytes = 0 {
         didSet { self.kept.change(by: self.requestBytes - oldValue) }
     }
+    /// Patterns that may be matched with states that they do not cover.
+    private var inexactPatterns = 0 {
+        didSet { self.kept.except(by: self.inexactPatterns - oldValue) }
+    }
 
     init(in kept: KeptRequests) {
         self.kept = kept
     }
 
     private mutating func countRequests() {
-        var bytes = 0
-        for hold in self.holds { bytes += hold.request.count }
-        for voter in self.guards { bytes += voter.request.count }
-        self.requestBytes = bytes
+        var (bytes, patterns) = (0, 0)
+        for voter in self.all {
+            bytes += voter.request.count
+            patterns += voter.patterns.patterns.inexactPatterns
+        }
+        (self.requestBytes, self.inexactPatterns) = (bytes, patterns)
     }
 
     // MARK: - Which there are
@@ -95,8 +101,14 @@ struct VoterList {
         try self.kept.checkRoom("guards", self.guards.count, of: limit)
     }
 
-    /// Refuses to keep a request if that would be too many bytes.
-    func checkRoom(for line: [UInt8]) throws(WireError) { try self.kept.checkRoom(for: line) }
+    /// Refuses to keep a request if that would be too many bytes, or too many patterns that cost who sets.
+    func checkRoom(for line: [UInt8], before patterns: PatternList) throws(WireError) {
+        try self.kept.checkRoom(for: line)
+        try self.kept.checkExceptions(
+            patterns.inexactPatterns,
+            of: "holds and guards with \"!\" or several values"
+        )
+    }
 
     mutating func append(hold: SocketVoter) { self.holds.append(hold) }
 

@@ -1,0 +1,137 @@
+/// The voters of a gate: some are asked about every motion, the others are found by the state that it proposes.
+///
+/// Those who are found stand at places, numbers that are made of the states that concern them, and a motion is put to
+/// those at the places of its state who want to be asked. So a proposal costs nothing for each voter that it does not
+/// concern. Part of what a machine's lock guards.
+struct Electorate: Sendable {
+    /// Those who are asked about every motion.
+    private(set) var everywhere: [VoterMember] = []
+    private var placed: [Int: [VoterMember]] = [:]
+    private var count = 0
+    /// Goes up whenever a motion may concern a voter that it did not concern before.
+    private(set) var version = 0
+    /// The places of a state; pure, and called under no lock.
+    var places: @Sendable (Value) -> [Int] = { _ in [] }
+
+    var isEmpty: Bool { self.count == 0 }
+
+    /// Whether nobody is found by a state.
+    var areAllEverywhere: Bool { self.placed.isEmpty }
+
+    mutating func add(_ voter: VoterMember) {
+        self.count += 1
+        self.version += 1
+        self.stand(voter)
+    }
+
+    mutating func remove(_ voter: VoterMember) {
+        // It may have been removed before.
+        guard self.leave(voter) else { return }
+        self.count -= 1
+    }
+
+    /// Has a voter stand at other places; nil: it is asked about every motion.
+    mutating func move(_ voter: VoterMember, to places: Set<Int>?) {
+        let isHere = self.leave(voter)
+        voter.places = places
+        guard isHere else { return }
+        self.version += 1
+        self.stand(voter)
+    }
+
+    /// The voters at those places, each once, and those who are asked about every motion.
+    func voters(at places: [Int]) -> [VoterMember] {
+        var voters = self.everywhere
+        var found: Set<ObjectIdentifier> = []
+        for place in places {
+            for voter in self.placed[place] ?? []
+            where found.insert(ObjectIdentifier(voter)).inserted { voters.append(voter) }
+        }
+        return voters
+    }
+
+    private mutating func stand(_ voter: VoterMember) {
+        voter.isListed = true
+        guard let places = voter.places else { return self.everywhere.append(voter) }
+        for place in places { self.placed[place, default: []].append(voter) }
+    }
+
+    /// Returns whether it was there.
+    private mutating func leave(_ voter: VoterMember) -> Bool {
+        guard voter.isListed else { return false }
+        voter.isListed = false
+        guard let places = voter.places else {
+            self.everywhere.removeAll { $0 === voter }
+            return true
+        }
+        for place in places {
+            self.placed[place]?.removeAll { $0 === voter }
+            if self.placed[place]?.isEmpty == true { self.placed[place] = nil }
+        }
+        return true
+    }
+}
+
+/// A voter that may have itself found at other places than those with which it came.
+package struct VoterSeat: Sendable {
+    package let registration: Registration
+    private let place: @Sendable (Set<Int>?) -> Void
+
+    init(_ registration: Registration, place: @escaping @Sendable (Set<Int>?) -> Void) {
+        self.registration = registration
+        self.place = place
+    }
+
+    /// From when this returns it is found at those places and no others; nil: it is asked about every motion.
+    package func move(to places: Set<Int>?) { self.place(places) }
+}
+
+extension Machine {
+    /// Finds voters that stand at places by the places of the state that is proposed.
+    ///
+    /// - Parameter places: the places of a state; pure, and called on any thread.
+    package func findVoters(at places: @escaping @Sendable (Value) -> [Int]) {
+        // What it replaces is released after the lock.
+        _ = self.holder.withLock { exchange(&$0.gate.voters.places, with: places) }
+    }
+
+    /// Adds a voter that is asked about motions whose state has one of its places.
+    ///
+    /// - Parameters:
+    ///   - terms: who votes, and for how long it is waited for.
+    ///   - context: where it is asked.
+    ///   - places: where it stands; nil: it is asked about every motion.
+    ///   - isAsked: pure, and run on the proposing thread; which of those motions it is asked about.
+    ///   - body: called with each question, once; it must not block.
+    /// - Returns: its registration, with which it moves to other places.
+    package func addVoter(
+        _ terms: Machine.Voter,
+        on context: any ExecutionContext,
+        at places: Set<Int>?,
+        before isAsked: @escaping @Sendable (Motion) -> Bool,
+        _ body: @escaping @Sendable (Ask) -> Void
+    ) -> VoterSeat {
+        let voter = VoterMember(terms, at: places, isAsked: isAsked, body: body)
+        return VoterSeat(self.add(voter, on: context)) { [weak self, weak voter] places in
+            guard let self, let voter else { return }
+            self.holder.withLock { $0.gate.voters.move(voter, to: places) }
+        }
+    }
+
+    /// The voters who want to be asked about a motion.
+    ///
+    /// Called under no lock, since it runs their code.
+    func voters(on motion: Motion) -> [VoterMember] {
+        let (all, places) = self.holder.withLock { holder in
+            let voters = holder.gate.voters
+            return voters.areAllEverywhere ? (voters.everywhere, nil) : ([], voters.places)
+        }
+        let voters: [VoterMember]
+        if let places = places?(motion.proposed) {
+            voters = self.holder.withLock { $0.gate.voters.voters(at: places) }
+        } else {
+            voters = all
+        }
+        return self.present(voters).filter { !$0.isCancelled && $0.isAsked(motion) }
+    }
+}

@@ -1,0 +1,75 @@
+import TestSupport
+import Testing
+
+@testable import StateMachineCore
+
+/// Voters that are found by what is proposed.
+@Suite struct ElectorateTests {
+    private let machine = StateMachine<AppState>()
+    /// The states for which voters were looked at.
+    private let looked = Recorder<String>()
+    private let asks = Recorder<Ask>()
+
+    init() {
+        self.machine.machine.findVoters { [$0.name.hashValue, $0.text.hashValue] }
+    }
+
+    private func addVoter(at places: Set<Int>?) -> VoterSeat {
+        self.machine.machine.addVoter(
+            Machine.Voter(label: "voter"),
+            on: .immediate,
+            at: places,
+            before: { motion in
+                self.looked.record(motion.proposed.text)
+                return true
+            },
+            { self.asks.record($0) }
+        )
+    }
+
+    @Test func whomAProposalDoesNotConcernItCostsNothing() {
+        let seats = (0..<500).map { self.addVoter(at: ["other \($0)".hashValue]) }
+        for _ in 0..<10 {
+            self.machine.propose(.ready(true)) { _ in }
+            self.machine.propose(.ready(false)) { _ in }
+        }
+        #expect(self.machine.snapshot.seq == 20)
+        #expect(self.looked.heard.isEmpty)
+        for seat in seats { seat.registration.cancel() }
+        #expect(!self.machine.machine.holdGroups())
+    }
+
+    @Test func aVoterIsAskedOnceHoweverManyOfItsPlacesTheStateHas() throws {
+        let seat = self.addVoter(at: ["ready".hashValue, AppState.ready(true).text.hashValue])
+        let outcomes = Recorder<Bool>()
+        self.machine.propose(.ready(true)) { outcomes.record((try? $0.get()) != nil) }
+        try #require(self.asks.heard.count == 1)
+        self.asks.heard[0].vote(.no("held"))
+        #expect(outcomes.heard == [false])
+        withExtendedLifetime(seat) {}
+    }
+
+    /// As when the states are declared again, under other names.
+    @Test func aVoterThatMovesIsFoundAtItsNewPlacesAndNoLongerAtTheOldOnes() throws {
+        let seat = self.addVoter(at: ["dataRetrieval".hashValue])
+        seat.move(to: ["authentication".hashValue])
+        try self.machine.proposeAtOnce(.dataRetrieval(.active))
+        #expect(throws: TransitionError(.wouldWait, current: self.machine.snapshot)) {
+            try self.machine.proposeAtOnce(.authentication(.idle))
+        }
+        seat.move(to: nil)
+        #expect(throws: TransitionError(.wouldWait, current: self.machine.snapshot)) {
+            try self.machine.proposeAtOnce(.ready(true))
+        }
+        #expect(self.looked.heard.count == 2)
+        seat.registration.cancel()
+        // It has left, and does not come back.
+        seat.move(to: ["ready".hashValue])
+        try self.machine.proposeAtOnce(.ready(true))
+        #expect(self.looked.heard.count == 2)
+    }
+}
+
+extension AppState {
+    fileprivate var text: String { TypedValue(self).text }
+}
