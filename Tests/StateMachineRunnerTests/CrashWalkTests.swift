@@ -45,6 +45,11 @@ struct CrashWalkTests {
             var said: [String] = []
             /// The stays whose command was killed with the runner, or whose end it could not note.
             var cut: Set<Int> = []
+            func noteCut() {
+                said += machine.witness.rest()
+                let stay = said.last?.split(separator: " ").last.flatMap { Int($0) }
+                if let stay { cut.insert(stay) }
+            }
             for _ in 0..<Self.rounds {
                 var holder = try machine.connect()
                 #expect(try await holder.ask(Self.hold).ok == true)
@@ -57,12 +62,14 @@ struct CrashWalkTests {
                     if isPowerCut {
                         runner.send(SIGKILL)
                         _ = try await runner.ended()
-                        said += machine.witness.rest()
-                        let stay = said.last?.split(separator: " ").last.flatMap { Int($0) }
-                        if let stay { cut.insert(stay) }
+                        noteCut()
                     }
                     daemon = try await machine.startDaemon()
-                    if isPowerCut { runner = try await machine.startRunner() }
+                    if isPowerCut {
+                        runner = try await machine.startRunner()
+                        // What the killed one had begun went on until this one ended it.
+                        noteCut()
+                    }
                     pause(upTo: 120)
                     holder = try machine.connect()
                     #expect(try await holder.ask(Self.hold).ok == true)
