@@ -167,7 +167,7 @@ struct HistorySearchTests {
             let client = try daemon.connect(\.control)
             let refused = try await client.ask(#"{"op":"history","before":"abcd:3"}"#)
             #expect(refused.error == "bad-request")
-            #expect(refused.string("message")?.contains("another numbering") == true)
+            #expect(refused.string("message")?.contains("another epoch") == true)
         }
     }
 
@@ -204,7 +204,7 @@ struct HistorySearchTests {
         (["--since", "25:00"], "--since is neither a time nor a change"),
         (["--since", "22:99"], "--since is neither a time nor a change"),
         (["--until", "2026-02-30"], "--until is neither a time nor a change"),
-        (["--until", "abcd:3"], "another numbering"),
+        (["--until", "abcd:3"], "another epoch"),
         (["-n", "0"], "'-n <n>'"),
         (["-f", "--until", "1h"], "-f and --until exclude each other"),
         (["rady"], "did you mean ready?"),

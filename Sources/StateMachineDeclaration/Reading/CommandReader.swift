@@ -113,7 +113,10 @@ struct CommandReader {
                 return nil
             }
             guard code != 0 else {
-                self.problems.error(entry.position, "exit 0 is what \"done\" says; write it there")
+                self.problems.error(
+                    entry.position,
+                    "exit 0 cannot stand in \"exit\"; use \"done\" for it"
+                )
                 return nil
             }
             return self.draft.target(entry.value, of: "exit").map {

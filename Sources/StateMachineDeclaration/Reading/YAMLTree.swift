@@ -152,7 +152,7 @@ struct YAMLTree {
         case .alias:
             self.problems.error(
                 event.position,
-                "aliases are not read here; write out what is meant"
+                "aliases are not supported; write out what is meant"
             )
             if self.open.last?.awaitsKey ?? false {
                 self.setKey(.refused)
@@ -178,7 +178,7 @@ struct YAMLTree {
         if scalar.isPlain && scalar.text == "<<" {
             self.problems.error(
                 position,
-                "merge keys are not read here; write out what is meant"
+                "merge keys are not supported; write out what is meant"
             )
             return self.setKey(.refused)
         }
@@ -215,10 +215,10 @@ struct YAMLTree {
 
     private func refuse(_ properties: YAMLEvents.Properties, _ position: FilePosition) {
         if properties.hasTag {
-            self.problems.error(position, "tags are not read here; remove this one")
+            self.problems.error(position, "tags are not supported; remove this one")
         }
         if properties.hasAnchor {
-            self.problems.error(position, "anchors are not read here; remove this one")
+            self.problems.error(position, "anchors are not supported; remove this one")
         }
     }
 

@@ -74,7 +74,7 @@ struct RunnerLog: Sendable {
                 "the file is not what the daemon has, starting nothing until it is; reload the daemon"
             )
         case .agrees: self.logger.notice("the file is what the daemon has, continuing")
-        case .nothingToRun: self.logger.notice("no command is declared any longer, ending")
+        case .nothingToRun: self.logger.notice("the file no longer declares a command, ending")
         }
     }
 

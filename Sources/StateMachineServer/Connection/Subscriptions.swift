@@ -38,7 +38,7 @@ final class Subscriptions {
                 .badRequest,
                 id == nil
                     ? "there is a watch without id on this connection; give this one an id"
-                    : "there is a watch with this id on this connection"
+                    : "there is already a watch with this id on this connection"
             )
         }
         let limit = self.server.limits.watchesPerConnection

@@ -181,7 +181,7 @@ final class Waits {
         wait.call.until = schema.resolvedAgain(wait.call.until)
         wait.call.fail = schema.resolvedAgain(wait.call.fail)
         guard let objection = schema.objection(to: wait.call.until) else { return false }
-        let message = "what was waited for is no longer declared: \(objection.message)"
+        let message = "the file no longer has what this wait is for: \(objection.message)"
         self.refuse(wait, WireError(.unknownState, message, known: schema.names))
         return true
     }
