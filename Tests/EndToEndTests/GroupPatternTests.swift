@@ -57,7 +57,8 @@ struct GroupPatternTests {
             #expect(try await client.ask("set uploading id=7").error == "denied")
             #expect(try await holder.ask("release 1").ok == true)
             let guardian = try daemon.connect(\.control)
-            let before = #"{"op":"guard","before":[{"state":"working","data":{"id":"8"}}],"timeoutMs":60000}"#
+            let before =
+                #"{"op":"guard","before":[{"state":"working","data":{"id":"8"}}],"timeoutMs":60000}"#
             #expect(try await guardian.ask(before).ok == true)
             try client.send("set uploading id=8")
             let ask = try await guardian.next()
