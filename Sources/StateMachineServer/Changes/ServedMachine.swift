@@ -10,8 +10,6 @@ import StateMachineProtocol
 final class ServedMachine: @unchecked Sendable {
     let machine: Machine
     private let loop: any EventLoop
-    /// What is decided at its turn, and who is asked about it.
-    let proposals: Proposals
     /// How states are shown.
     ///
     /// Each is shown, and goes on, as what declares it says: so that this holds on any thread, whatever is in
@@ -34,6 +32,13 @@ final class ServedMachine: @unchecked Sendable {
     private(set) var stays: Stays?
     var server: StateServer?
 
+    /// Whether what is proposed in this turn of the loop gathers.
+    private var isHolding = false
+    /// Whether there were voters when that began, or one has come since.
+    private var hasVoters = false
+    /// Sets that wait for the log and for nobody.
+    private var committing = 0
+
     init(
         _ machine: Machine,
         schema: any Schema,
@@ -46,7 +51,6 @@ final class ServedMachine: @unchecked Sendable {
         self.clock = clock
         self.loop = loop
         self.decisions = LoopInbox(loop)
-        self.proposals = Proposals(to: machine, on: loop, in: self.decisions)
         self.hasLog = machine.hasLog
         machine.findVoters { schema.places(of: $0) }
     }
@@ -208,8 +212,87 @@ final class ServedMachine: @unchecked Sendable {
         }
     }
 
+    /// Proposes what is asked for; it is decided, and its connection told, at its turn.
+    ///
+    /// What is read in one turn of the event loop is committed together; a lone set waits for nothing but the end of
+    /// its turn.
     func propose(_ request: ChangeRequest, of sets: Sets) {
-        self.proposals.propose(request, of: sets, to: self)
+        switch request.wanted {
+        case .state(let state, let call):
+            self.stays?.moves.lift()
+            let kind = call.reenter ? MoveKind.enter : .set
+            self.enqueue(request, .set(state), kind, of: sets)
+        case .event(.update(let call)):
+            self.stays?.moves.lift()
+            self.enqueue(request, self.making(.update(call)), .update, of: sets)
+        case .event(.send(let call)) where call.isEndOfRun:
+            let (schema, end, cause) = (self.states, call.data?.members ?? [], request.cause)
+            let making = PendingSet.Making.made { (place) throws(WireError) in
+                try schema.made(ofEndOfRun: end, expecting: cause, from: place)
+            }
+            self.enqueue(request, making, .enter, of: sets)
+        case .event(.send(let call)):
+            // What is no event of the machine's asks for nothing.
+            if self.current.isDeclared(call.event) {
+                self.stays?.moves.lift()
+            }
+            self.enqueue(request, self.making(.send(call)), .enter, of: sets)
+        }
+    }
+
+    /// What an event or an update leads to.
+    private func making(_ call: EventCall) -> PendingSet.Making {
+        let (schema, starts) = (self.states, self.stays?.starts)
+        return .made { (place) throws(WireError) in
+            try schema.made(of: call, from: place) { starts?.renew($0.stay, after: $0.seq) }
+        }
+    }
+
+    /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
+    private func enqueue(
+        _ request: ChangeRequest,
+        _ making: PendingSet.Making,
+        _ kind: MoveKind,
+        of sets: Sets
+    ) {
+        self.holdGroups()
+        let set = PendingSet(request, making, self, isOrdered: !self.hasVoters, of: sets)
+        sets.list(set)
+        if set.isOrdered { self.committing += 1 }
+        let target: Move.Target =
+            if let value = set.plain {
+                .state(value)
+            } else {
+                .made { set.state(from: $0) }
+            }
+        self.machine.propose(
+            Move(
+                to: target,
+                if: .holds { set.isExpected($0) },
+                as: kind,
+                cause: request.cause,
+                by: request.setter
+            ),
+            asking: Question(),
+            isTimed: !set.isOrdered,
+            // Decided at once, this is still the request's turn; decided later, it is whoever's thread
+            // brought the last vote or the commit.
+            in: self.decisions
+        ) { answer in
+            set.machine.decided(set, answer)
+        }
+    }
+
+    private func holdGroups() {
+        guard !self.isHolding else { return }
+        self.isHolding = true
+        self.hasVoters = self.machine.holdGroups()
+        self.loop.execute {
+            self.isHolding = false
+            self.machine.releaseGroups()
+            // Several are worth a sleep: what comes meanwhile is the next group.
+            if self.committing == 1 { self.decisions.linger { self.committing > 0 } }
+        }
     }
 
     var groupUnderWay: UInt64? { self.machine.groupUnderWay }
@@ -237,14 +320,70 @@ final class ServedMachine: @unchecked Sendable {
         before patterns: VoterPatterns,
         _ body: @escaping @Sendable (VoteRequest) -> Void
     ) -> VoterSeat {
-        self.proposals.addVoter(
-            name,
-            peer: peer,
-            deadline: deadline,
-            before: patterns,
-            of: self,
-            body
+        let schema = self.states
+        // It is not asked about what came before it in this turn.
+        if self.isHolding {
+            self.machine.releaseGroups()
+            _ = self.machine.holdGroups()
+        }
+        self.hasVoters = true
+        return self.machine.addVoter(
+            Machine.Voter(label: name.label, peer: peer, deadline: deadline),
+            on: self.decisions,
+            at: patterns.places,
+            before: { motion in
+                patterns.contain { schema.matches($0, motion.proposed) }
+            },
+            { ask in
+                let motion = ask.motion
+                body(
+                    VoteRequest(
+                        current: self.encoded(motion.current),
+                        proposed: self.encoded(motion.proposed),
+                        by: motion.by,
+                        cause: motion.cause,
+                        vote: { ask.vote($0) }
+                    )
+                )
+            }
         )
+    }
+
+    // MARK: - What is answered
+
+    private func decided(_ set: PendingSet, _ answer: Move.Answer) {
+        if set.isOrdered { self.committing -= 1 }
+        switch (answer, set.found) {
+        case (.success(.committed(let change)), .state):
+            // A move of the machine's own.
+            if set.request.setter == nil { self.stays?.moves.moved() }
+            set.answer(.committed(self.encoded(change)))
+        case (.success(.committed), _):
+            preconditionFailure("a change was made of what changes nothing")
+        case (.success(.unchanged(let place)), let found):
+            set.answer(self.unchanged(place, found))
+        case (.failure(let refused), .state(let value)):
+            // Of a set it is told as it was asked for.
+            let state = set.request.state ?? value
+            let current = self.encoded(refused.current)
+            set.answer(.refused(refused.reason, of: state, current: current))
+        case (.failure(let refused), _): set.answer(self.outcome(refused))
+        }
+    }
+
+    /// What it means that nothing has changed.
+    private func unchanged(_ place: Place, _ found: PendingSet.Found) -> SetOutcome {
+        switch found {
+        case .rejected(let error): return .rejected(error, current: self.encoded(place))
+        case .illegal: return self.outcome(Refused(.illegal, current: place))
+        case .unhandled: return .unchanged(self.encoded(place), isHandled: false)
+        case .handled(renewing: true):
+            self.stays?.renewed(place.stay)
+            let renewed = self.encoded(place)
+            if let stay = renewed.stay { self.server?.renewed(stay) }
+            return .unchanged(renewed)
+        case .handled(renewing: false), .state: return .unchanged(self.encoded(place))
+        }
     }
 
     // MARK: - Encoding
