@@ -366,6 +366,27 @@ extension StateSchema {
         }
     }
 
+    /// A request for a hold or a guard, written with the present names; nil if it has them already.
+    package func rewritten(_ call: Request.Call) -> Request.Call? {
+        switch call {
+        case .hold(var call):
+            guard let before = self.rewritten(call.before) else { return nil }
+            call.before = before
+            return .hold(call)
+        case .guard(var call):
+            guard let before = self.rewritten(call.before) else { return nil }
+            call.before = before
+            return .guard(call)
+        default: return nil
+        }
+    }
+
+    private func rewritten(_ list: PatternList) -> PatternList? {
+        let present = self.resolvedAgain(list)
+        let isSame = zip(list.patterns, present.patterns).allSatisfy { $0.name == $1.name }
+        return isSame ? nil : PatternList(present.patterns.map(\.rewritten))
+    }
+
     /// The patterns, each valid one as it is now, with the present names.
     package func resolvedAgain(_ list: PatternList) -> PatternList {
         PatternList(

@@ -314,7 +314,7 @@ final class ServedMachine: @unchecked Sendable {
     }
 
     func addVoter(
-        _ name: VoterName,
+        _ label: String,
         peer: Peer,
         deadline: VoteDeadline,
         before patterns: VoterPatterns,
@@ -328,7 +328,7 @@ final class ServedMachine: @unchecked Sendable {
         }
         self.hasVoters = true
         return self.machine.addVoter(
-            Machine.Voter(label: name.label, peer: peer, deadline: deadline),
+            Machine.Voter(label: label, peer: peer, deadline: deadline),
             on: self.decisions,
             at: patterns.places,
             before: { motion in

@@ -18,9 +18,7 @@ final class ConnectionParts {
     let subscriptions: Subscriptions
     let history: HistoryAnswers
     let waits: Waits
-    let late: LateReplies
     let voters: HoldsAndGuards
-    let releases: Releases
     let sets: Sets
 
     init(
@@ -52,28 +50,13 @@ final class ConnectionParts {
         self.subscriptions = Subscriptions(changes, kept: kept)
         self.history = HistoryAnswers(changes)
         self.waits = Waits(server: server, peer: peer, outbox: outbox, turn: turn, kept: kept)
-        let late = LateReplies(outbox: outbox, turn: turn)
-        self.late = late
-        self.voters = HoldsAndGuards(
-            server: server,
-            peer: peer,
-            outbox: outbox,
-            kept: kept,
-            late: late
-        )
-        self.releases = Releases(
-            server: server,
-            peer: peer,
-            outbox: outbox,
-            late: late,
-            own: self.voters
-        )
+        self.voters = HoldsAndGuards(server: server, peer: peer, outbox: outbox, kept: kept)
         self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
     }
 
     /// Whether anything that the client has asked for is still going on or unanswered.
     var hasPending: Bool {
         self.subscriptions.count > 0 || self.waits.count > 0 || self.sets.count > 0
-            || !self.late.isEmpty
+            || self.outbox.owesLateReply
     }
 }

@@ -46,12 +46,12 @@ struct Denials {
 
     /// A denial as it stands in `denied.by`.
     private func json(_ denial: Vote.Denial, ownPeer: Peer) -> JSONValue {
-        let name: JSONMember =
-            switch VoterName(denial) {
-            case .hold(let number): JSONMember("hold", .count(number))
-            case .guard(let number): JSONMember("guard", .count(number))
-            case nil: JSONMember("delegate", .string(denial.label))
-            }
+        // Only a client's voter has a peer, so a delegate's label is never taken for one.
+        let words = denial.label.split(separator: " ")
+        let number = denial.peer == nil ? nil : words.last.flatMap { UInt64($0) }
+        let name =
+            number.map { JSONMember(String(words[0]), .count($0)) }
+            ?? JSONMember("delegate", .string(denial.label))
         let peer = denial.peer ?? ownPeer
         var members = [
             name,

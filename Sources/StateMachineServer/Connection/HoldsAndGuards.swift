@@ -9,23 +9,35 @@ final class HoldsAndGuards {
     private let server: StateServer
     let peer: Peer
     private let outbox: Outbox
-    /// Answers that come once something is kept.
-    private let late: LateReplies
+    private let kept: KeptRequests
 
-    private var list: VoterList
+    /// In the order of their requests, which count towards what the connection and its user may keep.
+    private var voters: [SocketVoter] = [] {
+        didSet { self.countRequests() }
+    }
+    /// Bytes of the requests that asked for them.
+    private var requestBytes = 0 {
+        didSet { self.kept.change(by: self.requestBytes - oldValue) }
+    }
+    /// Patterns that may be matched with states that they do not cover.
+    private var inexactPatterns = 0 {
+        didSet { self.kept.except(by: self.inexactPatterns - oldValue) }
+    }
 
-    init(
-        server: StateServer,
-        peer: Peer,
-        outbox: Outbox,
-        kept: KeptRequests,
-        late: LateReplies
-    ) {
-        self.late = late
+    init(server: StateServer, peer: Peer, outbox: Outbox, kept: KeptRequests) {
         self.server = server
         self.peer = peer
         self.outbox = outbox
-        self.list = VoterList(in: kept)
+        self.kept = kept
+    }
+
+    private func countRequests() {
+        var (bytes, patterns) = (0, 0)
+        for voter in self.voters {
+            bytes += voter.request.count
+            patterns += voter.patterns.patterns.inexactPatterns
+        }
+        (self.requestBytes, self.inexactPatterns) = (bytes, patterns)
     }
 
     // MARK: - Requests
@@ -34,18 +46,51 @@ final class HoldsAndGuards {
         if let name = call.name, let untilMs = call.untilMs {
             return try self.hold(as: name, for: untilMs, id: id, line)
         }
-        try self.list.checkRoom(forHold: self.server.limits.holdsPerConnection)
-        let away = self.server.kept.away(true, before: call.before, by: self.peer)
+        try self.begin(VoterRequest(call), id: id, line)
+    }
+
+    func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        try self.begin(VoterRequest(call), id: id, line)
+    }
+
+    private func begin(_ asked: VoterRequest, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        let (kept, limits) = (self.server.kept, self.server.limits)
+        let (holds, guards) = self.counts
+        let isHold = asked.terms.isHold
+        if isHold {
+            try self.kept.checkRoom("holds", holds, of: limits.holdsPerConnection)
+        } else {
+            try self.kept.checkRoom("guards", guards, of: limits.guardsPerConnection)
+        }
+        let away: SocketVoter?
+        if let name = asked.required {
+            try kept.check(name, by: self.peer)
+            away = kept.missing(name)
+        } else {
+            away = kept.away(isHold, before: asked.before, by: self.peer)
+        }
         let number = away?.number ?? self.server.voters.nextNumber()
-        let hold = try self.place(call, id: id, line, number: number, since: away?.since ?? .now)
+        let voter = try self.place(asked, id: id, line, number: number, since: away?.since ?? .now)
         let reply = ServerLine.reply(
             id: id,
             own: { writer in
-                writer.number(.hold, number)
-                if !self.server.kept.isLasting { writer.bool("kept", false) }
+                writer.number(isHold ? .hold : .guard, number)
+                if isHold, !kept.isLasting { writer.bool("kept", false) }
             }
         )
-        self.record(hold, id: id, reply)
+        guard kept.isLasting else {
+            kept.placed(voter)
+            return self.outbox.reply(reply)
+        }
+        self.outbox.replyLater(reply)
+        voter.isGranted = false
+        kept.placed(voter) { failure in
+            voter.isGranted = true
+            if voter.hasDue { self.server.scheduleFlush() }
+            // What is not recorded is not there.
+            if failure != nil { self.end(voter.number) }
+            self.answer(failure, id: id) { "\(voter.label) could not be recorded: \($0)" }
+        }
     }
 
     /// Takes a hold that belongs to the user and not to the connection.
@@ -55,7 +100,6 @@ final class HoldsAndGuards {
         id: RequestID?,
         _ line: [UInt8]
     ) throws(WireError) {
-        var place: UInt64?
         let number = try self.server.kept.hold(
             name,
             for: untilMs,
@@ -63,122 +107,74 @@ final class HoldsAndGuards {
             line,
             number: self.server.voters.nextNumber
         ) { failure in
-            guard let place else { return }
-            self.late.end(place, failure) {
-                ServerLine.refusal(
-                    id: id,
-                    WireError(.internal, "the hold \(name) could not be recorded: \($0)")
-                )
-            }
+            self.answer(failure, id: id) { "the hold \(name) could not be recorded: \($0)" }
         }
-        place = self.late.begin(ServerLine.reply(id: id, own: { $0.number(.hold, number) }))
+        self.outbox.replyLater(ServerLine.reply(id: id, own: { $0.number(.hold, number) }))
     }
 
-    /// Answers that a hold or a guard is there, once it is recorded.
-    private func record(_ voter: SocketVoter, id: RequestID?, _ reply: [UInt8]) {
-        guard self.server.kept.isLasting else {
-            self.server.kept.placed(voter)
-            return self.outbox.reply(reply)
-        }
-        let place = self.late.begin(reply)
-        voter.isGranted = false
-        self.server.kept.placed(voter) { failure in
-            voter.isGranted = true
-            if voter.hasDue { self.server.scheduleFlush() }
-            // What is not recorded is not there.
-            if failure != nil { self.end(voter.number) }
-            self.late.end(place, failure) {
-                ServerLine.refusal(
-                    id: id,
-                    WireError(.internal, "\(voter.label) could not be recorded: \($0)")
-                )
-            }
+    /// Gives the answer to what is recorded by now, or could not be.
+    private func answer(_ failure: String?, id: RequestID?, _ message: (String) -> String) {
+        self.outbox.giveLateReply { reply in
+            failure.map { ServerLine.refusal(id: id, WireError(.internal, message($0))) } ?? reply
         }
     }
 
-    /// Puts a hold in its place among the voters.
+    /// Puts a hold or a guard in its place among the machine's voters.
     private func place(
-        _ call: HoldCall,
+        _ asked: VoterRequest,
         id: RequestID?,
         _ line: [UInt8],
         number: UInt64,
         since: WallTime
     ) throws(WireError) -> SocketVoter {
-        let hold = try self.makeVoter(
-            number,
-            id: id,
-            why: call.why,
-            before: call.before,
-            VoterTerms(call),
-            since: since,
-            line
-        )
-        hold.begin(in: self.server.machine)
-        self.list.append(hold: hold)
-        self.server.voters.add(hold, of: self)
-        return hold
-    }
-
-    func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        try self.list.checkRoom(forGuard: self.server.limits.guardsPerConnection)
-        let away: SocketVoter?
-        if let name = call.required {
-            try self.server.kept.check(name, by: self.peer)
-            away = self.server.kept.missing(name)
-        } else {
-            away = self.server.kept.away(false, before: call.before, by: self.peer)
+        guard !self.outbox.isClosed else {
+            throw WireError(.internal, "the connection is closed")
         }
-        let number = away?.number ?? self.server.voters.nextNumber()
-        let voter = try self.place(call, id: id, line, number: number, since: away?.since ?? .now)
-        self.record(voter, id: id, ServerLine.reply(id: id, own: { $0.number(.guard, number) }))
-    }
-
-    /// Puts a guard in its place among the voters.
-    private func place(
-        _ call: GuardCall,
-        id: RequestID?,
-        _ line: [UInt8],
-        number: UInt64,
-        since: WallTime
-    ) throws(WireError) -> SocketVoter {
-        let voter = try self.makeVoter(
-            number,
-            id: id,
-            why: call.why,
-            before: call.before,
-            VoterTerms(call),
-            name: call.required,
-            since: since,
-            line
+        try self.kept.checkRoom(for: line)
+        try self.kept.checkExceptions(
+            asked.before.inexactPatterns,
+            of: "holds and guards with \"!\" or several values"
         )
-        voter.deliver = { question, isInherited in
-            self.put(question, to: voter, call.deadlineMs, isInherited)
+        let voter = SocketVoter(
+            number: number,
+            requestID: id,
+            peer: self.peer,
+            asked,
+            name: asked.required,
+            since: since,
+            request: line
+        )
+        if let next = self.server.declarations.next { voter.patterns.expect(next) }
+        if case .ask(let timeoutMs, _) = asked.terms {
+            voter.deliver = { question, isInherited in
+                self.put(question, to: voter, timeoutMs, isInherited)
+            }
         }
         voter.begin(in: self.server.machine)
-        self.list.append(guard: voter)
+        self.voters.append(voter)
         self.server.voters.add(voter, of: self)
         return voter
     }
 
     /// The states are about to be declared anew.
     func expect(_ next: StateSchema) {
-        for voter in self.list.all { voter.patterns.expect(next) }
+        for voter in self.voters { voter.patterns.expect(next) }
     }
 
     /// The states are declared anew, or not after all.
     func redeclared() {
         let schema = self.server.machine.schema
-        for voter in self.list.all { voter.patterns.settle(on: schema) }
+        for voter in self.voters { voter.patterns.settle(on: schema) }
     }
 
     /// The holds and guards that no state can concern any more.
     var void: [SocketVoter] {
         let schema = self.server.machine.schema
-        return self.list.all.filter { $0.patterns.areVoid(in: schema) }
+        return self.voters.filter { $0.patterns.areVoid(in: schema) }
     }
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
-        guard let voter = self.list.guards.first(where: { $0.question?.number == call.ask }) else {
+        guard let voter = self.voters.first(where: { $0.asks(call.ask) }) else {
             throw WireError(.notFound, "question \(call.ask) was not put to this connection")
         }
         guard voter.vote(call) else {
@@ -187,33 +183,58 @@ final class HoldsAndGuards {
         self.outbox.reply(ServerLine.reply(id: id))
     }
 
-    private func makeVoter(
-        _ number: UInt64,
-        id: RequestID?,
-        why: String?,
-        before patterns: PatternList,
-        _ terms: VoterTerms,
-        name: String? = nil,
-        since: WallTime,
-        _ line: [UInt8]
-    ) throws(WireError) -> SocketVoter {
-        guard !self.outbox.isClosed else {
-            throw WireError(.internal, "the connection is closed")
+    // MARK: - Releases
+
+    /// Releases a hold or a guard of the client's user, and for root anybody's.
+    func release(_ call: ReleaseCall, id: RequestID?) throws(WireError) {
+        let kept = self.server.kept
+        switch call {
+        case .number(let number):
+            if let kept = kept[number] { return try self.release(kept, id: id) }
+            guard let (voter, owner) = self.server.voters[number] else {
+                throw WireError(.notFound, "there is no hold or guard \(number)")
+            }
+            guard owner === self || self.peer.owns(owner.peer) else {
+                throw WireError(.forbidden, "\(voter.label) is of another user")
+            }
+            owner.end(number)
+            self.outbox.reply(ServerLine.reply(id: id))
+        case .required(let name):
+            guard let kept = kept[required: name] else {
+                throw WireError(.notFound, "no guard is required as \(name)")
+            }
+            try self.release(kept, id: id)
+        case .named(let name):
+            kept.endOverdue()
+            guard let kept = kept[named: name] else {
+                throw WireError(.notFound, "no hold is called \(name)")
+            }
+            try self.release(kept, id: id)
         }
-        try self.list.checkRoom(for: line, before: patterns)
-        let voter = SocketVoter(
-            number: number,
-            requestID: id,
-            peer: self.peer,
-            why: why,
-            before: patterns,
-            terms: terms,
-            name: name,
-            since: since,
-            request: line
-        )
-        if let next = self.server.declarations.next { voter.patterns.expect(next) }
-        return voter
+    }
+
+    /// Ends one that outlives its connections, and the guards of its name with it.
+    private func release(_ kept: KeptVoter, id: RequestID?) throws(WireError) {
+        let what =
+            switch kept.term {
+            case .connection: "hold or guard \(kept.number)"
+            case .required(let name): "the guard that is required as \(name)"
+            case .named(let name, _): "the hold \(name)"
+            }
+        guard self.peer.owns(kept.peer) else {
+            throw WireError(
+                .forbidden,
+                "\(what) is of user \(kept.peer.uid); only that user and root may release it"
+            )
+        }
+        self.outbox.replyLater(ServerLine.reply(id: id))
+        let numbers = self.server.kept.release(kept) { failure in
+            self.answer(failure, id: id) {
+                "\(what) is released until the daemon starts again, which could not be recorded: \($0)"
+            }
+        }
+        for number in numbers { self.server.voters[number]?.owner.end(number) }
+        self.server.machine.voterWent()
     }
 
     // MARK: - Questions
@@ -237,11 +258,11 @@ final class HoldsAndGuards {
     }
 
     /// Whether questions have not been sent.
-    var hasQuestions: Bool { self.list.guards.contains { $0.hasDue } }
+    var hasQuestions: Bool { self.voters.contains { $0.hasDue } }
 
     /// Writes the questions that have not been sent, as far as the socket takes them.
     func writeQuestions() {
-        for voter in self.list.guards {
+        for voter in self.voters {
             guard let (number, question, leftMs) = voter.takeDue() else { continue }
             let line = ServerLine.ask(
                 id: voter.requestID,
@@ -256,22 +277,19 @@ final class HoldsAndGuards {
         }
     }
 
-    // MARK: - For others
+    // MARK: - Their end
 
     /// How many holds and how many guards there are.
-    var counts: (holds: Int, guards: Int) { (self.list.holds.count, self.list.guards.count) }
-
-    /// The hold of that number; nil if it is none.
-    func hold(_ number: UInt64) -> SocketVoter? { self.list.hold(number) }
-
-    /// The hold or guard of that number.
-    subscript(_ number: UInt64) -> SocketVoter? { self.list[number] }
+    var counts: (holds: Int, guards: Int) {
+        let holds = self.voters.count { $0.terms.isHold }
+        return (holds, self.voters.count - holds)
+    }
 
     /// Ends the one of that number.
     func end(_ number: UInt64) {
         self.server.voters.remove(number)
-        for voter in self.list.all where voter.number == number { self.end(voter) }
-        self.list.remove(number)
+        for voter in self.voters where voter.number == number { self.end(voter) }
+        self.voters.removeAll { $0.number == number }
         self.server.machine.voterWent()
     }
 
@@ -282,14 +300,14 @@ final class HoldsAndGuards {
     }
 
     /// Ends them all: the client has ended its side (``Connection/clientEnded()``), has vanished or
-    /// no longer reads (``WritingOrder/drop()``), or is told goodbye (``Farewell``).
+    /// no longer reads, or is told goodbye.
     func end() {
-        for voter in self.list.all {
+        for voter in self.voters {
             self.server.voters.remove(voter.number)
             self.end(voter)
         }
-        guard !self.list.isEmpty else { return }
-        self.list.clear()
+        guard !self.voters.isEmpty else { return }
+        self.voters = []
         self.server.machine.voterWent()
     }
 
@@ -299,24 +317,56 @@ final class HoldsAndGuards {
     ///
     /// What a hold keeps from happening is not to happen in the last moment: the registry keeps them.
     func handOver(to record: inout HandOverRecord.Connection) {
-        record.holds = self.list.holds.map(\.record)
-        record.guards = self.list.guards.map(\.record)
-        self.server.voters.keep(self.list.all)
-        self.list.clear()
+        record.holds = self.voters.filter(\.terms.isHold).map(\.record)
+        record.guards = self.voters.filter { !$0.terms.isHold }.map(\.record)
+        self.server.voters.keep(self.voters)
+        self.voters = []
     }
 
     /// Takes up a hold or a guard of the last process.
     func resume(with request: Request, of voter: HandOverRecord.Voter) throws(WireError) {
-        let line = Array(voter.request)
-        let since = voter.since ?? .now
-        if case .hold(let call) = request.call {
-            self.server.kept.placed(
-                try self.place(call, id: request.id, line, number: voter.number, since: since)
-            )
-        } else if case .guard(let call) = request.call {
-            self.server.kept.placed(
-                try self.place(call, id: request.id, line, number: voter.number, since: since)
-            )
-        }
+        guard let asked = VoterRequest(request.call) else { return }
+        let (line, since) = (Array(voter.request), voter.since ?? .now)
+        self.server.kept.placed(
+            try self.place(asked, id: request.id, line, number: voter.number, since: since)
+        )
     }
+}
+
+/// All holds and guards of all connections, by number, and the numbers that are given out.
+///
+/// Belongs to the event loop.
+final class VoterRegistry {
+    /// Each hold and guard, and which connection has it.
+    private var voters: [UInt64: (voter: SocketVoter, owner: HoldsAndGuards)] = [:]
+    /// Voters of connections that the next process goes on with; they vote until this process ends.
+    private var left: [SocketVoter] = []
+    /// The last number that a hold, a guard or a question was given.
+    private(set) var lastNumber: UInt64 = 0
+
+    /// A number for a hold, a guard or a question; none is given twice.
+    func nextNumber() -> UInt64 {
+        self.lastNumber += 1
+        return self.lastNumber
+    }
+
+    /// Skips the numbers that the last process gave out.
+    func skipNumbers(through number: UInt64) { self.lastNumber = max(self.lastNumber, number) }
+
+    func add(_ voter: SocketVoter, of owner: HoldsAndGuards) {
+        self.voters[voter.number] = (voter, owner)
+    }
+
+    func remove(_ number: UInt64) { self.voters[number] = nil }
+
+    /// The hold or guard of that number, and the connection that has it; nil if there is none.
+    subscript(_ number: UInt64) -> (voter: SocketVoter, owner: HoldsAndGuards)? {
+        self.voters[number]
+    }
+
+    /// The holds and guards, in no order.
+    var all: [SocketVoter] { self.voters.values.map(\.voter) }
+
+    /// Keeps voters whose connections have been left to the next process.
+    func keep(_ voters: [SocketVoter]) { self.left += voters }
 }

@@ -21,6 +21,8 @@ final class Outbox {
     private var queue = LineQueue()
     /// The answer to `history` that is being written; no line goes before it has ended.
     private(set) var run: HistoryRun?
+    /// The answer to a request that is stored on disk first; no other request is read before it is given.
+    private var lateReply: [UInt8]?
     /// Replies that the client has not been sent, including those in the channel.
     private var repliesInFlight = 0
     /// Bytes that the client has not been sent: the lines, the requests that `history` is answered
@@ -60,6 +62,19 @@ final class Outbox {
             self.bytes += $0.count
         }
         self.repliesInFlight += 1
+    }
+
+    /// Whether an answer waits for the disk.
+    var owesLateReply: Bool { self.lateReply != nil }
+
+    /// Keeps the answer to a request that is stored first, until ``giveLateReply(_:)``.
+    func replyLater(_ line: [UInt8]) { self.lateReply = line }
+
+    /// Gives that answer, or what `answer` makes of it.
+    func giveLateReply(_ answer: ([UInt8]) -> [UInt8] = { $0 }) {
+        guard let line = self.lateReply.take() else { return }
+        self.reply(answer(line))
+        self.turn.want()
     }
 
     /// Queues a line; `replies` is 1 if it counts as a reply in flight, and `mark` is what happens when its

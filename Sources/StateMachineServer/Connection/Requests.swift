@@ -22,7 +22,7 @@ struct Requests {
     /// commit of its own, and sets wait for it.
     var mayGoOn: Bool {
         (!self.parts.reader.hasDeferred || !self.sets.hasOrdered) && self.outbox.mayTakeMore
-            && self.sets.mayTakeMore && self.parts.late.isEmpty
+            && self.sets.mayTakeMore && !self.outbox.owesLateReply
     }
 
     /// Whether what kept the client from being read is over.
@@ -180,7 +180,7 @@ struct Requests {
         case .hold(let call):
             try self.parts.voters.hold(call, id: request.id, line)
         case .release(let call):
-            try self.parts.releases.release(call, id: request.id)
+            try self.parts.voters.release(call, id: request.id)
         case .guard(let call):
             try self.parts.voters.guard(call, id: request.id, line)
         case .vote(let call):
@@ -218,12 +218,12 @@ struct Requests {
         guard let reload = self.server.reload else {
             throw WireError(.notFound, "this daemon has no files to reload")
         }
-        let place = self.parts.late.begin(ServerLine.reply(id: id))
+        self.outbox.replyLater(ServerLine.reply(id: id))
         let parts = NIOLoopBound((self.parts, self.server), eventLoop: self.server.loop)
         reload { result in
             parts.eventLoop.execute {
                 let (parts, server) = parts.value
-                parts.late.end(place) { _ in server.answer(to: result, id: id) }
+                parts.outbox.giveLateReply { _ in server.answer(to: result, id: id) }
             }
         }
     }

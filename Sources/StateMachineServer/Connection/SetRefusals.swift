@@ -42,8 +42,7 @@ struct SetRefusals {
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
-            let blocking =
-                self.server.voters.holds + Array(self.server.kept.voters)
+            let blocking = self.server.voters.all + Array(self.server.kept.voters)
             let denials = Denials(deciding, and: blocking, of: state)
             self.answer(id, .denied, denials.message, current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)

@@ -1,33 +1,6 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// What a client's hold or guard is called in the machine, which knows voters by a label.
-enum VoterName: Equatable {
-    case hold(UInt64)
-    case `guard`(UInt64)
-
-    var label: String {
-        switch self {
-        case .hold(let number): "hold \(number)"
-        case .guard(let number): "guard \(number)"
-        }
-    }
-
-    /// The name in a denial; nil if a delegate of the program denied.
-    init?(_ denial: Vote.Denial) {
-        // Only a client's voter has a peer, so a delegate's label is never taken for one.
-        let words = denial.label.split(separator: " ")
-        guard denial.peer != nil, words.count == 2, let number = UInt64(words[1]) else {
-            return nil
-        }
-        switch words[0] {
-        case "hold": self = .hold(number)
-        case "guard": self = .guard(number)
-        default: return nil
-        }
-    }
-}
-
 /// A client's hold or guard: its place among the machine's voters, on a connection or without one.
 ///
 /// `@unchecked Sendable`: everything but `let`s is touched on the event loop only; the machine asks it
@@ -90,7 +63,7 @@ final class SocketVoter: @unchecked Sendable {
     var deliver: ((_ question: VoteRequest, _ isInherited: Bool) -> Void)?
 
     /// What it is called in the machine.
-    var label: String { self.terms.name(self.number).label }
+    var label: String { self.terms.label(self.number) }
 
     /// What becomes of a question that comes.
     private enum Fate {
@@ -105,28 +78,28 @@ final class SocketVoter: @unchecked Sendable {
     private var fate = Fate.voting
     private var registration: Registration?
 
+    /// One that does what was asked for, unless `terms` say otherwise.
     init(
         number: UInt64,
         requestID: RequestID?,
         peer: Peer,
-        why: String?,
-        before patterns: PatternList,
-        terms: VoterTerms,
-        name: String? = nil,
+        _ asked: VoterRequest,
+        terms: VoterTerms? = nil,
+        name: String?,
         until: WallTime? = nil,
         since: WallTime,
         request: [UInt8]
     ) {
-        self.name = name
-        self.until = until
-        self.terms = terms
-        self.since = since
-        self.patterns = VoterPatterns(patterns)
-        self.request = request
         self.number = number
         self.requestID = requestID
         self.peer = peer
-        self.why = why
+        self.why = asked.why
+        self.patterns = VoterPatterns(asked.before)
+        self.terms = terms ?? asked.terms
+        self.name = name
+        self.until = until
+        self.since = since
+        self.request = request
     }
 
     /// Whether it denies that state at once.
@@ -157,7 +130,7 @@ final class SocketVoter: @unchecked Sendable {
     /// Has a say in that machine from now on.
     func begin(in machine: ServedMachine) {
         let seat = machine.addVoter(
-            self.terms.name(self.number),
+            self.label,
             peer: self.peer,
             deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline,
             before: self.patterns
@@ -219,9 +192,7 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Counts its silence on the question of that number, if that is still open.
     func timeOut(_ number: UInt64) {
-        guard self.question?.number == number, let (_, question) = self.question.take() else {
-            return
-        }
+        guard self.asks(number), let (_, question) = self.question.take() else { return }
         self.dueMs = nil
         _ = question.vote(self.terms.silence.map { .no($0) } ?? .yes)
     }
@@ -243,6 +214,9 @@ final class SocketVoter: @unchecked Sendable {
         self.dueMs = nil
         return (number, question, dueMs)
     }
+
+    /// Whether its client has yet to answer the question of that number.
+    func asks(_ number: UInt64) -> Bool { self.question?.number == number }
 
     /// Answers its question; false if that was decided without it.
     func vote(_ call: VoteCall) -> Bool {

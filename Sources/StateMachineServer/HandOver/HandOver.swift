@@ -108,7 +108,7 @@ extension Connection {
     /// Queues what is left of its answers, for ``writeLast(until:)`` and ``leaveBehind()``.
     func prepareToBeLeft() {
         guard self.mayBeLeft else { return }
-        self.parts.late.endAll()
+        self.parts.outbox.giveLateReply()
     }
 
     /// Takes the connection off its channel, to leave it to the next process.

@@ -30,7 +30,8 @@ final class KeptVoters {
     private let loop: any EventLoop
     private let ownUid: UInt32
     private let writer: KeptWriter
-    private var makers: StandIns
+    /// The declaration that may come into force next.
+    private var next: StateSchema?
     /// All of them, by number; of guards required under one name only the newest.
     private var all: [UInt64: KeptVoter] = [:]
     /// The voters that belong to no connection.
@@ -54,7 +55,6 @@ final class KeptVoters {
         self.loop = loop
         self.ownUid = ownUid
         self.writer = KeptWriter(on: loop)
-        self.makers = StandIns(in: machine)
     }
 
     /// Whether what is answered here outlives a crash.
@@ -72,7 +72,7 @@ final class KeptVoters {
         self.writer.begin(in: history, having: left)
         for voter in left {
             var present = voter
-            present.request = self.makers.followed(voter.request)
+            present.request = self.followed(voter.request)
             switch voter.term {
             case .connection: break
             case .required(let name):
@@ -86,7 +86,7 @@ final class KeptVoters {
                 }
             }
             self.all[voter.number] = present
-            self.standing[voter.number] = self.makers.begin(present)
+            self.standing[voter.number] = self.standIn(for: present)
             self.writer.keep(present)
         }
         self.wait()
@@ -102,7 +102,9 @@ final class KeptVoters {
     func announce(to tell: @escaping (News, KeptVoter) -> Void) {
         self.tell = tell
         for voter in self.all.values.sorted(by: { $0.number < $1.number }) {
-            if !self.makers.isReadable(voter.request) { tell(.unreadable, voter) }
+            if VoterRequest(again: voter.request, in: self.machine.schema) == nil {
+                tell(.unreadable, voter)
+            }
             if voter.missing != nil { tell(.missing, voter) }
         }
     }
@@ -166,7 +168,7 @@ final class KeptVoters {
             number: voter.number,
             name: voter.name,
             peer: voter.peer,
-            request: self.makers.followed(voter.request),
+            request: self.followed(voter.request),
             since: before?.since ?? voter.since
         )
         let standIn = self.standing.removeValue(forKey: before?.number ?? voter.number)
@@ -216,7 +218,7 @@ final class KeptVoters {
         // The time is for people to know; it denies in any case.
         self.writer.keep(kept)
         guard !isClosing else { return false }
-        let absence = self.makers.begin(kept)
+        let absence = self.standIn(for: kept)
         self.standing[kept.number] = absence
         self.tell(.missing, kept)
         self.retire(voter, denying: absence.blockingWhy)
@@ -319,7 +321,7 @@ final class KeptVoters {
     /// Has that hold in force, in place of the one of its number.
     private func stand(_ kept: KeptVoter) {
         self.all[kept.number] = kept
-        let voter = self.makers.begin(kept)
+        let voter = self.standIn(for: kept)
         if let older = exchange(&self.standing[kept.number], with: voter) {
             self.replace(older, by: voter)
             self.machine.voterWent()
@@ -379,6 +381,46 @@ final class KeptVoters {
             self.endOverdue()
             self.wait()
         }
+    }
+
+    // MARK: - What stands in
+
+    /// Registers a voter that belongs to no connection, made from the request as the states are declared now.
+    ///
+    /// It denies all states if the request can no longer be read.
+    private func standIn(for kept: KeptVoter) -> SocketVoter {
+        let schema = self.machine.schema
+        let asked =
+            VoterRequest(again: kept.request, in: schema) ?? VoterRequest(denyingAllOf: schema)
+        var (terms, until) = (nil as VoterTerms?, nil as WallTime?)
+        switch kept.term {
+        case .connection: break
+        case .required: terms = .missing(since: kept.missing ?? .now)
+        case .named(_, let end): until = end
+        }
+        let voter = SocketVoter(
+            number: kept.number,
+            requestID: nil,
+            peer: kept.peer,
+            asked,
+            terms: terms,
+            name: kept.name,
+            until: until,
+            since: kept.since,
+            request: kept.request
+        )
+        voter.isAway = kept.term == .connection
+        if let next { voter.patterns.expect(next) }
+        voter.begin(in: self.machine)
+        return voter
+    }
+
+    /// A request under the names of the declaration in force: the next may not know the old ones.
+    private func followed(_ line: [UInt8]) -> [UInt8] {
+        guard let request = Request(again: line),
+            let call = self.machine.schema.rewritten(request.call)
+        else { return line }
+        return Array(Request(call).line.dropLast())
     }
 
     private func replace(_ older: SocketVoter, by voter: SocketVoter) {
@@ -444,7 +486,7 @@ final class KeptVoters {
 
     /// Notes a declaration that is about to come into force; nil once it has, or will not.
     func expect(_ next: StateSchema?) {
-        self.makers.expect(next)
+        self.next = next
         if next == nil { self.follow() }
         for voter in self.standing.values {
             if let next {
@@ -458,7 +500,7 @@ final class KeptVoters {
     /// Keeps those that name a state by an old name under its new one.
     private func follow() {
         for (number, var kept) in self.all {
-            let request = self.makers.followed(kept.request)
+            let request = self.followed(kept.request)
             guard request != kept.request else { continue }
             kept.request = request
             self.all[number] = kept

@@ -1,6 +1,56 @@
 import StateMachineCore
 import StateMachineProtocol
 
+/// What a request for a hold or a guard asks for.
+struct VoterRequest {
+    /// The states whose proposals it votes on.
+    let before: PatternList
+    let why: String?
+    let terms: VoterTerms
+    /// The name that a guard is required as.
+    let required: String?
+
+    init(_ call: HoldCall) {
+        self.before = call.before
+        self.why = call.why
+        self.required = nil
+        switch call.effect {
+        case .block: self.terms = .block
+        case .delay(let maxMs): self.terms = .delay(maxMs: maxMs)
+        }
+    }
+
+    init(_ call: GuardCall) {
+        self.before = call.before
+        self.why = call.why
+        self.required = call.required
+        self.terms = .ask(timeoutMs: call.deadlineMs, allowsOnTimeout: call.allowsOnTimeout)
+    }
+
+    /// Nil if the request asks for something else.
+    init?(_ call: Request.Call) {
+        switch call {
+        case .hold(let call): self.init(call)
+        case .guard(let call): self.init(call)
+        default: return nil
+        }
+    }
+
+    /// A request that was kept, as the states are declared now; nil if it can no longer be read.
+    init?(again line: [UInt8], in schema: StateSchema) {
+        guard let request = Request(again: line) else { return nil }
+        self.init(schema.resolvedAgain(request.call))
+    }
+
+    /// A hold on all states.
+    init(denyingAllOf schema: StateSchema) {
+        self.before = PatternList(schema.names.map { Pattern(typed: $0) })
+        self.why = nil
+        self.required = nil
+        self.terms = .block
+    }
+}
+
 /// What a hold or a guard does about a proposal of a state that it covers.
 enum VoterTerms {
     /// A hold denies it.
@@ -11,17 +61,6 @@ enum VoterTerms {
     case ask(timeoutMs: UInt64, allowsOnTimeout: Bool)
     /// A required guard, not connected since then, denies it.
     case missing(since: WallTime)
-
-    init(_ call: HoldCall) {
-        switch call.effect {
-        case .block: self = .block
-        case .delay(let maxMs): self = .delay(maxMs: maxMs)
-        }
-    }
-
-    init(_ call: GuardCall) {
-        self = .ask(timeoutMs: call.deadlineMs, allowsOnTimeout: call.allowsOnTimeout)
-    }
 
     /// Whether it is denied at once.
     var isBlocking: Bool {
@@ -70,11 +109,6 @@ enum VoterTerms {
         }
     }
 
-    /// What the voter of that number is called in the machine.
-    func name(_ number: UInt64) -> VoterName {
-        switch self {
-        case .block, .delay: .hold(number)
-        case .ask, .missing: .guard(number)
-        }
-    }
+    /// What the voter of that number is called, in the machine too.
+    func label(_ number: UInt64) -> String { "\(self.isHold ? "hold" : "guard") \(number)" }
 }
