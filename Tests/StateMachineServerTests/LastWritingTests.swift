@@ -13,7 +13,7 @@ struct LastWritingTests {
         let loop = group.next()
         let bell = try await LoopBell.make(on: group)
         try await loop.submit {
-            let turns = TurnScheduler(on: loop, bell: bell.value)
+            let turns = Turns(on: loop, bell: bell.value, after: 0)
             body(ConnectionTurn(turns))
             turns.stop()
         }.get()

@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 
 @testable import StateMachineServer
@@ -30,6 +31,37 @@ struct UserTests {
         #expect(!user.mayOwe(within: Self.limits()))
         user.replyBytes -= 1
         #expect(user.mayOwe(within: Self.limits()))
+    }
+
+    @Test
+    func whatATurnTakesTooLongIsTakenOffTheNextOnes() {
+        let user = User(1000, isLimited: true)
+        #expect(user.takeTurn() == Turns.length)
+        user.use(Turns.length + .microseconds(50))
+        #expect(user.takeTurn() == nil)
+        #expect(user.takeTurn() == Turns.length - .microseconds(50))
+        #expect(user.takeTurn() == Turns.length)
+        // However long it took, it is made up for at some time.
+        user.use(.seconds(1))
+        let missed = Turns.most.nanoseconds / Turns.length.nanoseconds
+        for _ in 0..<missed { #expect(user.takeTurn() == nil) }
+        #expect(user.takeTurn() == Turns.length)
+        // What is left of a turn is not saved up.
+        user.use(.zero - Turns.length)
+        #expect(user.takeTurn() == Turns.length)
+    }
+
+    @Test
+    func whoIsHeldToLimitsIsWrittenToEarlyAsLongAsItsNextTurnsLast() {
+        let user = User(1000, isLimited: true)
+        #expect(user.early {})
+        user.use(Turns.most)
+        #expect(!user.early {})
+        _ = user.takeTurn()
+        #expect(user.early {})
+        let root = User(0, isLimited: false)
+        root.use(Turns.most)
+        #expect(root.early {})
     }
 
     @Test

@@ -18,7 +18,7 @@ final class Connection {
 
     private(set) var lifecycle = ConnectionLifecycle()
     /// Its standing in the server's lists and turns.
-    var standing = SchedulingState()
+    var standing = Standing()
     /// What it resumes from; nil once it has.
     private var inheritance: Inheritance?
 
@@ -91,10 +91,7 @@ final class Connection {
         guard self.lifecycle.isListening else { return }
         self.server.turns.arrived()
         self.reader.append(bytes)
-        guard self.parts.door.takes(.set), self.server.users.count > 1 else { return self.serve() }
-        let start = NIODeadline.now()
         self.serve()
-        self.server.turns.setsTook(NIODeadline.now() - start)
     }
 
     /// Whether the client has hung up, and nothing more of its input would be carried out.
@@ -181,7 +178,7 @@ final class Connection {
     /// Goes on when the channel has written what the socket did not take.
     func hasRoom() {
         // A reader about to lose changes does not wait in line.
-        if self.parts.subscriptions.isFarBehind, self.user.urgently({ self.flush(.urgent) }) {
+        if self.parts.subscriptions.isFarBehind, self.user.early({ self.flush(.urgent) }) {
             return
         }
         self.turn.want()

@@ -16,7 +16,7 @@ final class ConnectionTurn {
         case last(until: NIODeadline)
     }
 
-    private let turns: TurnScheduler
+    private let turns: Turns
     /// The connection, for as long as the server knows it.
     private var connection: Connection?
     /// How long the current write may take.
@@ -24,7 +24,7 @@ final class ConnectionTurn {
     /// Whether there was no time for all that the connection has to do.
     private(set) var isCutShort = false
 
-    init(_ turns: TurnScheduler) {
+    init(_ turns: Turns) {
         self.turns = turns
     }
 

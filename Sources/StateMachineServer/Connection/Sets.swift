@@ -56,7 +56,7 @@ final class Sets {
 
     private func noteSet() {
         self.hasSet = true
-        self.server.turns.setCame(from: self.user)
+        self.server.turns.setCame()
     }
 
     /// The state that a `set` asks for, if the request is right.

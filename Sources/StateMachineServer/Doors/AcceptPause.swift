@@ -13,10 +13,10 @@ final class AcceptPause: ChannelInboundHandler {
     /// nothing. Not tuned.
     private static var rest: TimeAmount { .milliseconds(100) }
 
-    private let turns: TurnScheduler
+    private let turns: Turns
     private var isResting = false
 
-    init(turns: TurnScheduler) {
+    init(turns: Turns) {
         self.turns = turns
     }
 

@@ -57,9 +57,6 @@ final class StateServer: @unchecked Sendable {
     /// Who is told of changes beside the clients.
     private var onlookers: StateReporters
 
-    /// Who is connected, and how far everybody has been written to.
-    let rounds: Rounds
-
     /// Whether the daemon is shutting down; then nothing is decided any more that is not decided yet.
     private(set) var isClosing = false
     /// Connections of the last process that are on their way here.
@@ -70,7 +67,8 @@ final class StateServer: @unchecked Sendable {
 
     var prepared = PreparedReplies()
 
-    let turns: TurnScheduler
+    /// Who is connected, whose turn it is, and how far everybody has been written to.
+    let turns: Turns
     let users: Users
 
     private var isFlushScheduled = false
@@ -86,7 +84,6 @@ final class StateServer: @unchecked Sendable {
         clock: any StayClock = KernelClock()
     ) {
         loop.preconditionInEventLoop()
-        self.turns = TurnScheduler(on: loop, bell: bell)
         self.past = past
         self.epoch = past?.epoch ?? .random()
         self.loop = loop
@@ -102,7 +99,7 @@ final class StateServer: @unchecked Sendable {
         self.ages = ChangeAges(clock.moment, head: start.seq)
         self.declarations = Declarations(machine.declaration, from: start.seq)
         self.onlookers = StateReporters(after: start.seq)
-        self.rounds = Rounds(on: loop, by: self.turns, after: start.seq)
+        self.turns = Turns(on: loop, bell: bell, after: start.seq)
         self.ring = ChangeRing(
             changes: limits.ringChanges,
             bytes: limits.ringBytes,
@@ -110,7 +107,7 @@ final class StateServer: @unchecked Sendable {
         )
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         machine.server = self
-        self.turns.deadlinePassed = { self.rounds.leaveBehind(of: self) }
+        self.turns.flush = { self.scheduleFlush() }
         guard let past, start.seq > 0 else { return }
         past.readOrigin(of: start.seq, for: self.ownPeer.uid) { [seq = start.seq] by, cause in
             self.present.learned(by, cause, of: seq)
@@ -135,7 +132,7 @@ final class StateServer: @unchecked Sendable {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders {
-            self.rounds.writeToReaders(upTo: self.ring.head)
+            self.turns.writeToReaders(upTo: self.ring.head)
             self.tellLog()
         }
         let left = self.present.enter(entered, by: by, cause: cause)
@@ -225,10 +222,12 @@ final class StateServer: @unchecked Sendable {
         guard !self.isFlushScheduled else { return }
         self.isFlushScheduled = true
         self.loop.assumeIsolated().execute {
+            // What has been committed by now is of the time that the clocks show now.
+            self.catchUp()
             self.isFlushScheduled = false
             self.ages.look(at: self.clock.moment, head: self.ring.head)
-            self.rounds.writeToAnswered()
-            self.rounds.begin(of: self)
+            self.turns.writeToAnswered()
+            self.turns.begin(upTo: self.ring.head)
             self.counters.report()
             self.tellLog()
             self.onlookers.changed(to: self.snapshot)
@@ -236,10 +235,10 @@ final class StateServer: @unchecked Sendable {
     }
 
     /// The connection has been written to.
-    func tookTurn(_ connection: Connection) { self.rounds.tookTurn(connection, of: self) }
+    func tookTurn(_ connection: Connection) { self.turns.tookTurn(connection) }
 
     /// A set of the connection was answered after others had their turn.
-    func answered(_ connection: Connection) { self.rounds.answered(connection) }
+    func answered(_ connection: Connection) { self.turns.answered(connection) }
 
     /// Has everything logged that happens from now on.
     func log(to log: TransitionLogger) { self.onlookers.log(to: log, after: self.ring.head) }
@@ -270,11 +269,11 @@ final class StateServer: @unchecked Sendable {
 
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
     /// they were not written to before more are made.
-    var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.rounds.flushed) }
+    var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.turns.flushed) }
 
     /// Has the connection go on with its requests once everybody has been written to.
     func pause(_ connection: Connection) {
-        self.rounds.pause(connection)
+        self.turns.pause(connection)
         self.scheduleFlush()
     }
 
@@ -381,7 +380,7 @@ extension StateServer {
 /// Who is connected, how they come and how they go.
 extension StateServer {
     /// All of them, in no order.
-    var clients: some Sequence<Connection> { self.rounds.connections }
+    var clients: some Sequence<Connection> { self.turns.connections }
 
     /// How long the server has been there, in milliseconds.
     var uptimeMs: Int64 { (NIODeadline.now() - self.startedAt).nanoseconds / 1_000_000 }
@@ -389,7 +388,7 @@ extension StateServer {
     /// Whether a connection that is turned away may stay until its client has read why.
     ///
     /// 64 at a time: enough for those who come by mistake, and a crowd takes no more descriptors.
-    var mayLinger: Bool { self.rounds.connections.count - self.users.placesTaken <= 64 }
+    var mayLinger: Bool { self.turns.connections.count - self.users.placesTaken <= 64 }
 
     /// Whether a user's connection has a place, and from when on.
     func admit(_ uid: UInt32, at door: Door) -> Admission.Decision {
@@ -403,14 +402,14 @@ extension StateServer {
 
     func add(_ connection: Connection) {
         self.users.came(connection)
-        self.rounds.add(connection)
+        self.turns.add(connection)
     }
 
     func remove(_ connection: Connection) {
-        self.rounds.remove(connection)
+        self.turns.remove(connection)
         self.users.left(connection)
         self.tookTurn(connection)
-        self.rounds.tellIfEmpty()
+        self.turns.tellIfEmpty()
     }
 
     /// How long writing to everybody takes at most when the daemon ends, in turns of such a length.
@@ -437,12 +436,12 @@ extension StateServer {
     /// Who has more to be told than there is time for is told only that.
     func sayGoodbye(_ reason: ServerLine.ByeReason) -> EventLoopFuture<Void> {
         self.loop.preconditionInEventLoop()
-        let allGone = self.rounds.whenEmpty()
+        let allGone = self.turns.whenEmpty()
         self.stopDeciding {
             for connection in self.clients { connection.shutDown(reason) }
             self.writeLast()
             for connection in self.clients { connection.finishShutDown() }
-            self.rounds.tellIfEmpty()
+            self.turns.tellIfEmpty()
         }
         return allGone
     }

@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineProtocol
 
 /// One user, and what its connections use together.
 ///
@@ -12,19 +13,8 @@ final class User {
 
     /// Its connections that wait for their turn.
     var waiting = CircularBuffer<Connection>()
-    /// The time that its turns have taken, in nanoseconds.
-    var used: Int64 = 0
-
-    /// How long its readers may be written to out of turn, in nanoseconds, as of that time.
-    private var urgency: (left: Int64, at: NIODeadline) = (0, .now())
-
-    /// The part of the time for writing to a user's readers out of turn, and how much is saved up.
-    ///
-    /// It is for readers that would otherwise lose changes. A sixteenth: one reader of a million
-    /// changes a second takes that, and eight users half of the time. 2 ms: half of the ring for
-    /// ten readers.
-    private static let urgentPart: Int64 = 16
-    private static let urgentMost: Int64 = 2_000_000
+    /// How much of its next turns it has used already.
+    private var used = TimeAmount.zero
 
     /// Bytes of the requests that are kept for its connections.
     var requestBytes = 0
@@ -38,19 +28,29 @@ final class User {
         self.isLimited = isLimited
     }
 
-    /// Writes to the user's readers out of turn, if there is time for that; returns whether it did.
+    /// How long its turn takes; nil if it has used this one already.
+    func takeTurn() -> TimeAmount? {
+        let left = Turns.length - self.used
+        self.used = max(self.used - Turns.length, .zero)
+        return left > .zero ? left : nil
+    }
+
+    /// Has its next turns be shorter by that time.
+    func use(_ time: TimeAmount) { self.used = max(min(self.used + time, Turns.most), .zero) }
+
+    /// Writes to the user's readers before its turn, which is shorter for it; returns whether there was time left.
+    ///
+    /// It is for readers that would otherwise lose changes.
     @discardableResult
-    func urgently(_ body: () -> Void) -> Bool {
+    func early(_ body: () -> Void) -> Bool {
         guard self.isLimited else {
             body()
             return true
         }
-        let now = NIODeadline.now()
-        let earned = (now - self.urgency.at).nanoseconds / Self.urgentPart
-        self.urgency = (min(self.urgency.left + earned, Self.urgentMost), now)
-        guard self.urgency.left > 0 else { return false }
+        guard self.used < Turns.most else { return false }
+        let start = NIODeadline.now()
         body()
-        self.urgency.left -= (NIODeadline.now() - now).nanoseconds
+        self.use(.now() - start)
         return true
     }
 
@@ -68,4 +68,55 @@ final class User {
     func mayOwe(within limits: ServerLimits) -> Bool {
         !self.isLimited || self.replyBytes < limits.replyBytesPerUid
     }
+}
+
+/// Who has connections: the account of each user, and the places that they take.
+///
+/// Belongs to the event loop.
+final class Users {
+    private let ownUid: UInt32
+    private var accounts: [UInt32: User] = [:]
+    private var admission: Admission
+
+    init(limits: ServerLimits, ownUid: UInt32) {
+        self.ownUid = ownUid
+        self.admission = Admission(limits: limits, ownUid: ownUid)
+    }
+
+    var count: Int { self.accounts.count }
+
+    /// Connections that have a place.
+    var placesTaken: Int { self.admission.total }
+
+    /// The account of a user.
+    func account(of uid: UInt32) -> User {
+        if let user = self.accounts[uid] { return user }
+        let user = User(uid, isLimited: uid != 0 && uid != self.ownUid)
+        self.accounts[uid] = user
+        return user
+    }
+
+    /// Whether a user's connection has a place, and from when on.
+    func admit(_ uid: UInt32, at door: Door) -> Admission.Decision {
+        self.admission.arrived(uid, at: door, now: Self.now)
+    }
+
+    /// A connection of the last process, which had its place there.
+    func admitAgain(_ uid: UInt32) { self.admission.returned(uid) }
+
+    /// Who has more than the new limits allow keeps it.
+    func apply(_ limits: ServerLimits) { self.admission.limits = limits }
+
+    func came(_ connection: Connection) { connection.user.connections += 1 }
+
+    func left(_ connection: Connection) {
+        let user = connection.user
+        user.connections -= 1
+        if user.connections == 0 { self.accounts[user.uid] = nil }
+        guard connection.lifecycle.place != .none else { return }
+        let wasServed = connection.lifecycle.place == .served
+        self.admission.left(user.uid, wasServed: wasServed, now: Self.now)
+    }
+
+    private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds) }
 }
