@@ -246,22 +246,25 @@ class Machine:
         """
         if by is not None and not isinstance(by, str):
             by = wire.number("by", by)
+        most = wire.number("limit", limit, 1, 10_000)
+        if most is None:
+            raise TypeError("limit takes an integer, not None")
         head = wire.request(
             "history",
             only=wire.patterns("only", wire.several(only)),
             since=wire.text("since", since),
-            limit=wire.number("limit", limit, 1, 10_000),
+            limit=most,
             order="newest" if wire.flag("newest", newest) else None,
             after=wire.moment("after", after),
             before=wire.moment("before", before),
             by=by,
             cause=wire.text("cause", cause, wire.WHY_BYTES),
         )
-        lines: list[dict[str, Any]] = []
+        lines = wire.Past(most)
         reply = await self._ask("history", head, collect=lines)
 
         def read(reply: dict[str, Any]) -> History:
-            changes = History(wire.change(line) for line in lines if line.get("type") == "change")
+            changes = History(wire.change(line) for line in lines)
             changes.more = reply.get("more") is True
             changes.resync = wire.word(reply, "resync") if "resync" in reply else None
             return changes
@@ -558,19 +561,14 @@ class Machine:
             await new.ask(_UNWATCH)
             return
         await new.send(_UNWATCH + b"}\n")
-        while True:
-            line = await new.read(self.timeout)
-            if line is None:
-                raise Lost(f"no answer within {self.timeout:g} s", is_silent=True)
-            if line.get("type") == "reply":
-                return
+        await new.reply(self.timeout)
 
     async def _ask(
         self,
         op: str,
         head: bytes,
         writes: bool = False,
-        collect: Optional[list[dict[str, Any]]] = None,
+        collect: Optional[wire.Past] = None,
         is_again: bool = False,
     ) -> dict[str, Any]:
         """The answer to a request, if it says yes."""
@@ -738,7 +736,8 @@ class Watch:
             return False
         following = self._following
         if not following.is_gone and not following.has_begun and following.cursor is None:
-            raise Disconnected(f"{lost.reason}, before it was known what the state is") from None
+            kind = NoAnswer if lost.is_silent else Disconnected
+            raise kind(f"{lost.reason}, before it was known what the state is") from None
         self._retry_at = clock() + self._backoff.next(lost.retry)
         is_news = not following.is_gone
         following.is_gone = True
@@ -770,16 +769,12 @@ class _Standing:
         new = await machine._dial(Wire, True)
         try:
             await new.send(self._head + b"}\n")
-            while True:
-                line = await new.read(machine.timeout)
-                if line is None:
-                    raise Lost(f"no answer within {machine.timeout:g} s", is_silent=True)
-                if line.get("type") == "reply":
-                    break
+            line = await new.reply(machine.timeout)
             self.number = wire.count(wire.accepted(line), self._op)
         except Lost as lost:
             new.close()
-            raise Disconnected(f"{lost.reason}, before {self._op} was answered") from None
+            kind = NoAnswer if lost.is_silent else Disconnected
+            raise kind(f"{lost.reason}, before {self._op} was answered") from None
         except BaseException:
             new.close()
             raise
