@@ -5,6 +5,7 @@ import enum
 import os
 import subprocess
 import sys
+import traceback
 
 import pytest
 
@@ -397,3 +398,12 @@ else: blocking(sys.argv[2])
         "ready ready ready",
         f"{daemon.directory}/control.sock may not be opened by this user, and events.sock is for reading only",
     ], done.stderr
+
+
+def test_an_exception_is_called_what_programs_call_it(face, tmp_path):
+    with pytest.raises(statectl.Unreachable) as error:
+        face.connect(runtime_directory=tmp_path)
+    assert traceback.format_exception_only(type(error.value), error.value)[0].startswith("statectl.Unreachable: no daemon")
+    for name in statectl.__all__:
+        if isinstance(getattr(statectl, name), type) and issubclass(getattr(statectl, name), statectl.Error):
+            assert getattr(statectl, name).__module__ == "statectl"
