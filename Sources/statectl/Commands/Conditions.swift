@@ -5,44 +5,34 @@ import StateMachineDeclaration
 
 /// The conditions on the machine for a change to be made.
 struct Conditions: ParsableArguments {
-    @Option(help: ArgumentHelp("Only if the machine is at this number.", valueName: "n"))
+    @Option(help: .value("n", "Only if the machine is at this number."))
     var ifSeq: UInt64?
 
     @Option(
-        help: ArgumentHelp(
-            "Only if the current state matches; if given again, one of them.",
-            valueName: "pattern"
-        ),
-        completion: .patterns
+        help: .value("pattern", "Only if the current state matches; if given again, one of them.")
     )
-    var ifState: [String] = []
+    var ifState: [Pattern] = []
 
     @Option(
-        help: ArgumentHelp(
-            "Only if the current state does not match; if given again, none of them.",
-            valueName: "pattern"
-        ),
-        completion: .patterns
+        help: .value(
+            "pattern",
+            "Only if the current state does not match; if given again, none of them."
+        )
     )
-    var unlessState: [String] = []
+    var unlessState: [Pattern] = []
 
-    @Option(
-        help: ArgumentHelp("Only in the stay that began with this number.", valueName: "n")
-    )
+    @Option(help: .value("n", "Only in the stay that began with this number."))
     var ifStay: UInt64?
 
     /// What the current state has to match.
     var patterns: [Pattern] {
-        self.ifState.map { Pattern(typed: $0) } + self.unlessState.map { !Pattern(typed: $0) }
+        self.ifState + self.unlessState.map(!)
     }
 
     func validate() throws {
         try OptionLimits.checkNumber("--if-seq", self.ifSeq)
         try OptionLimits.checkNumber("--if-stay", self.ifStay)
-        guard let pattern = self.unlessState.first(where: { $0.hasPrefix("!") }) else { return }
-        throw ValidationError(
-            "--unless-state takes no \"!\"; write --if-state \(pattern.dropFirst())"
-        )
+        try OptionLimits.checkExceptions("--unless-state", self.unlessState, instead: "--if-state")
     }
 }
 
@@ -76,6 +66,16 @@ enum OptionLimits {
     static func checkBeat(_ option: String, _ time: Seconds?) throws {
         guard let time, time.duration < .milliseconds(RequestLimits.leastBeatMs) else { return }
         throw ValidationError("\(option) is at least \(RequestLimits.leastBeatMs)ms")
+    }
+
+    /// Checks patterns of what must not be, which say so once.
+    static func checkExceptions(
+        _ option: String,
+        _ patterns: [Pattern],
+        instead other: String
+    ) throws {
+        guard let pattern = patterns.first(where: \.isException) else { return }
+        throw ValidationError("\(option) takes no \"!\"; write \(other) \((!pattern).text)")
     }
 
     /// Checks the number of a change or of a stay.

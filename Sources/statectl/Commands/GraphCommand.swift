@@ -46,12 +46,7 @@ struct GraphCommand: DaemonCommand {
     @Flag(help: "Say how often each way was taken, and how long the stay before it was.")
     var counts = false
 
-    @Option(
-        help: ArgumentHelp(
-            "With --counts only the changes from then on, as of history.",
-            valueName: "when"
-        )
-    )
+    @Option(help: .value("when", "With --counts only the changes from then on, as of history."))
     var since: String?
 
     func validate() throws {

@@ -29,33 +29,19 @@ struct GuardCommand: DaemonCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Option(
-        parsing: .upToNextOption,
-        help: ArgumentHelp("States to be asked about.", valueName: "pattern"),
-        completion: .patterns
-    )
-    var before: [String] = []
+    @Option(parsing: .upToNextOption, help: .value("pattern", "States to be asked about."))
+    var before: [Pattern] = []
 
-    @Option(
-        help: ArgumentHelp(
-            "How long the daemon waits, at most 60s (default: 1s).",
-            valueName: "time"
-        )
-    )
+    @Option(help: .value("time", "How long the daemon waits, at most 60s (default: 1s)."))
     var timeout: Seconds?
 
     @Option(help: "What no answer in time counts as (default: allow).")
     var onTimeout: Request.Silence?
 
-    @Option(help: ArgumentHelp("The reason if the command gives none.", valueName: "text"))
+    @Option(help: .value("text", "The reason if the command gives none."))
     var why: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Deny the states while no guard of this name is connected.",
-            valueName: "name"
-        )
-    )
+    @Option(help: .value("name", "Deny the states while no guard of this name is connected."))
     var required: String?
 
     @Flag(
@@ -64,10 +50,7 @@ struct GuardCommand: DaemonCommand {
     )
     var verbose = false
 
-    @Argument(
-        parsing: .postTerminator,
-        help: ArgumentHelp("What decides.", valueName: "command")
-    )
+    @Argument(parsing: .postTerminator, help: .value("command", "What decides."))
     var command: [String] = []
 
     func validate() throws {
@@ -87,7 +70,7 @@ struct GuardCommand: DaemonCommand {
         let client = try self.options.client
         command.directory = client.directory
         let guarding = client.guard(
-            before: self.before.map { Pattern(typed: $0) },
+            before: self.before,
             timeout: self.timeout?.duration,
             onTimeout: self.onTimeout,
             why: self.why,

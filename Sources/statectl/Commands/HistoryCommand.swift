@@ -29,39 +29,30 @@ struct HistoryCommand: DaemonCommand {
 
     @OptionGroup var format: FormatOption
 
-    @Argument(
-        help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"),
-        completion: .patterns
-    )
-    var patterns: [String] = []
+    @Argument(help: .value("pattern", "Only states that match one of these."))
+    var patterns: [Pattern] = []
 
     @Option(
         name: [.customShort("n", allowingJoined: true), .long],
-        help: ArgumentHelp(
-            "At most this many, or all (default: 20 on a terminal, else 1000).",
-            valueName: "n"
-        )
+        help: .value("n", "At most this many, or all (default: 20 on a terminal, else 1000).")
     )
     var limit: ChangeCount?
 
     @Flag(name: .shortAndLong, help: "Show the newest last, and every change as it happens.")
     var follow = false
 
-    @Option(help: ArgumentHelp("Only the changes from then on.", valueName: "when"))
+    @Option(help: .value("when", "Only the changes from then on."))
     var since: String?
 
-    @Option(help: ArgumentHelp("Only the changes before then.", valueName: "when"))
+    @Option(help: .value("when", "Only the changes before then."))
     var until: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Only what this user did, by name or uid, or this command or service.",
-            valueName: "who"
-        )
+        help: .value("who", "Only what this user did, by name or uid, or this command or service.")
     )
     var by: String?
 
-    @Option(help: ArgumentHelp("Only changes whose cause contains this text.", valueName: "text"))
+    @Option(help: .value("text", "Only changes whose cause contains this text."))
     var cause: String?
 
     @Flag(help: "Show the oldest change first.")
@@ -140,7 +131,7 @@ struct HistoryCommand: DaemonCommand {
 
     private func search() throws -> ChangeSearch {
         ChangeSearch(
-            patterns: self.patterns.map { Pattern(typed: $0) },
+            patterns: self.patterns,
             after: try self.place("--since", self.since),
             before: try self.place("--until", self.until),
             by: self.by.map(ChangeSearch.Actor.init(typed:)),

@@ -35,37 +35,25 @@ struct HoldCommand: DaemonCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Option(
-        parsing: .upToNextOption,
-        help: ArgumentHelp("States that are not to be entered.", valueName: "pattern"),
-        completion: .patterns
-    )
-    var before: [String] = []
+    @Option(parsing: .upToNextOption, help: .value("pattern", "States that are not to be entered."))
+    var before: [Pattern] = []
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp(
-            "Once it is held, wait until it is one of these states.",
-            valueName: "pattern"
-        ),
-        completion: .patterns
+        help: .value("pattern", "Once it is held, wait until it is one of these states.")
     )
-    var when: [String] = []
+    var when: [Pattern] = []
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp(
-            "Once it is held, wait until it is none of these states.",
-            valueName: "pattern"
-        ),
-        completion: .patterns
+        help: .value("pattern", "Once it is held, wait until it is none of these states.")
     )
-    var whenNot: [String] = []
+    var whenNot: [Pattern] = []
 
     @Option(
-        help: ArgumentHelp(
-            "With --when or --when-not: give up after this time, with exit code 124.",
-            valueName: "time"
+        help: .value(
+            "time",
+            "With --when or --when-not: give up after this time, with exit code 124."
         )
     )
     var within: Seconds?
@@ -74,35 +62,29 @@ struct HoldCommand: DaemonCommand {
     var mode: Request.HoldMode?
 
     @Option(
-        help: ArgumentHelp(
-            "With delay: how long a set waits, at most 60s (default: 1s). With --as, else: how long it lasts.",
-            valueName: "time"
+        help: .value(
+            "time",
+            "With delay: how long a set waits, at most 60s (default: 1s). With --as, else: how long it lasts."
         )
     )
     var max: Seconds?
 
     @Option(
         name: .customLong("as"),
-        help: ArgumentHelp(
-            "A name, for a hold that outlives this command.",
-            valueName: "name"
-        )
+        help: .value("name", "A name, for a hold that outlives this command.")
     )
     var name: String?
 
-    @Option(help: ArgumentHelp("With --as: when it ends, at most in 400 days.", valueName: "when"))
+    @Option(help: .value("when", "With --as: when it ends, at most in 400 days."))
     var until: String?
 
-    @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "text"))
+    @Option(help: .value("text", "Why, for whoever is refused."))
     var why: String?
 
     @Flag(help: "Say on standard error when the hold is taken, also where that is not a terminal.")
     var verbose = false
 
-    @Argument(
-        parsing: .postTerminator,
-        help: ArgumentHelp("What is run meanwhile.", valueName: "command")
-    )
+    @Argument(parsing: .postTerminator, help: .value("command", "What is run meanwhile."))
     var command: [String] = []
 
     func validate() throws {
@@ -123,9 +105,7 @@ struct HoldCommand: DaemonCommand {
                 "--within needs --when or --when-not: it is how long they may take"
             )
         }
-        if let pattern = self.whenNot.first(where: { $0.hasPrefix("!") }) {
-            throw ValidationError("--when-not takes no \"!\"; write --when \(pattern.dropFirst())")
-        }
+        try OptionLimits.checkExceptions("--when-not", self.whenNot, instead: "--when")
         try OptionLimits.checkVote("--max", self.max)
         try OptionLimits.checkText("--why", self.why)
         guard !self.isConditional || !self.command.isEmpty else {
@@ -187,7 +167,7 @@ struct HoldCommand: DaemonCommand {
     private func take(as name: String) async throws {
         let time = try self.lasting
         let request = Request.hold(
-            before: self.before.map { Pattern(typed: $0) },
+            before: self.before,
             mode: self.mode ?? .block,
             limit: self.mode == .delay ? self.max?.duration : nil,
             why: self.why,
@@ -204,7 +184,7 @@ struct HoldCommand: DaemonCommand {
 
     /// What happens while the hold lasts.
     private var purpose: String {
-        let states = self.before.joined(separator: ", ").printable
+        let states = self.before.map(\.text).joined(separator: ", ").printable
         let fate = self.mode == .delay ? "waits" : "is refused"
         let end = self.command.first.map { "\($0.printable) ends" } ?? "this is interrupted"
         return "what leads to \(states) \(fate) until \(end)"
@@ -214,7 +194,7 @@ struct HoldCommand: DaemonCommand {
         if let name { return try await self.take(as: name) }
         let client = try self.options.client
         let hold = client.hold(
-            before: self.before.map { Pattern(typed: $0) },
+            before: self.before,
             mode: self.mode ?? .block,
             limit: self.max?.duration,
             why: self.why

@@ -19,34 +19,27 @@ struct IsCommand: DaemonCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Argument(
-        help: ArgumentHelp("States to compare with.", valueName: "pattern"),
-        completion: .patterns
-    )
-    var patterns: [String]
+    @Argument(help: .value("pattern", "States to compare with."))
+    var patterns: [Pattern]
 
     @Flag(name: .shortAndLong, help: "Show nothing; the exit code is the answer.")
     var quiet = false
 
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("Whether the state has lasted this long.", valueName: "time")
+        help: .value("time", "Whether the state has lasted this long.")
     )
     var span: Seconds?
 
     func run() async throws {
         // A wait with no time: the daemon evaluates, and tells a misspelt state from a no.
-        let request = Request.wait(
-            until: self.patterns.map { Pattern(typed: $0) },
-            timeout: .zero
-        )
+        let request = Request.wait(until: self.patterns, timeout: .zero)
         let client = try self.options.client
         let reply = try await client.reply(to: request)
         if reply.error != .timeout { _ = try reply.accepted() }
         var isYes = reply.isOK == true
         if isYes, let span = self.span?.duration {
-            let patterns = self.patterns.map { Pattern(typed: $0) }
-            let past = LastingPast(client: client, patterns: patterns)
+            let past = LastingPast(client: client, patterns: self.patterns)
             isYes = try await past.hasLasted(reply, span, age: client.age(of: reply))
         }
         if !self.quiet { try self.options.print(reply) { $0.report(reply) } }

@@ -24,18 +24,12 @@ struct ReleaseCommand: DaemonCommand {
     @OptionGroup var options: SharedOptions
 
     @Argument(
-        help: ArgumentHelp(
-            "The number of a hold or a guard, or the name of a hold.",
-            valueName: "n"
-        ),
+        help: .value("n", "The number of a hold or a guard, or the name of a hold."),
         completion: .heldNames
     )
     var hold: String?
 
-    @Option(
-        help: ArgumentHelp("The name of a required guard.", valueName: "name"),
-        completion: .requirements
-    )
+    @Option(help: .value("name", "The name of a required guard."), completion: .requirements)
     var required: String?
 
     func validate() throws {

@@ -26,9 +26,9 @@ struct SendCommand: DaemonCommand {
     var event: String
 
     @Argument(
-        help: ArgumentHelp(
-            "What it carries: key=value, or a value alone for the one field that needs it.",
-            valueName: "key=value"
+        help: .value(
+            "key=value",
+            "What it carries: key=value, or a value alone for the one field that needs it."
         ),
         completion: .valuesOfEvent
     )
@@ -38,7 +38,7 @@ struct SendCommand: DaemonCommand {
 
     @OptionGroup var conditions: Conditions
 
-    @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
+    @Option(help: .value("text", "Why, for those who see the change."))
     var cause: String?
 
     @Flag(help: "End with exit code 1 if the state does not handle the event.")

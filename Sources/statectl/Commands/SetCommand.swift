@@ -23,9 +23,9 @@ struct SetCommand: DaemonCommand {
     var state: String
 
     @Argument(
-        help: ArgumentHelp(
-            "Its values: key=value, or a value alone for the one field that needs it.",
-            valueName: "key=value"
+        help: .value(
+            "key=value",
+            "Its values: key=value, or a value alone for the one field that needs it."
         ),
         completion: .valuesOfState
     )
@@ -38,7 +38,7 @@ struct SetCommand: DaemonCommand {
     @Flag(help: "Make a transition even if the state is the same.")
     var reenter = false
 
-    @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
+    @Option(help: .value("text", "Why, for those who see the change."))
     var cause: String?
 
     func validate() throws {

@@ -1,6 +1,6 @@
-import ArgumentParser
+public import ArgumentParser
 import Glibc
-import StateMachineClient
+public import StateMachineClient
 import StateMachineCore
 
 /// A command that is about a daemon, whose refusal ends it.
@@ -16,13 +16,13 @@ struct SharedOptions: ParsableArguments {
     private static let pause = Duration.milliseconds(250)
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "dir",
             "Where the daemon's sockets are.",
-            discussion: """
-                Default: $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else \
-                (except for root) $XDG_RUNTIME_DIR/statemachine.
-                """,
-            valueName: "dir"
+            """
+            Default: $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else \
+            (except for root) $XDG_RUNTIME_DIR/statemachine.
+            """
         ),
         completion: .directory
     )
@@ -30,13 +30,13 @@ struct SharedOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("m", allowingJoined: true), .long],
-        help: ArgumentHelp(
+        help: .value(
+            "name",
             "Which machine: the name of its instance.",
-            discussion: """
-                In $STATEMACHINE_RUNTIME_DIRECTORY, else of the system, else of this user; statectl machines lists \
-                them. get, watch, history, timeline, stats and top take it several times.
-                """,
-            valueName: "name"
+            """
+            In $STATEMACHINE_RUNTIME_DIRECTORY, else of the system, else of this user; statectl machines lists \
+            them. get, watch, history, timeline, stats and top take it several times.
+            """
         ),
         completion: .instances
     )
@@ -64,6 +64,24 @@ struct SharedOptions: ParsableArguments {
             throw ValidationError("--machine and --runtime-directory exclude each other; give one")
         }
     }
+}
+
+extension ArgumentHelp {
+    /// The help of what takes a value, which is called that.
+    static func value(_ name: String, _ abstract: String, _ more: String = "") -> ArgumentHelp {
+        ArgumentHelp(abstract, discussion: more, valueName: name)
+    }
+}
+
+extension Pattern: ExpressibleByArgument {
+    /// The pattern that is typed.
+    public init?(argument: String) { self.init(typed: argument) }
+
+    /// States, groups and values that the daemon knows.
+    public static var defaultCompletionKind: CompletionKind { .patterns }
+
+    /// The pattern as a text, which is how most are typed.
+    var text: String { self.written.string ?? self.written.description }
 }
 
 /// When text is coloured.

@@ -29,21 +29,13 @@ struct TimelineCommand: DaemonCommand {
 
     @OptionGroup var machines: SeveralMachines
 
-    @Option(
-        help: ArgumentHelp(
-            "Begin then (default: with the oldest change that is kept).",
-            valueName: "when"
-        )
-    )
+    @Option(help: .value("when", "Begin then (default: with the oldest change that is kept)."))
     var since: String?
 
-    @Option(help: ArgumentHelp("End then (default: now).", valueName: "when"))
+    @Option(help: .value("when", "End then (default: now)."))
     var until: String?
 
-    @Option(
-        help: ArgumentHelp("Write a picture there.", valueName: "file"),
-        completion: .file(extensions: ["svg"])
-    )
+    @Option(help: .value("file", "Write a picture there."), completion: .file(extensions: ["svg"]))
     var svg: String?
 
     func validate() throws {

@@ -5,12 +5,7 @@ import StateMachineCore
 
 /// Fields as they are typed after a command: words, or all of them as one object.
 struct TypedValues: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "All values as one JSON object; - reads it from standard input.",
-            valueName: "json"
-        )
-    )
+    @Option(help: .value("json", "All values as one JSON object; - reads it from standard input."))
     var data: String?
 
     /// The fields as typed: words keep their text, as the daemon knows the fields' types.

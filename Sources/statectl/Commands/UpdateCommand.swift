@@ -23,9 +23,9 @@ struct UpdateCommand: DaemonCommand {
     @OptionGroup var options: SharedOptions
 
     @Argument(
-        help: ArgumentHelp(
-            "The new values: key=value, or key+=NUMBER to add to the present one.",
-            valueName: "key=value"
+        help: .value(
+            "key=value",
+            "The new values: key=value, or key+=NUMBER to add to the present one."
         ),
         completion: .valuesOfPresent
     )
@@ -35,7 +35,7 @@ struct UpdateCommand: DaemonCommand {
 
     @OptionGroup var conditions: Conditions
 
-    @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
+    @Option(help: .value("text", "Why, for those who see the change."))
     var cause: String?
 
     func validate() throws {

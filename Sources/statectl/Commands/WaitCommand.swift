@@ -25,35 +25,24 @@ struct WaitCommand: DaemonCommand {
 
     @OptionGroup var format: FormatOption
 
-    @Argument(
-        help: ArgumentHelp("States to wait for.", valueName: "pattern"),
-        completion: .patterns
-    )
-    var patterns: [String] = []
+    @Argument(help: .value("pattern", "States to wait for."))
+    var patterns: [Pattern] = []
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp("States that end the wait with exit code 1.", valueName: "pattern"),
-        completion: .patterns
+        help: .value("pattern", "States that end the wait with exit code 1.")
     )
-    var fail: [String] = []
+    var fail: [Pattern] = []
 
-    @Option(
-        help: ArgumentHelp("Give up after this time, with exit code 124.", valueName: "time")
-    )
+    @Option(help: .value("time", "Give up after this time, with exit code 124."))
     var timeout: Seconds?
 
-    @Option(
-        help: ArgumentHelp("Take the changes after this cursor into account.", valueName: "cursor")
-    )
+    @Option(help: .value("cursor", "Take the changes after this cursor into account."))
     var since: String?
 
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp(
-            "Wait until the states have lasted this long, without a break.",
-            valueName: "time"
-        )
+        help: .value("time", "Wait until the states have lasted this long, without a break.")
     )
     var span: Seconds?
 
@@ -73,7 +62,6 @@ struct WaitCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let (until, fail) = (self.patterns, self.fail)
         let isPatient = !self.noWait && self.timeout?.duration != .zero
         var left = self.timeout?.duration
         let client = try await self.options.client(isPatient: isPatient, within: &left)
@@ -81,8 +69,8 @@ struct WaitCommand: DaemonCommand {
         if let span = self.span?.duration {
             let wait = LastingWait(
                 client: client,
-                patterns: until.map { Pattern(typed: $0) },
-                fail: fail.map { Pattern(typed: $0) },
+                patterns: self.patterns,
+                fail: self.fail,
                 span: span,
                 timeout: left,
                 isPatient: isPatient
@@ -90,8 +78,8 @@ struct WaitCommand: DaemonCommand {
             return try await self.finish(wait)
         }
         let reply = try await client.wait(
-            until: until.map { Pattern(typed: $0) },
-            fail: fail.map { Pattern(typed: $0) },
+            until: self.patterns,
+            fail: self.fail,
             since: self.since,
             timeout: left,
             isPatient: isPatient,

@@ -53,26 +53,20 @@ struct WatchCommand: DaemonCommand {
 
     @OptionGroup var machines: SeveralMachines
 
-    @Argument(
-        help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"),
-        completion: .patterns
-    )
-    var patterns: [String] = []
+    @Argument(help: .value("pattern", "Only states that match one of these."))
+    var patterns: [Pattern] = []
 
-    @Option(help: ArgumentHelp("End after this many lines.", valueName: "n"))
+    @Option(help: .value("n", "End after this many lines."))
     var count: Int?
 
-    @Option(
-        help: ArgumentHelp("Begin with the changes after this cursor.", valueName: "cursor")
-    )
+    @Option(help: .value("cursor", "Begin with the changes after this cursor."))
     var since: String?
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "file",
             "Continue from the cursor in this file, if it exists, and keep it up to date.",
-            discussion:
-                "It is replaced as a whole; a link in its place is replaced too, and not followed.",
-            valueName: "file"
+            "It is replaced as a whole; a link in its place is replaced too, and not followed."
         ),
         completion: .file()
     )
@@ -81,21 +75,20 @@ struct WatchCommand: DaemonCommand {
     @Flag(help: "Leave out changes that are no longer the newest.")
     var latest = false
 
-    @Option(help: ArgumentHelp("At most one change in this time.", valueName: "time"))
+    @Option(help: .value("time", "At most one change in this time."))
     var every: Seconds?
 
-    @Option(help: ArgumentHelp("A line after this much silence, too.", valueName: "time"))
+    @Option(help: .value("time", "A line after this much silence, too."))
     var beat: Seconds?
 
-    @Option(help: ArgumentHelp("A line when a state has lasted this long.", valueName: "time"))
+    @Option(help: .value("time", "A line when a state has lasted this long."))
     var stuck: Seconds?
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp("End, with exit code 0, once in this state.", valueName: "pattern"),
-        completion: .patterns
+        help: .value("pattern", "End, with exit code 0, once in this state.")
     )
-    var until: [String] = []
+    var until: [Pattern] = []
 
     @Flag(help: "End, with exit code 69, if the daemon is not there.")
     var noWait = false
@@ -115,7 +108,7 @@ struct WatchCommand: DaemonCommand {
 
     @Option(
         parsing: .remaining,
-        help: ArgumentHelp("Run this for each line; the last option.", valueName: "command")
+        help: .value("command", "Run this for each line; the last option.")
     )
     var exec: [String] = []
 
@@ -192,18 +185,17 @@ struct WatchCommand: DaemonCommand {
             mark: target.mark,
             format: try self.format.parsed
         )
-        let patterns = self.patterns.map { Pattern(typed: $0) }
         let follow = Follow(
             watch: { since in
                 client.watch(
                     since: since,
-                    only: patterns,
+                    only: self.patterns,
                     pace: Pace(
                         isLatest: self.latest,
                         every: self.every?.duration,
                         beat: self.beat?.duration
                     ),
-                    until: self.until.map { Pattern(typed: $0) },
+                    until: self.until,
                     isPatient: !self.noWait
                 )
             },
@@ -228,7 +220,9 @@ struct WatchCommand: DaemonCommand {
             CommandQueue(command, printer: printer) { keeper?.note($0.cursor) }
         }
         run.tellsOfDaemon = self.gone || self.patterns.isEmpty && self.stuck == nil
-        run.stuck = self.stuck.map { StuckWatch(client, patterns: patterns, span: $0.duration) }
+        run.stuck = self.stuck.map {
+            StuckWatch(client, patterns: self.patterns, span: $0.duration)
+        }
         try await run.run()
     }
 }

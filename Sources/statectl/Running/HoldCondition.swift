@@ -10,19 +10,17 @@ struct HoldCondition: Sendable {
 
     let client: Client
     /// The patterns that the state must match, if there are any.
-    var when: [String] = []
+    var when: [Pattern] = []
     /// The patterns that it must not match.
-    var whenNot: [String] = []
+    var whenNot: [Pattern] = []
 
     /// What `wait` waits for.
-    private var patterns: [Pattern] {
-        self.when.map { Pattern(typed: $0) } + self.whenNot.map { !Pattern(typed: $0) }
-    }
+    private var patterns: [Pattern] { self.when + self.whenNot.map(!) }
 
     /// The condition in words: `idle or ready, and not busy`.
     var text: String {
-        let no = self.whenNot.map { "not \($0)" }.joined(separator: " and ")
-        return [self.when.joined(separator: " or "), no].filter { !$0.isEmpty }
+        let no = self.whenNot.map { "not \($0.text)" }.joined(separator: " and ")
+        return [self.when.map(\.text).joined(separator: " or "), no].filter { !$0.isEmpty }
             .joined(separator: ", and ").printable
     }
 
