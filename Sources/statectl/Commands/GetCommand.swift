@@ -22,11 +22,9 @@ struct GetCommand: DaemonCommand {
     func validate() throws { try self.format.check(beside: self.options) }
 
     func run() async throws {
-        try await self.machines.targets(self.options).each { target in
-            let client = try target.options.client
-            try await self.format.check(client)
-            let reply = try await client.accepted(.get)
-            try self.format.print(reply, target) { $0.report(reply) }
+        try await self.machines.targets(self.options, self.format).each { target in
+            let reply = try await target.client.accepted(.get)
+            try target.print(reply) { $0.report(reply) }
         }
     }
 }

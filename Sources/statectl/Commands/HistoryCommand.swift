@@ -80,23 +80,25 @@ struct HistoryCommand: DaemonCommand {
     func run() async throws {
         let search = try self.search()
         let count = self.limit ?? .atMost(StandardOutput.isTerminal ? 20 : 1000)
-        let targets = try self.machines.targets(self.options)
+        let targets = try self.machines.targets(
+            self.options,
+            self.format,
+            one: [(self.stays, "--stays")]
+        )
         guard targets.count == 1 || !self.follow else {
             throw ValidationError("-f is about one machine; statectl watch follows several")
         }
-        guard targets.count == 1 || !self.stays else {
-            throw ValidationError("--stays is about one machine; give --machine once")
-        }
+        let runs = try await self.runs(of: targets, search)
+        let order = self.oldestFirst ? Request.HistoryOrder.oldest : .newest
         if targets.count > 1 {
-            let runs = try await self.runs(of: targets, search)
-            var merge = HistoryMerge(runs, order: self.oldestFirst ? .oldest : .newest)
+            var merge = HistoryMerge(runs, order: order)
             return try await merge.show(count)
         }
-        for run in try await self.runs(of: targets, search) {
+        for run in runs {
             if self.follow {
                 try await run.follow(count)
             } else {
-                try await run.show(count, order: self.oldestFirst ? .oldest : .newest)
+                try await run.show(count, order: order)
             }
         }
     }
@@ -108,20 +110,13 @@ struct HistoryCommand: DaemonCommand {
         var runs: [HistoryRun] = []
         let columns = Columns(width: StandardOutput.columns)
         try await targets.each { target in
-            let printer = LinePrinter(
-                options: target.options,
-                mark: target.mark,
-                format: try self.format.parsed,
-                columns: columns
-            )
-            let client = try target.options.client
-            try await self.format.check(client)
+            var target = target
+            target.columns = columns
             runs.append(
                 HistoryRun(
-                    client: client,
+                    client: try await target.client,
                     search: search,
-                    options: target.options,
-                    printer: printer,
+                    target: target,
                     showsStays: self.stays
                 )
             )

@@ -102,6 +102,87 @@ enum ColorChoice: String, CaseIterable, ExpressibleByArgument {
     }
 }
 
+/// The option of commands that can be about several machines.
+struct SeveralMachines: ParsableArguments {
+    @Flag(help: "All machines that statectl machines lists, each line with the machine's name.")
+    var all = false
+
+    /// The machines that the command is about, one at least; those options are about one.
+    ///
+    /// - Throws: `ValidationError`, or ``ClientError/notFound(tried:)`` if there is none.
+    func targets(
+        _ options: SharedOptions,
+        _ format: FormatOption? = nil,
+        one: [(isGiven: Bool, name: String)] = []
+    ) throws -> [MachineTarget] {
+        let targets = try self.targets(options, format?.parsed)
+        guard targets.count > 1, let option = one.first(where: \.isGiven)?.name else {
+            return targets
+        }
+        throw ValidationError("\(option) is about one machine; give --machine once")
+    }
+
+    private func targets(
+        _ options: SharedOptions,
+        _ format: LineFormat?
+    ) throws -> [MachineTarget] {
+        guard self.all else {
+            let names = options.machine
+            guard names.count > 1 else { return [MachineTarget(options: options, format: format)] }
+            return zip(names, MachineMark.all(names)).map { name, mark in
+                let own = options.narrowed { $0.machine = [name] }
+                return MachineTarget(options: own, mark: mark, format: format)
+            }
+        }
+        guard options.machine.isEmpty, options.runtimeDirectory == nil else {
+            throw ValidationError(
+                "--all is about every machine; leave --machine and --runtime-directory out"
+            )
+        }
+        let instances = Instance.all()
+        guard !instances.isEmpty else { throw ClientError.notFound(tried: Instance.places) }
+        return zip(instances, MachineMark.all(instances.map(\.name))).map { instance, mark in
+            let own = options.narrowed { $0.runtimeDirectory = instance.directory.path }
+            return MachineTarget(options: own, mark: mark, format: format)
+        }
+    }
+}
+
+/// The option of commands that show lines.
+struct FormatOption: ParsableArguments {
+    @Option(
+        help: .value(
+            "text",
+            "Show each line as this text, with names in braces replaced.",
+            """
+            {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
+            field of a state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A field that the \
+            state does not have is shown as nothing. {name:json} is the value as JSON, with its quotes. \\n and \\t are a line's end and a tab, {{ and }} are braces.
+            """
+        )
+    )
+    var format: String?
+
+    /// The format that was given.
+    var parsed: LineFormat? {
+        get throws { try self.format.map { try LineFormat($0) } }
+    }
+
+    func validate() throws {
+        guard self.format != "" else {
+            throw ValidationError("--format is empty; name what to show, as in '{state}'")
+        }
+        _ = try self.parsed
+    }
+
+    /// Reports an option that excludes it.
+    func check(beside options: SharedOptions) throws {
+        guard self.format == nil || !options.json else {
+            throw ValidationError("--format and --json exclude each other; give one")
+        }
+    }
+}
+
 extension SharedOptions {
     var client: Client {
         get throws {
@@ -160,7 +241,14 @@ extension SharedOptions {
 
     /// Prints a line as it is, or what `text` makes of it for people.
     func print(_ line: Line, as text: (LineText) -> String) throws {
-        try StandardOutput.offer(self.json ? line.text : text(self.text))
+        try MachineTarget(options: self).print(line, as: text)
+    }
+
+    fileprivate func narrowed(_ body: (inout SharedOptions) -> Void) -> SharedOptions {
+        var options = self
+        (options.machine, options.runtimeDirectory) = ([], nil)
+        body(&options)
+        return options
     }
 
     /// Makes a request that changes the machine, and prints where that led; `remark` adds what else

@@ -34,12 +34,9 @@ struct StatsCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let targets = try self.machines.targets(self.options)
-        guard targets.count == 1 || !self.prometheus else {
-            throw ValidationError("--prometheus is about one machine; give --machine once")
-        }
-        try await targets.each { target in
-            let client = try target.options.client
+        let one = [(self.prometheus, "--prometheus")]
+        try await self.machines.targets(self.options, one: one).each { target in
+            let client = try await target.client
             if self.prometheus {
                 let sample = try await PrometheusText.Sample(of: client, held: DrawingBar.held)
                 try StandardOutput.offer(PrometheusText.text([sample]))

@@ -55,33 +55,20 @@ struct TimelineCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let targets = try self.machines.targets(self.options)
-        guard targets.count == 1 || self.svg == nil else {
-            throw ValidationError("--svg is about one machine; give --machine once")
-        }
-        try await targets.each { target in
+        let one = [(self.svg != nil, "--svg")]
+        try await self.machines.targets(self.options, one: one).each { target in
             let reading = PastReading(
-                client: try target.options.client,
+                client: try await target.client,
                 since: try self.place("--since", self.since),
                 until: try self.place("--until", self.until)
             )
             let span = try await reading.span()
-            if let file = self.svg {
-                try await self.draw(span, reading, to: file)
-            } else if self.options.json {
-                let object = span.object.description
-                try StandardOutput.offer(target.mark?.marked(json: object) ?? object)
-            } else {
-                try StandardOutput.offer(self.text(span, target))
+            if let file = self.svg { return try await self.draw(span, reading, to: file) }
+            try target.print(span.object) { text in
+                TimelineText(text: text, isUTC: self.options.utc).text(span)
+                    + (target.mark == nil ? "" : "\n")
             }
         }
-    }
-
-    private func text(_ span: PastSpan, _ target: MachineTarget) -> String {
-        var text = target.options.text
-        text.width = text.width.map { $0 - (target.mark?.columns ?? 0) }
-        let shown = TimelineText(text: text, isUTC: self.options.utc).text(span)
-        return target.mark.map { $0.marked(text: shown, text) + "\n" } ?? shown
     }
 
     private func draw(_ span: PastSpan, _ reading: PastReading, to file: String) async throws {

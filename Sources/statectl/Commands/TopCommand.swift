@@ -45,9 +45,7 @@ struct TopCommand: DaemonCommand {
     private func print(_ targets: [MachineTarget], _ clients: [Client]) async throws {
         var entries = zip(targets, clients).map { target, client in
             { @Sendable in
-                var sink = LineSink(
-                    printer: LinePrinter(options: target.options, mark: target.mark)
-                )
+                var sink = LineSink(target: target)
                 let follow = Follow(watch: {
                     client.watch(since: $0, isPatient: target.mark != nil)
                 })

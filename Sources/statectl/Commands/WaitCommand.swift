@@ -65,7 +65,8 @@ struct WaitCommand: DaemonCommand {
         let isPatient = !self.noWait && self.timeout?.duration != .zero
         var left = self.timeout?.duration
         let client = try await self.options.client(isPatient: isPatient, within: &left)
-        try await self.format.check(client)
+        let target = MachineTarget(options: self.options, format: try self.format.parsed)
+        try await target.format?.check(client)
         if let span = self.span?.duration {
             let wait = LastingWait(
                 client: client,
@@ -75,7 +76,7 @@ struct WaitCommand: DaemonCommand {
                 timeout: left,
                 isPatient: isPatient
             )
-            return try await self.finish(wait)
+            return try await self.finish(wait, target)
         }
         let reply = try await client.wait(
             until: self.patterns,
@@ -92,17 +93,16 @@ struct WaitCommand: DaemonCommand {
             },
             reconnected: { StandardError.write("statectl: connected") }
         )
-        try self.show(try reply.accepted())
+        try self.show(try reply.accepted(), target)
     }
 
-    private func show(_ line: Line) throws {
-        let target = MachineTarget(options: self.options, mark: nil)
-        try self.format.print(line, target) { $0.report(line) }
+    private func show(_ line: Line, _ target: MachineTarget) throws {
+        try target.print(line) { $0.report(line) }
     }
 
-    private func finish(_ wait: LastingWait) async throws {
+    private func finish(_ wait: LastingWait, _ target: MachineTarget) async throws {
         switch try await wait.run() {
-        case .lasted(let line): try self.show(line)
+        case .lasted(let line): try self.show(line, target)
         case .failed(let line):
             if self.options.json { try StandardOutput.offer(line.text) }
             let state = line.state?.text ?? "a state"

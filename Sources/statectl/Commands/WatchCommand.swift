@@ -149,15 +149,12 @@ struct WatchCommand: DaemonCommand {
     func run() async throws {
         let command = ChildCommand(self.exec)
         try command?.check()
-        let targets = try self.machines.targets(self.options)
-        let others = [
+        let one = [
             (self.since != nil, "--since"), (self.cursorFile != nil, "--cursor-file"),
             (self.count != nil, "--count"), (!self.until.isEmpty, "--until"),
             (self.each, "--each"),
         ]
-        if targets.count > 1, let other = others.first(where: \.0)?.1 {
-            throw ValidationError("\(other) is about one machine; give --machine once")
-        }
+        let targets = try self.machines.targets(self.options, self.format, one: one)
         let file = self.cursorFile.map { CursorFile(path: $0) }
         let since = try file?.read() ?? self.since
         // The first machine that cannot be watched ends the watch of them all.
@@ -179,12 +176,7 @@ struct WatchCommand: DaemonCommand {
     ) async throws {
         var timeout: Duration?
         let client = try await target.options.client(isPatient: !self.noWait, within: &timeout)
-        try await self.format.check(client)
-        let printer = LinePrinter(
-            options: target.options,
-            mark: target.mark,
-            format: try self.format.parsed
-        )
+        try await target.format?.check(client)
         let follow = Follow(
             watch: { since in
                 client.watch(
@@ -207,7 +199,7 @@ struct WatchCommand: DaemonCommand {
         if self.each, let command {
             var sink = EachSink(
                 command: command,
-                printer: printer,
+                target: target,
                 isRetrying: self.retry,
                 file: file,
                 progress: EachProgress(since: since)
@@ -215,9 +207,9 @@ struct WatchCommand: DaemonCommand {
             return try await follow.run { try await sink.take($0) }
         }
         let keeper = file.map { CursorKeeper($0) }
-        var run = WatchRun(follow: follow, printer: printer, keeper: keeper)
+        var run = WatchRun(follow: follow, target: target, keeper: keeper)
         run.queue = command.map { command in
-            CommandQueue(command, printer: printer) { keeper?.note($0.cursor) }
+            CommandQueue(command, target: target) { keeper?.note($0.cursor) }
         }
         run.tellsOfDaemon = self.gone || self.patterns.isEmpty && self.stuck == nil
         run.stuck = self.stuck.map {

@@ -6,10 +6,8 @@ import StateMachineCore
 struct LineFormat: Sendable, Equatable {
     private enum Part: Equatable {
         case text(String)
-        /// A name as the path to its value: its parts between dots.
-        case name([String])
-        /// The same, as JSON.
-        case json([String])
+        /// A name as the path to its value, its parts between dots; and whether it is shown as JSON.
+        case name([String], isJSON: Bool)
     }
 
     private let parts: [Part]
@@ -42,7 +40,7 @@ struct LineFormat: Sendable, Equatable {
                         "--format: only :json may follow a name, not :\(words[1]); {\(words[0]):json}"
                     )
                 }
-                parts.append(words.count == 1 ? .name(path) : .json(path))
+                parts.append(.name(path, isJSON: words.count > 1))
                 (literal, rest) = ("", rest[rest.index(after: end)...])
             case ("}", _):
                 throw ValidationError("--format: there is a } without a {; }} is a brace")
@@ -69,12 +67,7 @@ struct LineFormat: Sendable, Equatable {
 
     /// The names, as paths.
     private var paths: [[String]] {
-        self.parts.compactMap { part in
-            switch part {
-            case .text: nil
-            case .name(let path), .json(let path): path
-            }
-        }
+        self.parts.compactMap { if case .name(let path, _) = $0 { path } else { nil } }
     }
 
     /// What is wrong with the first name that is unknown if states have these fields; nil if
@@ -94,6 +87,24 @@ struct LineFormat: Sendable, Equatable {
         return nil
     }
 
+    /// Reports a name that neither a line nor a state has, if the daemon can be asked.
+    func check(_ client: Client) async throws {
+        var fields: [String] = []
+        if !self.fields.isEmpty {
+            guard let reply = try? await client.reply(to: .describe), reply.isOK == true else {
+                return
+            }
+            for state in reply["states"]?.elements ?? [] {
+                fields += (state["fields"]?.members ?? []).map(\.key).filter {
+                    !fields.contains($0)
+                }
+            }
+        }
+        if let objection = self.objection(toNamesBeside: fields) {
+            throw ValidationError(objection)
+        }
+    }
+
     /// The line in this format; a name without a value becomes nothing.
     ///
     /// - Parameters:
@@ -105,48 +116,29 @@ struct LineFormat: Sendable, Equatable {
     func text(_ line: Line, event: String, instance: String? = nil, _ text: LineText) -> String {
         self.parts.map { part in
             switch part {
-            case .text(let text): text
-            case .name(let path):
-                Self.value(path, line, event: event, instance: instance, text).printable
-            case .json(let path):
-                Self.json(path, line, event: event, instance: instance, text).printableJSON
+            case .text(let text): return text
+            case .name(["event"], let isJSON): return isJSON ? event.quoted : event
+            case .name(["instance"], isJSON: true): return instance?.quoted ?? "null"
+            case .name(["instance"], _): return instance?.printable ?? ""
+            case .name(["age"], let isJSON):
+                let age = line.at.map { LineText.age(of: $0, at: text.now) } ?? ""
+                return isJSON ? age.quoted : age
+            case .name(let path, isJSON: true):
+                return (Self.member(path, of: line) ?? .null).printableJSON
+            case .name(let path, isJSON: false):
+                return Self.value(path, line, text).printable
             }
         }
         .joined()
     }
 
-    private static func value(
-        _ path: [String],
-        _ line: Line,
-        event: String,
-        instance: String?,
-        _ text: LineText
-    ) -> String {
+    /// A value of the line as people are shown it.
+    private static func value(_ path: [String], _ line: Line, _ text: LineText) -> String {
         switch path {
-        case ["event"]: return event
-        case ["instance"]: return instance ?? ""
-        case ["at"]: return line.at.flatMap { text.clock($0) } ?? ""
-        case ["age"]: return line.at.map { LineText.age(of: $0, at: text.now) } ?? ""
-        case ["by"]: return line[.by].map { text.peer($0) } ?? ""
-        case ["from"]: return line.from?.text ?? ""
-        default: break
-        }
-        return self.member(path, of: line).map { $0.string ?? $0.description } ?? ""
-    }
-
-    /// The value as the protocol has it, or null; what no line has is the text that is shown.
-    private static func json(
-        _ path: [String],
-        _ line: Line,
-        event: String,
-        instance: String?,
-        _ text: LineText
-    ) -> JSONValue {
-        switch path {
-        case ["event"]: .string(event)
-        case ["instance"]: instance.map { .string($0) } ?? .null
-        case ["age"]: .string(self.value(path, line, event: event, instance: instance, text))
-        default: self.member(path, of: line) ?? .null
+        case ["at"]: line.at.flatMap { text.clock($0) } ?? ""
+        case ["by"]: line[.by].map { text.peer($0) } ?? ""
+        case ["from"]: line.from?.text ?? ""
+        default: self.member(path, of: line).map { $0.string ?? $0.description } ?? ""
         }
     }
 
@@ -176,73 +168,5 @@ extension JSONValue {
             } ?? ""
         }
         .joined()
-    }
-}
-
-/// The option of commands that show lines.
-struct FormatOption: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Show each line as this text, with names in braces replaced.",
-            discussion: """
-                {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
-                field of a state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A field that the \
-                state does not have is shown as nothing. {name:json} is the value as JSON, with its quotes. \\n and \\t are a line's end and a tab, {{ and }} are braces.
-                """,
-            valueName: "text"
-        )
-    )
-    var format: String?
-
-    /// The format that was given.
-    var parsed: LineFormat? {
-        get throws { try self.format.map { try LineFormat($0) } }
-    }
-
-    func validate() throws {
-        guard self.format != "" else {
-            throw ValidationError("--format is empty; name what to show, as in '{state}'")
-        }
-        _ = try self.parsed
-    }
-
-    /// Reports an option that excludes it.
-    func check(beside options: SharedOptions) throws {
-        guard self.format == nil || !options.json else {
-            throw ValidationError("--format and --json exclude each other; give one")
-        }
-    }
-
-    /// Reports a name that neither a line nor a state has, if the daemon can be asked.
-    func check(_ client: Client) async throws {
-        guard let format = try self.parsed else { return }
-        var fields: [String] = []
-        if !format.fields.isEmpty {
-            guard let reply = try? await client.reply(to: .describe), reply.isOK == true else {
-                return
-            }
-            for state in reply["states"]?.elements ?? [] {
-                fields += (state["fields"]?.members ?? []).map(\.key).filter {
-                    !fields.contains($0)
-                }
-            }
-        }
-        if let objection = format.objection(toNamesBeside: fields) {
-            throw ValidationError(objection)
-        }
-    }
-
-    /// Shows a reply: as it is, in the given format, or as `text` has it.
-    func print(_ line: Line, _ target: MachineTarget, as text: (LineText) -> String) throws {
-        guard let format = try self.parsed, !target.options.json else {
-            return try target.print(line, as: text)
-        }
-        let shown = format.text(
-            line,
-            event: "state",
-            instance: target.mark?.name,
-            target.options.text
-        )
-        try StandardOutput.offer(shown)
     }
 }

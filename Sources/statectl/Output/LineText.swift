@@ -56,7 +56,7 @@ struct LineText {
         case .state, .change, .beat: RowText(text: self, columns: columns).text(line)
         case .live: self.aside("— up to date at #\(line.seq.map(String.init) ?? "?")")
         case .declared: self.aside(self.declared(line))
-        case .other where StuckLine.isOne(line): RowText(text: self, columns: columns).text(line)
+        case .other where line.isStuck: RowText(text: self, columns: columns).text(line)
         case .reply, .ask, .bye, .other: nil
         }
     }

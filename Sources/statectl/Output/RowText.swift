@@ -31,7 +31,7 @@ struct RowText {
     /// The row; on a narrow terminal as many lines as it takes, the state and what follows below each other.
     func lines(_ line: Line) -> [StyledText] {
         // A sign of life tells that nothing has happened up to now.
-        let isSign = line.kind == .beat || StuckLine.isOne(line)
+        let isSign = line.kind == .beat || line.isStuck
         let time = StyledText(self.time(isSign ? self.text.now : line.at), as: .aside)
         let number = StyledText("#\(line.seq.map(String.init) ?? "?")", as: .aside)
         let state = line.state.map { self.text.styled($0) } ?? StyledText("?")
@@ -77,7 +77,7 @@ struct RowText {
         var notes: [StyledText] = []
         if let skipped = line.skipped { notes.append(StyledText("\(skipped) skipped", as: .aside)) }
         if line.kind == .beat { notes.append(StyledText("still", as: .aside)) }
-        if StuckLine.isOne(line) {
+        if line.isStuck {
             let age = line.stayAge ?? line.age(at: self.text.now)
             notes.append(StyledText("— for \(LineText.span(age.components.seconds))", as: .notice))
         }

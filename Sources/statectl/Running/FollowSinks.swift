@@ -4,7 +4,7 @@ import StateMachineCore
 /// A machine that is followed, whose lines are shown or given to a command, the newest of those that come meanwhile.
 struct WatchRun: Sendable {
     let follow: Follow
-    let printer: LinePrinter
+    let target: MachineTarget
     /// Keeps the cursor of the last line that was shown, or whose command has ended.
     var keeper: CursorKeeper?
     /// Runs a command for the lines; nil to show them.
@@ -46,7 +46,7 @@ struct WatchRun: Sendable {
     }
 
     @Sendable private func hear() async throws {
-        var lines = LineSink(printer: self.printer, keeper: self.keeper)
+        var lines = LineSink(target: self.target, keeper: self.keeper)
         var newest = self.queue.map { queue in
             NewestSink(
                 queue: queue,
@@ -63,18 +63,18 @@ struct WatchRun: Sendable {
 
     /// Reports a state that has lasted too long.
     private func take(stuck line: Line) throws {
-        guard let line = StuckLine.of(line) else { return }
+        guard let line = Line.stuck(line) else { return }
         if let queue = self.queue {
             queue.add(line, as: .stuck)
         } else {
-            try self.printer.show(line)
+            try self.target.show(line)
         }
     }
 }
 
 /// Shows the lines of a machine that is followed, and when its daemon goes and comes.
 struct LineSink {
-    let printer: LinePrinter
+    let target: MachineTarget
     /// Keeps the cursor of the last line that was shown.
     var keeper: CursorKeeper?
     /// Whether the daemon is back and its state has not been shown since.
@@ -84,14 +84,14 @@ struct LineSink {
         switch news {
         case .line(let line):
             let isState = line.kind == .state || line.kind == .live
-            try self.printer.show(line, isBack: isState && self.isBack)
+            try self.target.show(line, isBack: isState && self.isBack)
             if isState { self.isBack = false }
             self.keeper?.note(line.cursor)
             return line.step
         case .connected(isAgain: true):
             self.isBack = true
-            try self.printer.back()
-        case .gone(let error): try self.printer.gone(error)
+            try self.target.back()
+        case .gone(let error): try self.target.gone(error)
         case .awaited: news.complain()
         case .connected, .reached: break
         }
@@ -125,7 +125,7 @@ struct NewestSink {
         case .gone(let error), .awaited(let error):
             news.complain()
             // What a command shows from an earlier run may be outdated.
-            guard self.tellsOfDaemon, let line = PresenceLine.gone(error) else { break }
+            guard self.tellsOfDaemon, let line = Line.gone(error) else { break }
             self.queue.add(line, as: .gone)
         case .reached: break
         }
@@ -157,7 +157,7 @@ struct NewestSink {
 struct EachSink {
     let command: ChildCommand
     /// Gives its standard input.
-    let printer: LinePrinter
+    let target: MachineTarget
     /// Whether to retry a command that fails, for as long as it takes; otherwise it ends the watch.
     let isRetrying: Bool
     let file: CursorFile?
@@ -190,7 +190,7 @@ struct EachSink {
     /// Runs the command until it succeeds.
     private func deal(with line: Line, as event: WatchEvent, resync: String?) async throws {
         let environment = LineEnvironment.watch(line, event: event.rawValue, resync: resync)
-        let input = self.printer.input(line, as: event)
+        let input = self.target.input(line, as: event)
         var pauses = GrowingPause()
         while true {
             let command = self.command
@@ -265,21 +265,6 @@ struct EachProgress {
     }
 }
 
-/// What a watch's command is run for.
-enum WatchEvent: String {
-    /// The state, to begin with or after changes that were missed.
-    case state
-    case change
-    /// Nothing has happened for a while.
-    case beat
-    /// The state has lasted for a while.
-    case stuck
-    /// The daemon is gone, or is not there to begin with, and the state is not known.
-    case gone
-    /// The daemon is back, in that state.
-    case back
-}
-
 extension Line {
     /// A state or a change that was asked for counts.
     fileprivate var step: Follow.Step {
@@ -306,7 +291,7 @@ final class CommandQueue: Sendable {
     }
 
     private let command: ChildCommand
-    private let printer: LinePrinter
+    private let target: MachineTarget
     private let complain: @Sendable (String) -> Void
     private let done: @Sendable (Line) -> Void
     private let waiting = Lock(Waiting())
@@ -315,17 +300,17 @@ final class CommandQueue: Sendable {
 
     /// - Parameters:
     ///   - command: the command to run.
-    ///   - printer: gives its standard input, and the machine of the lines.
+    ///   - target: gives its standard input, and the machine of the lines.
     ///   - complain: called for a command that did not succeed.
     ///   - done: called with a line once its command has ended, however it did.
     init(
         _ command: ChildCommand,
-        printer: LinePrinter,
+        target: MachineTarget,
         complain: @escaping @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") },
         done: @escaping @Sendable (Line) -> Void
     ) {
         self.command = command
-        self.printer = printer
+        self.target = target
         self.complain = complain
         self.done = done
         (self.wishes, self.wish) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -364,12 +349,12 @@ final class CommandQueue: Sendable {
                 event: job.event.rawValue,
                 resync: resync
             )
-            if let mark = self.printer.mark {
+            if let mark = self.target.mark {
                 environment["STATEMACHINE_INSTANCE"] = .some(mark.instanceName)
             }
             let ending = await self.command.run(
                 environment: environment,
-                input: self.printer.input(job.line, as: job.event)
+                input: self.target.input(job.line, as: job.event)
             )
             if let complaint = ending.complaint(about: self.command) { self.complain(complaint) }
             self.done(job.line)

@@ -6,8 +6,7 @@ import StateMachineDeclaration
 struct HistoryRun: Sendable {
     let client: Client
     var search: ChangeSearch
-    let options: SharedOptions
-    let printer: LinePrinter
+    let target: MachineTarget
     /// Whether to show the stays, each with its length, and not every change.
     var showsStays = false
 
@@ -44,8 +43,8 @@ struct HistoryRun: Sendable {
         } else if last == nil, StandardOutput.isTerminal {
             StandardError.write("statectl: there is no such change")
         }
-        let end = self.options.text.end(ofHistory: reply, at: last, order: order)
-        try self.printer.end(reply, as: end)
+        let end = self.target.options.text.end(ofHistory: reply, at: last, order: order)
+        try self.target.end(reply, as: end)
     }
 
     /// Shows the newest changes, the last of them last, and then every one as it happens.
@@ -63,7 +62,9 @@ struct HistoryRun: Sendable {
             reply = try await past.changes(count, order: .newest) { lines.append($0) }
             for line in lines.reversed() { try self.print(line) }
         }
-        if !self.options.json { try self.printer.end(reply, as: self.options.text.notice(reply)) }
+        if !self.target.options.json {
+            try self.target.end(reply, as: self.target.options.text.notice(reply))
+        }
         let follow = Follow(
             watch: { self.client.watch(since: $0, only: self.search.patterns) },
             since: head.cursor
@@ -182,7 +183,7 @@ struct HistoryRun: Sendable {
         }
     }
 
-    fileprivate func print(_ line: Line) throws { try self.printer.show(line) }
+    fileprivate func print(_ line: Line) throws { try self.target.show(line) }
 }
 
 extension Line {
@@ -229,9 +230,9 @@ struct HistoryMerge {
                     )
                     (self.sources[index].lines, self.sources[index].reply) = (lines[...], reply)
                 } catch ClientError.refused(let reply) {
-                    try self.sources[index].run.options.refuse(reply)
+                    try self.sources[index].run.target.options.refuse(reply)
                 } catch let error as ClientError {
-                    let name = self.sources[index].run.printer.mark?.name ?? ""
+                    let name = self.sources[index].run.target.mark?.name ?? ""
                     StandardError.write("statectl: \(name): \(error.description.printable)")
                     failure = failure ?? ExitStatus(error)
                     self.sources.remove(at: index)
@@ -260,13 +261,13 @@ struct HistoryMerge {
     private func end(isCut: Bool) throws {
         for source in self.sources {
             guard let reply = source.reply else { continue }
-            let notice = source.run.options.text.notice(reply)
-            try source.run.printer.end(reply, as: notice)
+            let notice = source.run.target.options.text.notice(reply)
+            try source.run.target.end(reply, as: notice)
         }
-        guard isCut, let first = self.sources.first, !first.run.options.json,
+        guard isCut, let first = self.sources.first, !first.run.target.options.json,
             self.sources.contains(where: { !$0.lines.isEmpty || $0.hasMore })
         else { return }
-        let text = first.run.options.text.aside("— there are more: -n all")
+        let text = first.run.target.options.text.aside("— there are more: -n all")
         if StandardOutput.isTerminal {
             try StandardOutput.offer(text)
         } else {
