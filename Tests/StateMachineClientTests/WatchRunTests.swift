@@ -28,7 +28,7 @@ import Testing
                     done: { keeper.note($0.cursor) }
                 )
                 var run = WatchRun(
-                    follow: Follow(watch: { daemon.client.watch(since: $0, until: ["b"]) }),
+                    follow: Follow(watch: daemon.client.watch(until: ["b"])),
                     target: MachineTarget(options: try SharedOptions.parse([]))
                 )
                 (run.queue, run.keeper) = (queue, keeper)
@@ -54,7 +54,7 @@ import Testing
                     done: { keeper.note($0.cursor) }
                 )
                 var run = WatchRun(
-                    follow: Follow(watch: { daemon.client.watch(since: $0) }),
+                    follow: Follow(watch: daemon.client.watch()),
                     target: MachineTarget(options: try SharedOptions.parse([]))
                 )
                 (run.queue, run.keeper) = (queue, keeper)
