@@ -1,6 +1,5 @@
 import Logging
 import StateMachineCore
-import Systemd
 
 /// Writes the log into the journal as entries with fields.
 ///
@@ -8,9 +7,6 @@ import Systemd
 /// shows them too, for people. Messages of ``CataloguedMessage`` have a `MESSAGE_ID=` by which the
 /// journal explains them.
 struct JournalLogHandler: LogHandler {
-    /// Whether stderr leads to the journal.
-    static var isOfUse: Bool { Journal.isStandardError }
-
     var logLevel = Logger.Level.trace
     var metadata: Logger.Metadata = [:]
 

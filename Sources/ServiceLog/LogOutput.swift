@@ -71,11 +71,7 @@ package final class LogOutput: Sendable {
             switch entry {
             case .line(let line): self.writeLine(line)
             case .journal(let fields, let otherwise):
-                do {
-                    try Journal.send(fields)
-                } catch {
-                    otherwise()
-                }
+                if !Journal.send(fields) { otherwise() }
             }
         }
         guard leftOut > 0 else { return }

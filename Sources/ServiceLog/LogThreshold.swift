@@ -1,5 +1,6 @@
 public import Logging
 import StateMachineCore
+import Systemd
 
 /// The least level that is logged, for all loggers that share it; it may change while they are used.
 public final class LogThreshold: Sendable {
@@ -30,7 +31,7 @@ extension Logger {
         Logger(label: label) { label in
             let output = LogOutput.standardError
             let stderr = StreamLogHandler(label: label, stream: LogLines(to: output))
-            guard JournalLogHandler.isOfUse else {
+            guard Journal.isStandardError else {
                 return ThresholdLogHandler(base: stderr, threshold: threshold)
             }
             return ThresholdLogHandler(
@@ -81,15 +82,5 @@ package enum LogLevel: String, CaseIterable, Sendable {
     case error
     case critical
 
-    package var level: Logger.Level {
-        switch self {
-        case .trace: .trace
-        case .debug: .debug
-        case .info: .info
-        case .notice: .notice
-        case .warning: .warning
-        case .error: .error
-        case .critical: .critical
-        }
-    }
+    package var level: Logger.Level { Logger.Level(rawValue: self.rawValue) ?? .info }
 }

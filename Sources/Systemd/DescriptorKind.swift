@@ -72,7 +72,8 @@ package enum DescriptorKind: Hashable, Sendable, CustomStringConvertible {
         return "\(family) \(kind) socket that \(isListening ? "listens" : "does not listen")"
     }
 
-    private static func option(_ name: CInt, of descriptor: CInt) -> CInt {
+    /// An option of a socket, of the level `SOL_SOCKET`; -1 if it is no socket.
+    package static func option(_ name: CInt, of descriptor: CInt) -> CInt {
         var value: CInt = -1
         var length = socklen_t(MemoryLayout<CInt>.size)
         return getsockopt(descriptor, SOL_SOCKET, name, &value, &length) == 0 ? value : -1

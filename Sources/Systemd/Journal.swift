@@ -12,14 +12,14 @@ package enum Journal {
         return String(cString: stream) == "\(status.st_dev):\(status.st_ino)"
     }
 
-    /// Sends one entry, and waits for the journal to accept it.
+    /// Sends one entry, and waits for the journal to accept it; false if it does not.
     ///
     /// Names consist of capitals, digits and underscores; values may be anything.
-    package static func send(_ fields: [(name: String, value: String)]) throws(JournalError) {
+    package static func send(_ fields: [(name: String, value: String)]) -> Bool {
         let entries = fields.map { Array("\($0.name)=\($0.value)".utf8) }
         // A single allocation that stays in place while the vectors point into it.
         let bytes = entries.flatMap(\.self)
-        let result = bytes.withUnsafeBytes { buffer in
+        return bytes.withUnsafeBytes { buffer in
             var offset = 0
             let vectors = entries.map { entry in
                 defer { offset += entry.count }
@@ -29,17 +29,7 @@ package enum Journal {
                     iov_len: entry.count
                 )
             }
-            return sd_journal_sendv(vectors, CInt(vectors.count))
+            return sd_journal_sendv(vectors, CInt(vectors.count)) >= 0
         }
-        guard result >= 0 else { throw JournalError(code: -result) }
-    }
-}
-
-/// The journal did not accept an entry.
-package struct JournalError: Error, CustomStringConvertible {
-    package let code: Int32
-
-    package var description: String {
-        "the journal did not take an entry (errno \(self.code))"
     }
 }

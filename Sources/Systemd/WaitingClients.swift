@@ -28,7 +28,9 @@ package enum WaitingClients {
 
     /// The same on the thread that calls.
     package static func dismissAndWait(_ handed: [HandedDescriptor], with farewell: [UInt8]) {
-        let listening = handed.map(\.descriptor).filter(\.isListening)
+        let listening = handed.map(\.descriptor).filter {
+            DescriptorKind.option(SO_ACCEPTCONN, of: $0) == 1
+        }
         guard !listening.isEmpty else { return }
         self.dismiss(at: listening, farewell)
     }
@@ -76,14 +78,5 @@ package enum WaitingClients {
             CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
         )
         shutdown(client, CInt(SHUT_WR))
-    }
-}
-
-extension CInt {
-    /// Whether it is a socket at which clients can be accepted.
-    fileprivate var isListening: Bool {
-        var value: CInt = 0
-        var length = socklen_t(MemoryLayout<CInt>.size)
-        return getsockopt(self, SOL_SOCKET, SO_ACCEPTCONN, &value, &length) == 0 && value == 1
     }
 }

@@ -67,22 +67,15 @@ package struct DaemonStart: Sendable {
     }
 
     private func log(_ loss: HistoryLoss) {
-        switch loss {
-        case .corrupt(let setAside):
-            self.logger.warning(
-                "the history was corrupt and is set aside, beginning a new epoch",
-                metadata: ["file": "\(setAside)"]
-            )
-        case .missing(let database):
-            self.logger.warning(
-                "the history is gone, beginning a new epoch",
-                metadata: ["file": "\(database)"]
-            )
-        case .restored(let database):
-            self.logger.warning(
-                "the history is an older copy or another one, beginning a new epoch",
-                metadata: ["file": "\(database)"]
-            )
-        }
+        let (message, file): (Logger.Message, String) =
+            switch loss {
+            case .corrupt(let setAside):
+                ("the history was corrupt and is set aside, beginning a new epoch", setAside)
+            case .missing(let database):
+                ("the history is gone, beginning a new epoch", database)
+            case .restored(let database):
+                ("the history is an older copy or another one, beginning a new epoch", database)
+            }
+        self.logger.warning(message, metadata: ["file": "\(file)"])
     }
 }

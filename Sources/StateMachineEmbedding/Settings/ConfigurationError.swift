@@ -5,15 +5,12 @@ package struct ConfigurationError: Error, Hashable, CustomStringConvertible {
     /// The error number of the system call that failed, if one did.
     package let errno: CInt?
 
-    package init(_ problems: [String]) {
+    package init(_ problems: [String], errno: CInt? = nil) {
         self.problems = problems
-        self.errno = nil
-    }
-
-    package init(_ problem: String, errno: CInt? = nil) {
-        self.problems = [problem]
         self.errno = errno
     }
+
+    package init(_ problem: String, errno: CInt? = nil) { self.init([problem], errno: errno) }
 
     package var description: String { self.problems.joined(separator: "\n") }
 }

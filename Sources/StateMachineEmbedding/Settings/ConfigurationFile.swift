@@ -7,15 +7,7 @@ struct ConfigurationFile {
     /// Every key with its description takes 3 KiB; this is room for comments.
     static let maxBytes = 1 << 16
 
-    struct Entry {
-        let value: SettingValue
-        /// The value as it is written.
-        let text: String
-        let line: Int
-    }
-
-    let path: String
-    let entries: [Setting: Entry]
+    let entries: [Setting: Settings.Value]
     /// A sentence for each unknown key, and for each value that is missing or not a single one.
     let problems: [String]
 
@@ -82,7 +74,7 @@ struct ConfigurationFile {
     ///
     /// - Throws: `ConfigurationError` if it is not YAML.
     init(_ text: String, path: String, for front: ProgramProfile) throws(ConfigurationError) {
-        var entries: [Setting: Entry] = [:]
+        var entries: [Setting: Settings.Value] = [:]
         var problems: [String] = []
         for line in try SettingLines.read(text, path: path) {
             let place = "\(path):\(line.number)"
@@ -97,9 +89,9 @@ struct ConfigurationFile {
                 )
                 continue
             }
-            entries[setting] = Entry(value: said, text: value.text, line: line.number)
+            let origin = SettingOrigin.file(path: path, line: line.number)
+            entries[setting] = Settings.Value(said, origin, text: value.text)
         }
-        self.path = path
         self.entries = entries
         self.problems = problems
     }

@@ -1,5 +1,6 @@
 package import ArgumentParser
 import StateMachineCore
+import StateMachineProtocol
 
 /// What can be set, by the name that it has in the configuration file.
 ///
@@ -80,38 +81,8 @@ extension ProgramProfile {
         }
         let keys = self.settings.map(\.key)
         return "there is no setting \"\(name)\"; "
-            + (Setting.nearest(to: name, among: keys).map { "did you mean \($0)?" }
+            + (NearestName.of(name, among: keys).map { "did you mean \($0)?" }
                 ?? "known: \(keys.joined(separator: ", "))")
-    }
-}
-
-extension Setting {
-    /// The candidate that is the fewest edits away from `name`, if they are few.
-    static func nearest(to name: String, among candidates: [String]) -> String? {
-        let name = name.lowercased().replacing("_", with: "-")
-        let ranked = candidates.map { candidate in
-            let normal = candidate.lowercased().replacing("_", with: "-")
-            return (candidate: candidate, edits: self.edits(from: name, to: normal))
-        }
-        // With more than a third of the letters wrong, it is another word.
-        return ranked.min { $0.edits < $1.edits }
-            .flatMap { $0.edits * 3 <= name.count ? $0.candidate : nil }
-    }
-
-    /// The Levenshtein distance.
-    private static func edits(from old: String, to new: String) -> Int {
-        let new = Array(new)
-        var row = Array(0...new.count)
-        for (index, letter) in old.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in new.indices {
-                let substituted = diagonal + (letter == new[column] ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(substituted, row[column] + 1, diagonal + 1)
-            }
-        }
-        return row[new.count]
     }
 }
 
@@ -202,13 +173,9 @@ extension String {
     /// Whether it can be the instance of a template unit, and a part of a file's name.
     fileprivate var isInstanceName: Bool {
         !self.isEmpty && self.first != "."
-            && self.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "-_.:@\\".utf8.contains(byte)
-                }
+            && self.unicodeScalars.allSatisfy {
+                $0.isASCII && $0.properties.isAlphabetic
+                    || "0123456789-_.:@\\".unicodeScalars.contains($0)
             }
     }
 }
@@ -275,6 +242,15 @@ package enum SettingOrigin: Hashable, CustomStringConvertible {
         case .environment(let variable): variable
         case .file(let path, let line): "\(path):\(line)"
         case .builtIn: "default"
+        }
+    }
+    /// What an error calls the setting that was given there.
+    func name(of setting: Setting) -> String {
+        switch self {
+        case .flag: setting.flag
+        case .environment(let variable): variable
+        case .file: "\(self): \(setting.key)"
+        case .builtIn: setting.key
         }
     }
 }

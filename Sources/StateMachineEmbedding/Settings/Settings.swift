@@ -10,6 +10,13 @@ package struct Settings {
     package struct Value {
         package let value: SettingValue
         package let origin: SettingOrigin
+        /// What was written, for an error to quote.
+        let text: String
+
+        /// `text`: nil if it is written as the value reads.
+        init(_ value: SettingValue, _ origin: SettingOrigin, text: String? = nil) {
+            (self.value, self.origin, self.text) = (value, origin, text ?? value.text)
+        }
     }
 
     let front: ProgramProfile
@@ -41,23 +48,27 @@ package struct Settings {
         environment: [String: String],
         file: ConfigurationFile?
     ) throws(ConfigurationError) {
-        let layers = [
-            SettingLayer(flags: flags, own: own), SettingLayer(environment: environment),
-            file.map { SettingLayer(file: $0) },
-        ]
         self.front = front
         var problems = file?.problems ?? []
         for setting in front.settings {
-            for layer in layers.compactMap(\.self) {
-                switch layer.value(of: setting) {
-                case nil: break
-                case .success(let value):
-                    if self.values[setting] == nil { self.values[setting] = value }
-                case .failure(let error): problems += error.problems
+            let kind = setting.row.kind
+            let given = [
+                (own[setting] ?? setting.row.given(flags)).map { Value($0, .flag) },
+                environment[setting.variable].map {
+                    Value(kind.value(of: $0), .environment(setting.variable), text: $0)
+                },
+                file?.entries[setting],
+            ]
+            for value in given.compactMap(\.self) {
+                if !kind.admits(value.value) {
+                    let name = value.origin.name(of: setting)
+                    problems.append("\(name) must be \(kind.expected), not \"\(value.text)\"")
+                } else if self.values[setting] == nil {
+                    self.values[setting] = value
                 }
             }
-            if self.values[setting] == nil, let value = setting.row.kind.defaultValue {
-                self.values[setting] = Value(value: value, origin: .builtIn)
+            if self.values[setting] == nil, let value = kind.defaultValue {
+                self.values[setting] = Value(value, .builtIn)
             }
         }
         self.warnings = Self.unknownVariables(in: environment, among: front.settings)
@@ -73,7 +84,7 @@ package struct Settings {
             .filter { $0.hasPrefix(Setting.variablePrefix) && !known.contains($0) }
             .map { variable in
                 "the environment variable \(variable) is not a setting, and changes nothing"
-                    + (Setting.nearest(to: variable, among: known)
+                    + (NearestName.of(variable, among: known)
                         .map { "; did you mean \($0)?" } ?? "")
             }
     }
@@ -163,54 +174,5 @@ extension Settings {
             let gap = String(repeating: " ", count: width - line.text.count)
             return "\(line.text)\(gap)  # \(line.origin.printable)\n"
         }.joined()
-    }
-}
-
-/// One of the sources of settings, which are laid over one another.
-struct SettingLayer {
-    /// The value that it gives a setting; nil if none.
-    private let said: (Setting) -> SettingValue?
-    private let origin: (Setting) -> SettingOrigin
-    /// What was written, for an error to quote, and what it was written for.
-    private let written: (Setting) -> (name: String, text: String)
-
-    init(flags: DaemonFlags, own: [Setting: SettingValue]) {
-        let given = Setting.allCases.compactMap { setting in
-            setting.row.given(flags).map { (setting, $0) }
-        }
-        let values = own.merging(given) { own, _ in own }
-        self.said = { values[$0] }
-        self.origin = { _ in .flag }
-        self.written = { ($0.flag, values[$0].map(\.text) ?? "") }
-    }
-
-    init(environment: [String: String]) {
-        self.said = { setting in
-            environment[setting.variable].map { setting.row.kind.value(of: $0) }
-        }
-        self.origin = { .environment($0.variable) }
-        self.written = { ($0.variable, environment[$0.variable] ?? "") }
-    }
-
-    init(file: ConfigurationFile) {
-        let origin = { (setting: Setting) in
-            SettingOrigin.file(path: file.path, line: file.entries[setting]?.line ?? 0)
-        }
-        self.said = { file.entries[$0]?.value }
-        self.origin = origin
-        self.written = { ("\(origin($0)): \($0.key)", file.entries[$0]?.text ?? "") }
-    }
-
-    /// This source's value of a setting; nil if it has none.
-    func value(of setting: Setting) -> Result<Settings.Value, ConfigurationError>? {
-        guard let value = self.said(setting) else { return nil }
-        let kind = setting.row.kind
-        guard kind.admits(value) else {
-            let (name, text) = self.written(setting)
-            return .failure(
-                ConfigurationError("\(name) must be \(kind.expected), not \"\(text)\"")
-            )
-        }
-        return .success(Settings.Value(value: value, origin: self.origin(setting)))
     }
 }

@@ -10,11 +10,6 @@ final class Bell: Sendable {
         var waiting: [UInt64: CheckedContinuation<News, Never>] = [:]
         var lastWaiter: UInt64 = 0
         var isEnded = false
-
-        mutating func takeWaiting() -> [CheckedContinuation<News, Never>] {
-            defer { self.waiting = [:] }
-            return Array(self.waiting.values)
-        }
     }
 
     /// What a waiting reader gets.
@@ -32,28 +27,21 @@ final class Bell: Sendable {
     var count: UInt64 { self.guarded.withLock { $0.count } }
 
     /// Tells waiting readers that there is something new.
-    func ring() {
-        let waiting = self.guarded.withLock { guarded in
-            guarded.count += 1
-            return guarded.takeWaiting()
-        }
-        for continuation in waiting { continuation.resume(returning: .events) }
-    }
+    func ring() { self.wake(.events) { $0.count += 1 } }
 
     /// Has waiting readers show that they are still there.
-    func beat() {
-        for continuation in self.guarded.withLock({ $0.takeWaiting() }) {
-            continuation.resume(returning: .beat)
-        }
-    }
+    func beat() { self.wake(.beat) { _ in } }
 
     /// There will be nothing new.
-    func finish() {
+    func finish() { self.wake(.ended) { $0.isEnded = true } }
+
+    private func wake(_ news: News, _ change: (inout Guarded) -> Void) {
         let waiting = self.guarded.withLock { guarded in
-            guarded.isEnded = true
-            return guarded.takeWaiting()
+            change(&guarded)
+            defer { guarded.waiting = [:] }
+            return guarded.waiting.values
         }
-        for continuation in waiting { continuation.resume(returning: .ended) }
+        for continuation in waiting { continuation.resume(returning: news) }
     }
 
     /// Waits until it has rung more often than that.

@@ -74,19 +74,16 @@ final class Feed: Sendable {
             guard let latest = guarded.latest, let head = latest.cursor.flatMap({ Cursor($0) })
             else { return .unknown(gone) }
             let end = FeedPlace(next: guarded.ring.end, cursor: head)
-            guard let id else { return .at(end, [latest.stateEvent()] + gone) }
-            guard let cursor = Cursor(id) else {
-                return .at(end, [latest.stateEvent(resync: "unknown")] + gone)
+            func now(_ reason: String?) -> FeedStart {
+                .at(end, [latest.stateEvent(resync: reason)] + gone)
             }
+            guard let id else { return now(nil) }
+            guard let cursor = Cursor(id) else { return now("unknown") }
             if let next = guarded.ring.next(after: cursor) {
                 return .at(FeedPlace(next: next, cursor: cursor), [])
             }
-            guard cursor.epoch == head.epoch else {
-                return .at(end, [latest.stateEvent(resync: "restarted")] + gone)
-            }
-            guard cursor.seq < head.seq else {
-                return .at(end, [latest.stateEvent(resync: "unknown")] + gone)
-            }
+            guard cursor.epoch == head.epoch else { return now("restarted") }
+            guard cursor.seq < head.seq else { return now("unknown") }
             return .before(cursor, upTo: head.seq)
         }
     }

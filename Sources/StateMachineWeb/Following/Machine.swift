@@ -26,28 +26,16 @@ final class Machine: Sendable {
     let name: String
     let client: Client
     let feed = Feed()
-    private let overviews: CachedAnswer
-    private let pasts: CachedAnswer
+    /// The graph and the answer to `stats`, as JSON.
+    let overview: CachedAnswer
+    /// The last changes, the oldest first, as JSON.
+    let past: CachedAnswer
 
     init(name: String, directory: RuntimeDirectory) {
         let client = Client(directory)
         (self.name, self.client) = (name, client)
-        self.overviews = CachedAnswer { try await Self.overview(client) }
-        self.pasts = CachedAnswer { try await Self.past(client) }
-    }
-
-    /// The graph and the answer to `stats`, as JSON.
-    ///
-    /// - Throws: `ClientError`.
-    var overview: String {
-        get async throws { try await self.overviews.value() }
-    }
-
-    /// The last changes, the oldest first, as JSON.
-    ///
-    /// - Throws: `ClientError`.
-    var past: String {
-        get async throws { try await self.pasts.value() }
+        self.overview = CachedAnswer { try await Self.overview(client) }
+        self.past = CachedAnswer { try await Self.past(client) }
     }
 
     /// Follows it until the task is cancelled.

@@ -3,23 +3,28 @@ import StateMachineProtocol
 
 /// The answer to a request, before it becomes HTTP.
 enum Answer {
-    case document(status: Int, type: String, body: String)
-    /// The state, with the cursor that is its entity tag.
-    case state(json: String, cursor: String)
+    /// The cursor of a state is its entity tag.
+    case document(
+        status: Int = 200,
+        type: String = "application/json",
+        body: String,
+        cursor: String? = nil
+    )
     /// The state is the one that the browser has.
     case unchanged(cursor: String)
-    /// More requests of that address wait, or read a stream, than may.
-    case tooMany
-    case stream(any EventStream)
+    case stream(EventStream)
 
-    static func json(_ body: String) -> Answer {
-        .document(status: 200, type: "application/json", body: body)
-    }
+    /// More requests of that address wait, or read a stream, than may.
+    static let tooMany = document(
+        status: 429,
+        type: "text/plain; charset=utf-8",
+        body: "too many streams and waits of one address, \(StreamSlots.perAddress); close some\n"
+    )
 
     /// A refusal with its reason: a sentence for people.
     static func refusal(_ status: Int, _ message: String) -> Answer {
         let body = JSONValue.object([JSONMember("message", .string(message))])
-        return .document(status: status, type: "application/json", body: body.description)
+        return .document(status: status, body: body.description)
     }
 }
 

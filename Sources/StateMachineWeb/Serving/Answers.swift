@@ -25,26 +25,29 @@ struct Answers: Sendable {
     }
 
     func answer(to question: PageRequest) async -> Answer {
-        switch question.path {
-        case []:
-            return .document(status: 200, type: "text/html; charset=utf-8", body: self.page.html)
-        case ["machines"]: return .json(await self.list())
-        case ["events"]: return .stream(JointStream(self.machines, after: question.lastID))
-        case ["metrics"]: return await self.metricsAnswer()
-        default: break
-        }
-        guard question.path.first == "machines", (2...3).contains(question.path.count) else {
-            return .refusal(404, "there is nothing here; the page is at /")
-        }
-        guard let machine = self.machines[question.path[1]] else {
-            return .refusal(404, "there is no such machine; /machines lists them")
-        }
         do {
+            switch question.path {
+            case []: return .document(type: "text/html; charset=utf-8", body: self.page.html)
+            case ["machines"]: return .document(body: await self.list())
+            case ["events"]: return .stream(EventStream(self.machines, after: question.lastID))
+            case ["metrics"]:
+                return .document(
+                    type: "text/plain; version=0.0.4; charset=utf-8",
+                    body: try await self.metrics.value()
+                )
+            default: break
+            }
+            guard question.path.first == "machines", (2...3).contains(question.path.count) else {
+                return .refusal(404, "there is nothing here; the page is at /")
+            }
+            guard let machine = self.machines[question.path[1]] else {
+                return .refusal(404, "there is no such machine; /machines lists them")
+            }
             switch question.path.dropFirst(2).first {
             case nil: return await self.state(of: machine, question)
-            case "events"?: return .stream(MachineStream(machine, after: question.lastID))
-            case "overview"?: return .json(try await machine.overview)
-            case "past"?: return .json(try await machine.past)
+            case "events"?: return .stream(EventStream(machine, after: question.lastID))
+            case "overview"?: return .document(body: try await machine.overview.value())
+            case "past"?: return .document(body: try await machine.past.value())
             default: return .refusal(404, "a machine has events, overview and past")
             }
         } catch {
@@ -83,7 +86,7 @@ struct Answers: Sendable {
         guard machine.feed.isPresent, let latest = machine.feed.latest, let cursor = latest.cursor
         else { return .refusal(503, "the machine's daemon cannot be reached") }
         if question.has(cursor) { return .unchanged(cursor: cursor) }
-        return .state(json: latest.stateJSON.description, cursor: cursor)
+        return .document(body: latest.stateJSON.description, cursor: cursor)
     }
 
     /// Waits until something is known of the machine.
@@ -109,16 +112,6 @@ struct Answers: Sendable {
             }
             defer { group.cancelAll() }
             await group.next()
-        }
-    }
-
-    private func metricsAnswer() async -> Answer {
-        do {
-            let text = try await self.metrics.value()
-            let type = "text/plain; version=0.0.4; charset=utf-8"
-            return .document(status: 200, type: type, body: text)
-        } catch {
-            return .refusal(503, "\(error)")
         }
     }
 

@@ -1,67 +1,45 @@
 import StateMachineProtocol
 import Synchronization
 
-/// What one reader is told, as fast as that one reads.
-protocol EventStream: Sendable {
+/// What one reader is told of one machine, or of all, as fast as that one reads.
+struct EventStream: Sendable {
+    private let bell: Bell
+    private let machines: @Sendable () -> [Machine]
+    /// Whether each event has the machine's name, and an id with the places in all machines.
+    private let isJoint: Bool
+    /// The last id that the reader has seen.
+    private let id: String?
+
+    /// What happens to one machine.
+    init(_ machine: Machine, after id: String?) {
+        self.bell = machine.feed.bell
+        self.machines = { [machine] }
+        self.isJoint = false
+        self.id = id
+    }
+
+    /// What happens to all machines.
+    init(_ machines: Machines, after id: String?) {
+        self.bell = machines.bell
+        self.machines = { machines.all }
+        self.isJoint = true
+        self.id = id
+    }
+
     /// Writes the stream until the service ends.
     ///
     /// - Parameter write: writes bytes, and returns when there is room for more.
     /// - Throws: what writing throws, and `CancellationError`.
-    func run(_ write: ([UInt8]) async throws -> Void) async throws
-}
-
-/// What happens to one machine.
-struct MachineStream: EventStream {
-    private let machine: Machine
-    private let id: String?
-
-    /// - Parameters:
-    ///   - machine: the machine.
-    ///   - id: the last id that the reader has seen.
-    init(_ machine: Machine, after id: String?) { (self.machine, self.id) = (machine, id) }
-
     func run(_ write: ([UInt8]) async throws -> Void) async throws {
         // At once, so that the browser knows that it is connected.
         try await write(ServerEvent.beginning)
-        var reader = MachineReader(self.machine, after: self.id)
-        while true {
-            try Task.checkCancellation()
-            let count = self.machine.feed.bell.count
-            let events = try await reader.next()
-            if events.isEmpty {
-                switch await self.machine.feed.bell.news(after: count) {
-                case .events: break
-                case .beat: try await write(ServerEvent.beat)
-                case .ended: return
-                }
-            } else {
-                try await write(events.flatMap(\.bytes))
-            }
-        }
-    }
-}
-
-/// What happens to all machines, each event with the machine's name.
-struct JointStream: EventStream {
-    private let machines: Machines
-    private let places: JointPlaces
-
-    /// - Parameters:
-    ///   - machines: the machines.
-    ///   - id: the last id that the reader has seen.
-    init(_ machines: Machines, after id: String?) {
-        (self.machines, self.places) = (machines, JointPlaces(id ?? ""))
-    }
-
-    func run(_ write: ([UInt8]) async throws -> Void) async throws {
-        try await write(ServerEvent.beginning)
-        var places = self.places
+        var places = JointPlaces(self.id ?? "")
         var readers: [MachineReader] = []
         while true {
-            let count = self.machines.bell.count
-            for machine in self.machines.all.dropFirst(readers.count) {
-                let cursor = places[machine.name]?.description
-                readers.append(MachineReader(machine, after: cursor))
+            let count = self.bell.count
+            for machine in self.machines().dropFirst(readers.count) {
+                let id = self.isJoint ? places[machine.name]?.description : self.id
+                readers.append(MachineReader(machine, after: id))
             }
             var isQuiet = true
             for index in readers.indices {
@@ -71,6 +49,7 @@ struct JointStream: EventStream {
                 isQuiet = false
                 let name = readers[index].machine.name
                 let bytes = events.flatMap { event in
+                    guard self.isJoint else { return event.bytes }
                     if let cursor = event.cursor { places[name] = cursor }
                     let id = event.cursor == nil ? nil : places.description
                     return event.bytes(id: id, instance: .string(name))
@@ -78,7 +57,7 @@ struct JointStream: EventStream {
                 try await write(bytes)
             }
             guard isQuiet else { continue }
-            switch await self.machines.bell.news(after: count) {
+            switch await self.bell.news(after: count) {
             case .events: break
             case .beat: try await write(ServerEvent.beat)
             case .ended: return

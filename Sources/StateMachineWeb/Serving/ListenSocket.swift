@@ -19,11 +19,7 @@ package enum ListenSocket: Sendable {
                 "the service manager handed over \(handed.count) sockets; the page takes one; give the unit one"
             )
         }
-        var isListening: CInt = 0
-        var length = socklen_t(MemoryLayout<CInt>.size)
-        guard getsockopt(first.descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0,
-            isListening == 1
-        else {
+        guard DescriptorKind.option(SO_ACCEPTCONN, of: first.descriptor) == 1 else {
             throw WebError(
                 "the service manager handed over \(first.kind); the page takes a stream socket that listens"
             )
@@ -34,13 +30,9 @@ package enum ListenSocket: Sendable {
     /// Whether it is in the file system, where no browser reaches it by itself.
     var isUnix: Bool {
         switch self {
-        case .address(.unix): return true
-        case .address(.internet): return false
-        case .handed(let descriptor):
-            var domain: CInt = -1
-            var length = socklen_t(MemoryLayout<CInt>.size)
-            return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0
-                && domain == AF_UNIX
+        case .address(.unix): true
+        case .address(.internet): false
+        case .handed(let descriptor): DescriptorKind.option(SO_DOMAIN, of: descriptor) == AF_UNIX
         }
     }
 }

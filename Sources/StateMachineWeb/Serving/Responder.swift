@@ -16,6 +16,9 @@ struct Responder: Sendable {
         (HTTPField.Name("X-Accel-Buffering"), "no"),
     ]
 
+    /// After how many seconds to ask again, by status.
+    private static let retries = [429: "10", 503: "1"]
+
     init(answers: Answers, rule: HostRule) {
         (self.answers, self.rule) = (answers, rule)
     }
@@ -61,20 +64,13 @@ struct Responder: Sendable {
         headers[.crossOriginResourcePolicy] = "same-origin"
         let isHead = request.method == .head
         switch answer {
-        case .document(let status, let type, let body):
+        case .document(let status, let type, let text, let cursor):
             headers[.contentType] = type
-            if status == 503 { headers[.retryAfter] = "1" }
-            return Self.response(.init(code: status), headers, body, isHead: isHead)
-        case .tooMany:
-            headers[.retryAfter] = "10"
-            headers[.contentType] = "text/plain; charset=utf-8"
-            let text =
-                "too many streams and waits of one address, \(StreamSlots.perAddress); close some\n"
-            return Self.response(.tooManyRequests, headers, text, isHead: isHead)
-        case .state(let json, let cursor):
-            headers[.contentType] = "application/json"
-            headers[.eTag] = "\"\(cursor)\""
-            return Self.response(.ok, headers, json, isHead: isHead)
+            headers[.retryAfter] = Self.retries[status]
+            headers[.eTag] = cursor.map { "\"\($0)\"" }
+            headers[.contentLength] = String(text.utf8.count)
+            let body = isHead ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: text))
+            return Response(status: .init(code: status), headers: headers, body: body)
         case .unchanged(let cursor):
             headers[.eTag] = "\"\(cursor)\""
             return Response(status: .notModified, headers: headers)
@@ -88,20 +84,8 @@ struct Responder: Sendable {
         }
     }
 
-    private static func response(
-        _ status: HTTPResponse.Status,
-        _ headers: HTTPFields,
-        _ body: String,
-        isHead: Bool
-    ) -> Response {
-        var headers = headers
-        headers[.contentLength] = String(body.utf8.count)
-        let body = isHead ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: body))
-        return Response(status: status, headers: headers, body: body)
-    }
-
     private func response(
-        _ stream: any EventStream,
+        _ stream: EventStream,
         _ headers: HTTPFields,
         _ request: Request,
         _ slot: StreamSlots.Slot

@@ -58,14 +58,13 @@ final class Bus {
         return BusMessage(reply)
     }
 
-    /// A property of an object, which `read` takes from the front of the answer.
-    func property<Value>(
-        _ interface: String,
+    /// The answer that has a property of an object at its front.
+    func property(
         _ name: String,
-        type: String,
-        at path: String,
-        _ read: (BusMessage) throws(BusError) -> Value
-    ) throws(BusError) -> Value {
+        _ type: String,
+        of interface: String,
+        at path: String
+    ) throws(BusError) -> BusMessage {
         var error = sd_bus_error()
         defer { sd_bus_error_free(&error) }
         var reply: OpaquePointer?
@@ -80,7 +79,7 @@ final class Bus {
             type
         )
         guard result >= 0, let reply else { throw self.failure(result, error) }
-        return try read(BusMessage(reply))
+        return BusMessage(reply)
     }
 
     /// The next signal that has come; nil if there is none.
@@ -143,7 +142,6 @@ package enum BusError: Error, Hashable, CustomStringConvertible {
 extension Bus {
     private static let manager = "/org/freedesktop/systemd1"
     private static let managerInterface = "org.freedesktop.systemd1.Manager"
-    private static let serviceInterface = "org.freedesktop.systemd1.Service"
 
     /// The object of a unit.
     static func path(of unit: String) -> String {
@@ -157,9 +155,8 @@ extension Bus {
 
     /// Whether the machine, or the user's session, is going down.
     func isStopping() throws(BusError) -> Bool {
-        try self.property(Self.managerInterface, "SystemState", type: "s", at: Self.manager) {
-            (reply) throws(BusError) in try reply.text() == "stopping"
-        }
+        try self.property("SystemState", "s", of: Self.managerInterface, at: Self.manager).text()
+            == "stopping"
     }
 
     func stop(_ unit: String) throws(BusError) {
@@ -201,16 +198,9 @@ extension Bus {
     }
 
     func process(of service: String) throws(BusError) -> ServiceProcess {
-        let path = Self.path(of: service)
-        let result = try self.serviceProperty("Result", "s", path) { (reply) throws(BusError) in
-            try reply.text()
-        }
-        let code = try self.serviceProperty("ExecMainCode", "i", path) { (reply) throws(BusError) in
-            try reply.signed()
-        }
-        let status = try self.serviceProperty("ExecMainStatus", "i", path) {
-            (reply) throws(BusError) in try reply.signed()
-        }
+        let result = try self.property("Result", "s", of: service).text()
+        let code = try self.property("ExecMainCode", "i", of: service).signed()
+        let status = try self.property("ExecMainStatus", "i", of: service).signed()
         let end: ServiceProcess.End =
             switch code {
             case CInt(CLD_EXITED): .exited(Int(status))
@@ -220,34 +210,30 @@ extension Bus {
         return ServiceProcess(
             result: result,
             end: end,
-            started: try self.time("ExecMainStartTimestampMonotonic", path),
-            ended: try self.time("ExecMainExitTimestampMonotonic", path)
+            started: try self.time("ExecMainStartTimestampMonotonic", of: service),
+            ended: try self.time("ExecMainExitTimestampMonotonic", of: service)
         )
     }
 
     /// The fields that the unit adds to each of its journal lines.
     func logFields(of service: String) throws(BusError) -> [String] {
-        try self.serviceProperty("LogExtraFields", "aay", Self.path(of: service)) {
-            (reply) throws(BusError) in
-            try reply.elements(of: "ay") { () throws(BusError) in
-                String(decoding: try reply.bytes(), as: UTF8.self)
-            }
+        let reply = try self.property("LogExtraFields", "aay", of: service)
+        return try reply.elements(of: "ay") { () throws(BusError) in
+            String(decoding: try reply.bytes(), as: UTF8.self)
         }
     }
 
-    private func time(_ name: String, _ path: String) throws(BusError) -> Duration {
-        let microseconds = try self.serviceProperty(name, "t", path) { (reply) throws(BusError) in
-            try reply.number()
-        }
+    private func time(_ name: String, of service: String) throws(BusError) -> Duration {
+        let microseconds = try self.property(name, "t", of: service).number()
         return .microseconds(Int64(clamping: microseconds))
     }
 
-    private func serviceProperty<Value>(
+    private func property(
         _ name: String,
         _ type: String,
-        _ path: String,
-        _ read: (BusMessage) throws(BusError) -> Value
-    ) throws(BusError) -> Value {
-        try self.property(Self.serviceInterface, name, type: type, at: path, read)
+        of service: String
+    ) throws(BusError) -> BusMessage {
+        let path = Self.path(of: service)
+        return try self.property(name, type, of: "org.freedesktop.systemd1.Service", at: path)
     }
 }

@@ -82,7 +82,7 @@ package actor UnitManager {
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let path = Bus.path(of: unit)
-                self.waits.append(.init(unit, path: path, isMet, continuation), as: number)
+                self.waits.append(unit, path: path, when: isMet, as: number, continuation)
                 self.settle()
             }
         } onCancel: {

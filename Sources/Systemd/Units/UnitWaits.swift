@@ -3,26 +3,14 @@ struct UnitWaits {
     typealias Condition = @Sendable (UnitStatus?) -> Bool
     typealias Answer = Result<UnitStatus?, BusError>
 
-    struct Wait {
+    private struct Wait {
         let unit: String
         let path: String
         let isMet: Condition
         let continuation: CheckedContinuation<Answer, Never>
         /// Whether the unit runs without a job, so that the next job can only be to stop it.
-        fileprivate var isAtRest = false
-        fileprivate var wasToldToStop = false
-
-        init(
-            _ unit: String,
-            path: String,
-            _ isMet: @escaping Condition,
-            _ continuation: CheckedContinuation<Answer, Never>
-        ) {
-            self.unit = unit
-            self.path = path
-            self.isMet = isMet
-            self.continuation = continuation
-        }
+        var isAtRest = false
+        var wasToldToStop = false
     }
 
     private var waits: [Int: Wait] = [:]
@@ -31,9 +19,15 @@ struct UnitWaits {
 
     var isEmpty: Bool { self.waits.isEmpty }
 
-    mutating func append(_ wait: Wait, as number: Int) {
-        self.waits[number] = wait
-        self.stale.insert(wait.unit)
+    mutating func append(
+        _ unit: String,
+        path: String,
+        when isMet: @escaping Condition,
+        as number: Int,
+        _ continuation: CheckedContinuation<Answer, Never>
+    ) {
+        self.waits[number] = Wait(unit: unit, path: path, isMet: isMet, continuation: continuation)
+        self.stale.insert(unit)
     }
 
     mutating func hear(_ signal: UnitSignal) {
