@@ -313,23 +313,16 @@ extension StateSchema {
         read: Reading
     ) throws(WireError) -> Request.Call {
         switch call {
-        case .set(let call):
+        case .set(var set):
             // Most have neither.
-            guard call.ifState != nil || !call.words.isEmpty else { return .set(call) }
-            return .set(
-                SetCall(
-                    state: call.state,
-                    data: try self.data(call.data, words: call.words, ofState: call.state),
-                    ifSeq: call.ifSeq,
-                    ifState: try call.ifState?.mapped(read),
-                    ifStay: call.ifStay,
-                    reenter: call.reenter,
-                    cause: call.cause
-                )
-            )
+            guard set.ifState != nil || !set.words.isEmpty else { return call }
+            set.ifState = try set.ifState?.mapped(read)
+            set.data = try self.data(set.data, words: set.words, ofState: set.name)
+            set.words = []
+            return .set(set)
         case .send(var call):
             call.ifState = try call.ifState?.mapped(read)
-            call.data = try self.data(call.data, words: call.words, ofEvent: call.event)
+            call.data = try self.data(call.data, words: call.words, ofEvent: call.name)
             call.words = []
             return .send(call)
         case .update(var call):

@@ -50,7 +50,7 @@ final class Proposals: @unchecked Sendable {
             self.enqueue(request, making, .enter, of: sets, to: served)
         case .event(.send(let call)):
             // What is no event of the machine's asks for nothing.
-            if served.current.isDeclared(call.event) {
+            if served.current.isDeclared(call.name) {
                 served.stays?.moves.lift()
             }
             self.enqueue(request, self.making(.send(call), served), .enter, of: sets, to: served)

@@ -13,14 +13,14 @@ struct Releases {
     let own: HoldsAndGuards
 
     func release(_ call: ReleaseCall, id: RequestID?) throws(WireError) {
-        switch call {
-        case .number(let number): try self.release(number, id: id)
-        case .required(let name):
+        if let number = call.number { try self.release(number, id: id) }
+        if let name = call.required {
             guard let kept = self.server.kept[required: name] else {
                 throw WireError(.notFound, "no guard is required as \(name)")
             }
             try self.release(kept, "the guard that is required as \(name)", id: id)
-        case .named(let name):
+        }
+        if let name = call.name {
             self.server.kept.endOverdue()
             guard let kept = self.server.kept[named: name] else {
                 throw WireError(.notFound, "no hold is called \(name)")
