@@ -23,39 +23,58 @@ extension WallTime {
     ///
     /// RFC 3339 has the years 0 to 9999; a moment outside them is shown as the nearest one inside.
     package var rfc3339: String {
-        var bytes: [UInt8] = []
-        bytes.append(time: self)
-        return String(decoding: bytes, as: UTF8.self)
+        var writer = LineWriter()
+        writer.time(self)
+        return writer.withBytes { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The moment that such a text names; nil if it is not one.
     ///
     /// Only this form is accepted: UTC as `Z`, six digits after the point.
     package init?(rfc3339 text: some StringProtocol) {
-        let bytes = Array(text.utf8)
-        guard bytes.count == 27, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
-            bytes[10] == UInt8(ascii: "T"), bytes[13] == UInt8(ascii: ":"),
-            bytes[16] == UInt8(ascii: ":"), bytes[19] == UInt8(ascii: "."),
-            bytes[26] == UInt8(ascii: "Z")
-        else { return nil }
-        func number(_ range: Range<Int>) -> Int64? {
-            // Digits only; `Int64`'s own parser would accept a sign.
-            var number: Int64 = 0
-            for byte in bytes[range] {
-                guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
-                number = number * 10 + Int64(byte - UInt8(ascii: "0"))
-            }
-            return number
+        self.init(reading: String(text))
+        guard self.rfc3339.utf8.elementsEqual(text.utf8) else { return nil }
+    }
+
+    /// The moment that any text of RFC 3339 names: with or without a fraction, in UTC or with an offset; nil if it
+    /// names none.
+    package init?(reading text: String) {
+        var bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes[10] | 0x20 == UInt8(ascii: "t") else { return nil }
+        bytes[10] = UInt8(ascii: "T")
+        func number(_ digits: Range<Int>) -> Int64 {
+            bytes[digits].reduce(0) { $0 * 10 + Int64($1) - 48 }
         }
-        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
-            let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
-            let fraction = number(20..<26)
+        let days = Self.days(year: number(0..<4), month: number(5..<7), day: number(8..<10))
+        let second = number(11..<13) * 3600 + number(14..<16) * 60 + number(17..<19)
+        let local = WallTime(microseconds: (days * 86400 + second) * 1_000_000)
+        // What is no digit, and a day or an hour that does not exist, comes back as another.
+        guard local.rfc3339.utf8.starts(with: bytes[..<19]) else { return nil }
+        let hasFraction = bytes[19] == UInt8(ascii: ".")
+        let digits = bytes[(hasFraction ? 20 : 19)...].prefix {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+        }
+        guard digits.isEmpty != hasFraction, let offset = Self.offset(bytes[digits.endIndex...])
         else { return nil }
-        let days = Self.days(year: year, month: month, day: day)
-        let seconds = days * 86400 + hour * 3600 + minute * 60 + second
-        self.init(microseconds: seconds * 1_000_000 + fraction)
-        // A day or an hour that does not exist comes back as another.
-        guard self.rfc3339.utf8.elementsEqual(bytes) else { return nil }
+        // Six digits are kept.
+        let fraction = (0..<6).reduce(Int64(0)) { value, index in
+            value * 10 + (index < digits.count ? Int64(digits[digits.startIndex + index]) - 48 : 0)
+        }
+        self.init(microseconds: local.microseconds + fraction - offset * 60_000_000)
+    }
+
+    /// The minutes that an offset is ahead of UTC; nil if it is not an offset.
+    private static func offset(_ bytes: ArraySlice<UInt8>) -> Int64? {
+        let text = Array(bytes)
+        if text.count == 1, text[0] | 0x20 == UInt8(ascii: "z") { return 0 }
+        guard text.count == 6, text[3] == UInt8(ascii: ":"),
+            text[0] == UInt8(ascii: "+") || text[0] == UInt8(ascii: "-")
+        else { return nil }
+        let numbers = [text[1], text[2], text[4], text[5]].map { Int64($0) - 48 }
+        guard numbers.allSatisfy({ (0...9).contains($0) }) else { return nil }
+        let (hours, minutes) = (numbers[0] * 10 + numbers[1], numbers[2] * 10 + numbers[3])
+        guard hours < 24, minutes < 60 else { return nil }
+        return (hours * 60 + minutes) * (text[0] == UInt8(ascii: "-") ? -1 : 1)
     }
 
     /// The nearest moment that RFC 3339 can name, in microseconds.
@@ -71,7 +90,7 @@ extension WallTime {
     ///
     /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin in March, eras
     /// last 400 years.
-    fileprivate static func civil(day: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    static func civil(day: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = day + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
         let dayOfEra = shifted - era * 146_097
@@ -98,81 +117,9 @@ extension WallTime {
     }
 }
 
-extension [UInt8] {
-    /// Appends the time in RFC 3339, without quotes.
-    mutating func append(time: WallTime) {
-        let (seconds, fraction) = time.shown.dividedFlooring(by: 1_000_000)
-        let (day, second) = seconds.dividedFlooring(by: 86400)
-        let date = WallTime.civil(day: day)
-        self.append(text: "0000-00-00T00:00:00.000000Z")
-        let start = self.count - 27
-        self.put(date.year, at: start, count: 4)
-        self.put(date.month, at: start + 5, count: 2)
-        self.put(date.day, at: start + 8, count: 2)
-        self.put(second / 3600, at: start + 11, count: 2)
-        self.put(second / 60 % 60, at: start + 14, count: 2)
-        self.put(second % 60, at: start + 17, count: 2)
-        self.put(fraction, at: start + 20, count: 6)
-    }
-
-    /// Appends bytes as they are.
-    package mutating func append(text: StaticString) {
-        self.append(
-            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-        )
-    }
-
-    private mutating func put(_ number: Int64, at start: Int, count: Int) {
-        var rest = UInt64(truncatingIfNeeded: number)
-        for index in stride(from: start + count - 1, through: start, by: -1) {
-            self[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        }
-    }
-}
-
 extension Int64 {
     func dividedFlooring(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = self.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
-    }
-}
-
-extension WallTime {
-    /// The moment that any text of RFC 3339 names: with or without a fraction, in UTC or with an offset; nil if it
-    /// names none.
-    package init?(reading text: String) {
-        let bytes = Array(text.utf8)
-        guard bytes.count >= 20, bytes[10] | 0x20 == UInt8(ascii: "t") else { return nil }
-        let digits = bytes[19...].dropFirst(bytes[19] == UInt8(ascii: ".") ? 1 : 0)
-            .prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-        let hasFraction = bytes[19] == UInt8(ascii: ".")
-        guard hasFraction ? !digits.isEmpty : digits.isEmpty,
-            let offset = Self.offset(bytes[digits.endIndex...])
-        else { return nil }
-        // Six digits are kept.
-        let fraction = Array(digits.prefix(6)) + Array(repeating: UInt8(ascii: "0"), count: 6)
-        let plain = Array(bytes[..<10]) + [UInt8(ascii: "T")] + Array(bytes[11..<19])
-        let whole = String(decoding: plain, as: UTF8.self) + "."
-        guard
-            let local = WallTime(
-                rfc3339: whole + String(decoding: fraction.prefix(6), as: UTF8.self) + "Z"
-            )
-        else { return nil }
-        self.init(microseconds: local.microseconds - offset * 60_000_000)
-    }
-
-    /// The minutes that an offset is ahead of UTC; nil if it is not an offset.
-    private static func offset(_ bytes: ArraySlice<UInt8>) -> Int64? {
-        let text = Array(bytes)
-        if text.count == 1, text[0] | 0x20 == UInt8(ascii: "z") { return 0 }
-        guard text.count == 6, text[3] == UInt8(ascii: ":"),
-            text[0] == UInt8(ascii: "+") || text[0] == UInt8(ascii: "-")
-        else { return nil }
-        let numbers = [text[1], text[2], text[4], text[5]].map { Int64($0) - 48 }
-        guard numbers.allSatisfy({ (0...9).contains($0) }) else { return nil }
-        let (hours, minutes) = (numbers[0] * 10 + numbers[1], numbers[2] * 10 + numbers[3])
-        guard hours < 24, minutes < 60 else { return nil }
-        return (hours * 60 + minutes) * (text[0] == UInt8(ascii: "-") ? -1 : 1)
     }
 }

@@ -40,14 +40,14 @@ import Testing
     ])
     func whateverAValueIsItStaysOneWord(value: String) throws {
         let machine = try self.machine(#"[/bin/a, "{t}", "<{t}>", last]"#)
-        let state = try machine.proposed("a", data: [JSONMember("t", .string(value))])
+        let state = try machine.state("a", data: [JSONMember("t", .string(value))])
         let words = try #require(machine.states[0].run).command.words(in: state)
         #expect(words == ["/bin/a", value, "<\(value)>", "last"])
     }
 
     @Test func whatWouldEndAWordDoesNot() throws {
         let machine = try self.machine(#"[/bin/a, "{t}"]"#)
-        let state = try machine.proposed("a", data: [JSONMember("t", .string("a\0b"))])
+        let state = try machine.state("a", data: [JSONMember("t", .string("a\0b"))])
         let words = try #require(machine.states[0].run).command.words(in: state)
         #expect(words == ["/bin/a", "a\u{FFFD}b"])
     }

@@ -61,8 +61,8 @@ import Testing
         do {
             try body()
             return nil
-        } catch let error as DeclaredRefusal {
-            return error.sentence
+        } catch let error as WireError {
+            return error.message
         } catch {
             return "\(error)"
         }
@@ -102,7 +102,7 @@ import Testing
     func aStateThatDoesNotFitIsRefused(name: String, data: String, sentence: String) throws {
         let members = try #require(JSONValue(parsing: data)?.members)
         #expect(
-            self.refusal { _ = try self.machine.proposed(name, data: members) } == sentence
+            self.refusal { _ = try self.machine.state(name, data: members) } == sentence
         )
     }
 
@@ -114,12 +114,16 @@ import Testing
         #expect(self.machine.legality(of: idle, from: playing) == nil)
         // Another value of the same case is not listed.
         #expect(
-            self.machine.legality(of: playing, from: playing)?.sentence
+            self.machine.legality(of: playing, from: playing)?.message
                 == #""playing" may not be set from "playing"; allowed: idle, safe"#
         )
         #expect(
             self.machine.legality(of: try self.state("idle", [("title", "b")]), from: idle)
-                == .illegalTransition("idle", from: "idle", allowed: ["playing", "safe"])
+                == WireError(
+                    .illegalTransition,
+                    #""idle" may not be set from "idle"; allowed: playing, safe"#,
+                    known: ["playing", "safe"]
+                )
         )
         #expect(!playing.mayBecome(playing))
         #expect(idle.mayBecome(playing))

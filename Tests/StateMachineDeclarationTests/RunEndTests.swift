@@ -41,8 +41,8 @@ import Testing
     ])
     func whatIsNoEndIsToldFrom(json: String, sentence: String) throws {
         let members = try self.members(json)
-        let refusal = #expect(throws: DeclaredRefusal.self) { try RunEnd(members) }
-        #expect(refusal?.sentence == sentence)
+        let refusal = #expect(throws: WireError.self) { try RunEnd(members) }
+        #expect(refusal?.message == sentence)
     }
 
     private func members(_ json: String) throws -> [JSONMember] {

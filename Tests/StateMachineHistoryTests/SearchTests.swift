@@ -151,29 +151,3 @@ extension TransitionHistory {
         }.get()
     }
 }
-
-/// A history that can be read but not searched.
-private final class PlainHistory: TransitionHistory {
-    private let history: UntypedHistory
-
-    init(_ history: UntypedHistory) { self.history = history }
-
-    var isCurrent: Bool { self.history.isCurrent }
-    var epoch: String { self.history.epoch }
-    var oldest: UInt64 { 1 }
-    var settings: [(name: String, value: HistorySetting)] { [] }
-
-    func record(
-        _ group: [Change],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) { done(nil) }
-
-    func read(
-        after seq: UInt64,
-        done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
-    ) { self.history.read(after: seq, done: done) }
-
-    func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
-
-    func onTrouble(_ handler: @escaping @Sendable (HistoryWork, String?) -> Void) {}
-}

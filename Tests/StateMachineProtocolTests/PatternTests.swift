@@ -180,9 +180,9 @@ struct PatternTests {
     )
     func addsAndTakesAway(_ texts: [String], _ states: String) throws {
         let coding = StateCoding<AppState>()
-        let list = try PatternList(texts.map { Pattern(typed: $0) }).mapped {
-            (pattern) throws(WireError) in try coding.schema.described.resolved(pattern)
-        }
+        let list = PatternList(
+            try texts.map { try coding.schema.described.resolved(Pattern(typed: $0)) }
+        )
         let all: [(String, AppState)] = [
             ("ready,true", .ready(true)), ("ready,false", .ready(false)),
             ("authentication", .authentication(.idle)), ("dataRetrieval", .dataRetrieval(.idle)),

@@ -29,7 +29,7 @@ struct WatchLineTests {
     func endsAsSharedIfItStandsForNoOthers() {
         func bytes(_ text: StaticString) -> [UInt8] {
             var bytes: [UInt8] = []
-            bytes.append(text: text)
+            bytes += text.description.utf8
             return bytes
         }
         let live = ChangeLine.tail(skipped: 0, isReplayed: false)
@@ -123,7 +123,7 @@ struct WatchLineTests {
         }
         func replayed(_ line: [UInt8], _ id: RequestID) -> [UInt8] {
             var replayed = ChangeLine.head(id: id) + body(of: line)
-            replayed.append(text: ChangeLine.replayTail)
+            replayed += ChangeLine.replayTail.description.utf8
             return replayed
         }
         func collapsed(_ skipped: UInt64, isReplayed: Bool) -> [UInt8] {

@@ -11,7 +11,7 @@ struct WordTests {
         guard case .set(let call) = try self.coding.schema.described.resolved(request.call) else {
             return nil
         }
-        return try self.coding.state(call.state, data: call.data)
+        return try self.coding.state(call.name, data: call.data)
     }
 
     @Test(

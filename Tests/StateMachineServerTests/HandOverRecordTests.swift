@@ -52,7 +52,7 @@ struct HandOverRecordTests {
     @Test func aWatchWithAShorterBeatThanIsTakenNowGoesOn() throws {
         let line = Array(#"{"op":"watch","id":7,"beatMs":50}"#.utf8)
         let request = try #require(Request(again: line))
-        #expect(request.call == .watch(WatchCall(beatMs: 50)))
+        #expect(request.call == Request.watch(pace: Pace(beat: .milliseconds(50))).call)
     }
 
     @Test func isRefusedWithNumbersThatCannotBe() throws {

@@ -110,6 +110,7 @@ extension ReadOnlyHistory {
     typealias Answer = @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
 
     var epoch: String { "a" }
+    var earlier: [EarlierNumbering] { [] }
     var oldest: UInt64 { 1 }
     var settings: [(name: String, value: HistorySetting)] { [] }
 
@@ -120,7 +121,30 @@ extension ReadOnlyHistory {
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) { done(nil) }
 
+    func find(
+        _ query: TransitionQuery,
+        done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
+    ) { done(.failure(HistoryFailure("only reads are expected"))) }
+
+    func locate(
+        _ time: WallTime,
+        upTo newest: UInt64,
+        done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
+    ) { done(.failure(HistoryFailure("only reads are expected"))) }
+
+    func outline(
+        _ query: TransitionQuery,
+        limit: Int,
+        done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
+    ) { done(.failure(HistoryFailure("only reads are expected"))) }
+
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
+
+    func note(
+        _ declaration: RecordedDeclaration,
+        from seq: UInt64,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { done(nil) }
 
     func onTrouble(_ handler: @escaping @Sendable (HistoryWork, String?) -> Void) {}
 }

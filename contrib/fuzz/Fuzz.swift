@@ -9,7 +9,7 @@ public func fuzzOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         guard let request = try Request.parse(line) else { return 0 }
         let coding = StateCoding<AppState>()
         if case .set(let call) = try coding.schema.described.resolved(request.call) {
-            let state = try coding.state(call.state, data: call.data)
+            let state = try coding.state(call.name, data: call.data)
             _ = coding.schema.encoded(TypedValue(state))
             if let pattern = call.ifState { _ = coding.schema.matches(pattern, TypedValue(state)) }
         }

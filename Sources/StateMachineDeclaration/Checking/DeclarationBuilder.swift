@@ -7,14 +7,13 @@ struct DeclarationBuilder {
     private let resolver: TargetResolver
     private let problems: Problems
 
-    init(_ file: FileDraft, _ problems: Problems, _ booleans: BooleanPlaces) {
+    init(_ file: FileDraft, _ problems: Problems) {
         self.file = file
         self.tables = DraftTables(file)
         self.problems = problems
         self.resolver = TargetResolver(
             tables: self.tables,
             problems: problems,
-            booleans: booleans,
             resolved: ResolvedTargets(file.states)
         )
     }
@@ -40,22 +39,14 @@ struct DeclarationBuilder {
         }
         guard !self.problems.hasErrors, let start else { return nil }
         return Declaration(
-            Declaration.Parts(
-                machine: self.file.machine,
-                version: self.file.version,
-                about: self.file.about,
-                text: text,
-                states: states,
-                events: self.file.events.map {
-                    Declaration.Event(name: $0.name.value, fields: $0.fields)
-                },
-                groups: self.file.groups.map {
-                    Declaration.Group(name: $0.name.value, members: self.tables.members($0))
-                },
-                breaker: self.file.breaker,
-                start: start,
-                lost: lost
-            )
+            self.file,
+            text: text,
+            states: states,
+            groups: self.file.groups.map {
+                Declaration.Group(name: $0.name.value, members: self.tables.members($0))
+            },
+            start: start,
+            lost: lost
         )
     }
 

@@ -41,27 +41,21 @@ public struct DeclarationReading: Sendable {
         _ problems: Problems
     ) -> Declaration? {
         guard bytes.count <= Self.maxBytes else {
-            problems.error(.start, "the file is longer than \(Self.maxBytes) bytes")
-            return nil
+            return problems.refuse(.start, "the file is longer than \(Self.maxBytes) bytes")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             let isUTF16 = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
-            problems.error(
+            return problems.refuse(
                 .start,
                 isUTF16 ? "the file is UTF-16; save it as UTF-8" : "the file is not UTF-8"
             )
-            return nil
         }
         guard let root = YAMLTree.read(bytes, problems) else {
             if !problems.hasErrors { problems.error(.start, "the file is empty") }
             return nil
         }
-        let booleans = BooleanPlaces()
-        guard let file = FileReader(problems, booleans).file(root), !problems.isCut else {
-            return nil
-        }
-        let declaration = DeclarationBuilder(file, problems, booleans)
-            .declaration(of: text)
+        guard let file = FileReader(problems).file(root), !problems.isCut else { return nil }
+        let declaration = DeclarationBuilder(file, problems).declaration(of: text)
         let hasCommands = file.states.contains { state in
             state.run != nil || !state.enter.isEmpty || !state.leave.isEmpty
         }
@@ -69,7 +63,7 @@ public struct DeclarationReading: Sendable {
             if let refusal { problems.error(.start, refusal) }
             if let warning { problems.warn(.start, warning) }
         }
-        booleans.warn(of: root, problems)
+        problems.booleans.warn(of: root, problems)
         if let declaration { Warnings(declaration, file, problems).tell(isStrict: isStrict) }
         return problems.hasErrors ? nil : declaration
     }

@@ -49,8 +49,7 @@ struct DraftTables {
             self.events.isEmpty
             ? "; list it under \"events\""
             : problems.suggestion(for: name.value, among: self.events.lazy.map(\.name.value))
-        problems.error(name.position, "there is no event \(name.value.quoted)\(remark)")
-        return nil
+        return problems.refuse(name.position, "there is no event \(name.value.quoted)\(remark)")
     }
 
     /// The states that names of states and groups stand for, in the file's order.

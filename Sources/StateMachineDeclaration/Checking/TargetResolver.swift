@@ -12,7 +12,6 @@ struct TargetResolver {
 
     let tables: DraftTables
     let problems: Problems
-    let booleans: BooleanPlaces
     let resolved: ResolvedTargets
 
     func target(_ draft: TargetDraft, from sources: Sources) -> DeclaredTarget? {
@@ -45,7 +44,7 @@ struct TargetResolver {
             sources: state.fields.map { field in
                 let literal = draft.data.first { $0.field.value.isSpelled(field.name) }
                 if let literal {
-                    if field.type == .boolean { self.booleans.note(literal.value) }
+                    if field.type == .boolean { self.problems.booleans.note(literal.value) }
                     return field.value(of: literal.value, self.problems).map { [.literal($0)] }
                         ?? []
                 }

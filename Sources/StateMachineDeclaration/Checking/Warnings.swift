@@ -148,11 +148,10 @@ extension DeclaredField {
         guard self.values.isEmpty else {
             return self.values.contains { $0.plainText.utf8.first == UInt8(ascii: "-") }
         }
-        switch (self.type, self.bounds) {
-        case (.integer, .integers(let range)): return range.lowerBound < 0
-        case (.number, .numbers(let range)): return range.lowerBound.isNegative
-        case (.boolean, _): return false
-        case (.integer, _), (.number, _), (.string, _), (.array, _), (.object, _): return true
+        switch self.type {
+        case .boolean: return false
+        case .integer, .number: return self.bounds.least?.isNegative ?? true
+        case .string, .array, .object: return true
         }
     }
 }

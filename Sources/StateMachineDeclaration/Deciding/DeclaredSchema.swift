@@ -26,7 +26,7 @@ package final class DeclaredSchema: Schema {
             groups: declaration.groups.map { group in
                 StateGroup(group.name, of: group.members.map { cases[$0] })
             },
-            evaluate: { declaration.refusal(of: $1, in: $0).map { WireError($0) } }
+            evaluate: { declaration.refusal(of: $1, in: $0) }
         )
     }
 
@@ -53,11 +53,7 @@ package final class DeclaredSchema: Schema {
         guard let members = (data ?? .object([])).members else {
             throw WireError(.badData, "data of \(name) must be an object")
         }
-        do {
-            return TypedValue(try self.declared.state(name, data: members))
-        } catch {
-            throw WireError(error)
-        }
+        return TypedValue(try self.declared.state(name, data: members))
     }
 
     // MARK: - What the machine does
@@ -68,15 +64,11 @@ package final class DeclaredSchema: Schema {
         in value: Value
     ) throws(WireError) -> Reaction {
         let state = value.declared
-        do {
-            switch try state.declaration.effect(of: event, data: data, in: state) {
-            case .enter(let next), .again(let next): return .enter(TypedValue(next))
-            case .stay: return .stay
-            case .ignored: return .ignore
-            case .notHandled: return .unhandled
-            }
-        } catch {
-            throw WireError(error)
+        switch try state.declaration.effect(of: event, data: data, in: state) {
+        case .enter(let next), .again(let next): return .enter(TypedValue(next))
+        case .stay: return .stay
+        case .ignored: return .ignore
+        case .notHandled: return .unhandled
         }
     }
 
@@ -86,13 +78,7 @@ package final class DeclaredSchema: Schema {
         adding amounts: [JSONMember]
     ) throws(WireError) -> Value {
         let state = value.declared
-        do {
-            return TypedValue(
-                try state.declaration.updated(state, with: data, adding: amounts)
-            )
-        } catch {
-            throw WireError(error)
-        }
+        return TypedValue(try state.declaration.updated(state, with: data, adding: amounts))
     }
 
     package func move(
@@ -100,20 +86,11 @@ package final class DeclaredSchema: Schema {
         in value: Value
     ) throws(WireError) -> MachineMove? {
         let state = value.declared
-        let end: RunEnd
-        do {
-            end = try RunEnd(data)
-        } catch {
-            throw WireError(error)
-        }
-        return state.declaration.move(on: end, in: state).map {
-            .init($0)
-        }
+        return state.declaration.move(on: try RunEnd(data), in: state).map { .init($0) }
     }
 
     package func deadline(of value: Value) -> Deadline? {
         let state = value.declared
-        guard state.declared.after != nil else { return nil }
         return state.declaration.deadline(of: state).map { delay, move in
             Deadline(delay: delay, .init(move))
         }
@@ -152,16 +129,9 @@ package final class DeclaredSchema: Schema {
     ) throws(WireError) -> Value? {
         let (state, present) = (value.declared, present.declared)
         guard state.declaration !== present.declaration else { return nil }
-        do {
-            return TypedValue(
-                try present.declaration.state(
-                    state.declared.name,
-                    data: state.membersBesideDefaults
-                )
-            )
-        } catch {
-            throw WireError(error)
-        }
+        return TypedValue(
+            try present.declaration.state(state.declared.name, data: state.membersBesideDefaults)
+        )
     }
 
     // MARK: - For `describe`
@@ -188,19 +158,13 @@ package final class DeclaredSchema: Schema {
             switch edge.kind {
             case .event, .after, .set: nil
             case .done, .exit, .failed, .interrupted, .boot:
-                JSONMember(
-                    edge.kind.label,
-                    .string(self.declared.states[edge.to].name)
-                )
+                JSONMember(edge.kind.label, .string(self.declared.states[edge.to].name))
             }
         }
         let after = state.after.map { after in
             JSONMember(
                 "after",
-                .object([
-                    JSONMember("ms", .number("\(after.delay.wholeMilliseconds)")),
-                    JSONMember("state", self.name(after.target)),
-                ])
+                ["ms": .integer(after.delay.wholeMilliseconds), "state": self.name(after.target)]
             )
         }
         return [
@@ -208,10 +172,10 @@ package final class DeclaredSchema: Schema {
             groups.isEmpty ? nil : JSONMember("groups", .array(groups)),
             when.isEmpty ? nil : JSONMember("when", .object(when)),
             after,
-            state.run == nil ? nil : JSONMember("run", .bool(true)),
-            state.enter.isEmpty && state.leave.isEmpty ? nil : JSONMember("hooks", .bool(true)),
+            state.run == nil ? nil : JSONMember("run", true),
+            state.enter.isEmpty && state.leave.isEmpty ? nil : JSONMember("hooks", true),
             moves.isEmpty ? nil : JSONMember("moves", .object(moves)),
-            state.isFinal ? JSONMember("final", .bool(true)) : nil,
+            state.isFinal ? JSONMember("final", true) : nil,
         ].compactMap(\.self)
     }
 
@@ -231,7 +195,7 @@ package final class DeclaredSchema: Schema {
 
 extension Declaration {
     /// What is wrong with a value for a state of that name; nil if the state may have it.
-    fileprivate func refusal(of member: JSONMember, in name: String) -> DeclaredRefusal? {
+    fileprivate func refusal(of member: JSONMember, in name: String) -> WireError? {
         do {
             guard let fields = self.states.first(where: { $0.name.isSpelled(name) })?.fields,
                 case let field = fields[try fields.index(of: member.key, owner: name)],
@@ -259,19 +223,6 @@ extension StateField {
     }
 }
 
-extension WireError {
-    /// Why something that was asked for is not done.
-    package init(_ refusal: DeclaredRefusal) {
-        switch refusal {
-        case .unknownState(_, let known): self.init(.unknownState, refusal.sentence, known: known)
-        case .unknownEvent(_, let known): self.init(.unknownEvent, refusal.sentence, known: known)
-        case .badData(_, let known): self.init(.badData, refusal.sentence, values: known)
-        case .illegalTransition(_, _, let allowed):
-            self.init(.illegalTransition, refusal.sentence, known: allowed)
-        }
-    }
-}
-
 extension Value {
     fileprivate var declared: DeclaredState { TypedValue.state(of: self) }
 }
@@ -294,7 +245,7 @@ extension DeclaredField {
     fileprivate var described: JSONValue {
         var members = [JSONMember("type", .string(self.type.rawValue))]
         if !self.values.isEmpty { members.append(JSONMember("values", .array(self.values))) }
-        if self.isOptional { members.append(JSONMember("optional", .bool(true))) }
+        if self.isOptional { members.append(JSONMember("optional", true)) }
         if let fallback { members.append(JSONMember("default", fallback)) }
         return .object(members + self.bounds.members)
     }

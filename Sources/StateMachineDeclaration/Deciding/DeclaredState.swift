@@ -106,12 +106,12 @@ extension Declaration {
     package func state(
         _ name: String,
         data: [JSONMember]
-    ) throws(DeclaredRefusal) -> DeclaredState {
+    ) throws(WireError) -> DeclaredState {
         let number = try self.number(ofState: name)
         let state = self.states[number]
         let given = try state.fields.values(of: data, owner: name)
         let values = try zip(state.fields, given).map {
-            (field, value) throws(DeclaredRefusal) -> JSONValue? in
+            (field, value) throws(WireError) -> JSONValue? in
             if let value = value ?? field.fallback { return value }
             if field.isOptional { return nil }
             throw .lacks(field, owner: name)
@@ -124,7 +124,7 @@ extension Declaration {
     package func data(
         ofWords words: [(key: String, value: String)],
         forState name: String
-    ) throws(DeclaredRefusal) -> [JSONMember] {
+    ) throws(WireError) -> [JSONMember] {
         let number = try self.number(ofState: name)
         return try self.states[number].fields.members(ofWords: words, owner: name)
     }
@@ -133,17 +133,17 @@ extension Declaration {
     package func data(
         ofWords words: [(key: String, value: String)],
         forEvent name: String
-    ) throws(DeclaredRefusal) -> [JSONMember] {
+    ) throws(WireError) -> [JSONMember] {
         let number = try self.number(ofEvent: name)
         return try self.events[number].fields.members(ofWords: words, owner: name)
     }
 
-    func number(ofState name: String) throws(DeclaredRefusal) -> Int {
+    func number(ofState name: String) throws(WireError) -> Int {
         if let number = self.stateNumber(name) { return number }
         throw .unknownState(name, known: self.stateNames)
     }
 
-    func number(ofEvent name: String) throws(DeclaredRefusal) -> Int {
+    func number(ofEvent name: String) throws(WireError) -> Int {
         if let number = self.eventNumber(name) { return number }
         throw .unknownEvent(name, known: self.events.map(\.name))
     }
@@ -154,7 +154,7 @@ extension [DeclaredField] {
     func values(
         of data: [JSONMember],
         owner: String
-    ) throws(DeclaredRefusal) -> [JSONValue?] {
+    ) throws(WireError) -> [JSONValue?] {
         var values = [JSONValue?](repeating: nil, count: self.count)
         for member in data {
             let index = try self.index(of: member.key, owner: owner)
@@ -164,7 +164,7 @@ extension [DeclaredField] {
         return values
     }
 
-    func index(of name: String, owner: String) throws(DeclaredRefusal) -> Int {
+    func index(of name: String, owner: String) throws(WireError) -> Int {
         if let index = self.firstIndex(where: { $0.name.isSpelled(name) }) { return index }
         throw .noField(name, owner: owner, known: self.map(\.name))
     }
@@ -172,16 +172,16 @@ extension [DeclaredField] {
     fileprivate func members(
         ofWords words: [(key: String, value: String)],
         owner: String
-    ) throws(DeclaredRefusal) -> [JSONMember] {
-        try words.map { (word) throws(DeclaredRefusal) -> JSONMember in
+    ) throws(WireError) -> [JSONMember] {
+        try words.map { (word) throws(WireError) -> JSONMember in
             let isJSON = word.key.utf8.last == UInt8(ascii: ":")
             let key = isJSON ? String(Substring(word.key.utf8.dropLast())) : word.key
             let field = self[try self.index(of: key, owner: owner)]
-            switch field.value(ofWord: word.value, isJSON: isJSON) {
-            case .success(let value): return JSONMember(field.name, value)
-            case .failure(let objection):
+            do throws(FieldObjection) {
+                return JSONMember(field.name, try field.value(ofWord: word.value, isJSON: isJSON))
+            } catch {
                 throw .badData(
-                    objection.sentence(about: field.name, .string(word.value)),
+                    error.sentence(about: field.name, .string(word.value)),
                     known: field.values
                 )
             }
@@ -194,20 +194,19 @@ extension DeclaredField {
     fileprivate func value(
         ofWord word: String,
         isJSON: Bool
-    ) -> Result<JSONValue, FieldObjection> {
+    ) throws(FieldObjection) -> JSONValue {
         // A text may be "null".
-        if self.isOptional, word == "null", isJSON || self.type != .string {
-            return .success(.null)
-        }
-        guard isJSON else { return self.value(ofText: word) }
+        if self.isOptional, word == "null", isJSON || self.type != .string { return .null }
+        guard isJSON else { return try self.value(ofText: word) }
         guard let value = JSONValue(parsing: word) else {
-            return .failure(FieldObjection(sentence: "write JSON after :="))
+            throw FieldObjection(sentence: "write JSON after :=")
         }
-        return self.objection(to: value).map { .failure($0) } ?? .success(value)
+        if let objection = self.objection(to: value) { throw objection }
+        return value
     }
 
     /// The value in the form that is kept; throws if it does not fit.
-    func evaluated(_ value: JSONValue) throws(DeclaredRefusal) -> JSONValue {
+    func evaluated(_ value: JSONValue) throws(WireError) -> JSONValue {
         if let objection = self.objection(to: value) {
             throw .badData(objection.sentence(about: self.name, value), known: self.values)
         }
@@ -215,7 +214,7 @@ extension DeclaredField {
     }
 
     /// A number added to the field's value: exact for integers, else rounded as a `Double` is.
-    func sum(of present: JSONValue?, and amount: JSONValue) throws(DeclaredRefusal) -> JSONValue {
+    func sum(of present: JSONValue?, and amount: JSONValue) throws(WireError) -> JSONValue {
         let addition = "\(self.name)+=\(amount.plainText.excerpt())"
         guard self.type == .integer || self.type == .number else {
             throw .badData("\(addition): \(self.name) is \(self.typeName), not a number", known: [])
@@ -239,16 +238,32 @@ extension DeclaredField {
     }
 }
 
-/// Why something that was asked for is not done; nothing has changed.
-package enum DeclaredRefusal: Error, Hashable, Sendable {
-    case unknownState(String, known: [String])
-    case unknownEvent(String, known: [String])
-    /// A sentence, and what is possible instead: fields' names or a field's values.
-    case badData(String, known: [JSONValue])
-    /// The state may not be set from the present one.
-    case illegalTransition(String, from: String, allowed: [String])
+// Why something that was asked for is not done; nothing has changed.
+extension WireError {
+    static func unknownState(_ name: String, known: [String]) -> WireError {
+        WireError(
+            .unknownState,
+            "there is no state \(name.quoted)" + NearestName.remark(on: name, among: known),
+            known: known
+        )
+    }
 
-    static func noField(_ name: String, owner: String, known: [String]) -> Self {
+    static func unknownEvent(_ name: String, known: [String]) -> WireError {
+        WireError(
+            .unknownEvent,
+            known.isEmpty
+                ? "this machine has no events"
+                : "there is no event \(name.quoted)" + NearestName.remark(on: name, among: known),
+            known: known
+        )
+    }
+
+    /// A sentence, and what is possible instead: fields' names or a field's values.
+    static func badData(_ sentence: String, known: [JSONValue] = []) -> WireError {
+        WireError(.badData, sentence, values: known)
+    }
+
+    static func noField(_ name: String, owner: String, known: [String]) -> WireError {
         let nearest = NearestName.of(name, among: known).map { "; did you mean \($0)?" }
         let all =
             known.isEmpty ? "; it has none" : "; known: \(known.joined(separator: ", "))"
@@ -259,24 +274,22 @@ package enum DeclaredRefusal: Error, Hashable, Sendable {
     }
 
     /// A required field is not given.
-    static func lacks(_ field: DeclaredField, owner: String) -> Self {
+    static func lacks(_ field: DeclaredField, owner: String) -> WireError {
         .badData("\(owner.quoted) needs \(field.name.quoted), \(field.takes)", known: field.values)
     }
 
-    /// What is wrong and what would be right.
-    package var sentence: String {
-        switch self {
-        case .unknownState(let name, let known):
-            "there is no state \(name.quoted)" + NearestName.remark(on: name, among: known)
-        case .unknownEvent(let name, let known):
-            known.isEmpty
-                ? "this machine has no events"
-                : "there is no event \(name.quoted)" + NearestName.remark(on: name, among: known)
-        case .badData(let sentence, _): sentence
-        case .illegalTransition(let name, let from, let allowed):
+    /// The state may not be set from the present one.
+    static func illegalTransition(
+        _ name: String,
+        from: String,
+        allowed: [String]
+    ) -> WireError {
+        WireError(
+            .illegalTransition,
             "\(name.quoted) may not be set from \(from.quoted); "
                 + (allowed.isEmpty
-                    ? "nothing may" : "allowed: \(allowed.joined(separator: ", "))")
-        }
+                    ? "nothing may" : "allowed: \(allowed.joined(separator: ", "))"),
+            known: allowed
+        )
     }
 }

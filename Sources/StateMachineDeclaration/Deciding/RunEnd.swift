@@ -15,17 +15,17 @@ extension RunEnd {
     /// What the event carries, an object with one key.
     package var data: JSONValue {
         switch self {
-        case .exit(let code): .object([JSONMember("exit", .number("\(code)"))])
-        case .signal(let name): .object([JSONMember("signal", .string(name))])
-        case .timeout: .object([JSONMember("timeout", .bool(true))])
-        case .interrupted: .object([JSONMember("interrupted", .bool(true))])
+        case .exit(let code): ["exit": .integer(code)]
+        case .signal(let name): ["signal": .string(name)]
+        case .timeout: ["timeout": true]
+        case .interrupted: ["interrupted": true]
         }
     }
 
     /// Reads what the event carries; null counts as absent.
     ///
-    /// - Throws: ``DeclaredRefusal/badData(_:known:)``.
-    package init(_ data: [JSONMember]) throws(DeclaredRefusal) {
+    /// - Throws: `bad-data`.
+    package init(_ data: [JSONMember]) throws(WireError) {
         let known = StateSchema.endOfRun.fields.map(\.name)
         let given = data.filter { $0.value != .null }
         if let odd = given.first(where: { member in !known.contains { member.key.isSpelled($0) } })

@@ -46,40 +46,33 @@ public final class Declaration: Sendable {
     /// By state, whether a client may set it from that state.
     private let legality: [[Bool]]
 
-    struct Parts {
-        var machine: String?
-        var version: String?
-        var about: String?
-        /// The file's text.
-        var text: String
-        var states: [DeclaredCase]
-        var events: [Event]
-        var groups: [Group]
-        var breaker: Breaker
-        var start: DeclaredTarget
-        var lost: DeclaredTarget?
-    }
-
-    init(_ parts: Parts) {
-        self.machine = parts.machine
-        self.version = parts.version
-        self.about = parts.about
+    init(
+        _ file: FileDraft,
+        text: String,
+        states: [DeclaredCase],
+        groups: [Group],
+        start: DeclaredTarget,
+        lost: DeclaredTarget?
+    ) {
+        self.machine = file.machine
+        self.version = file.version
+        self.about = file.about
         self.recorded = RecordedDeclaration(
-            hash: SHA256.hexadecimal(of: Array(parts.text.utf8)),
-            machine: parts.machine,
-            version: parts.version,
-            text: parts.text
+            hash: SHA256.hexadecimal(of: Array(text.utf8)),
+            machine: file.machine,
+            version: file.version,
+            text: text
         )
-        self.states = parts.states
-        self.events = parts.events
-        self.groups = parts.groups
-        self.breaker = parts.breaker
-        self.start = parts.start
-        self.lost = parts.lost
-        self.stateNumbers = parts.states.map(\.name).numbered
-        self.eventNumbers = parts.events.map(\.name).numbered
-        self.legality = parts.states.map { state in
-            var row = [Bool](repeating: false, count: parts.states.count)
+        self.states = states
+        self.events = file.events.map { Event(name: $0.name.value, fields: $0.fields) }
+        self.groups = groups
+        self.breaker = file.breaker
+        self.start = start
+        self.lost = lost
+        self.stateNumbers = states.map(\.name).numbered
+        self.eventNumbers = self.events.map(\.name).numbered
+        self.legality = states.map { state in
+            var row = [Bool](repeating: false, count: states.count)
             for successor in state.successors { row[successor] = true }
             return row
         }
@@ -161,22 +154,11 @@ package struct OwnMove: Hashable, Sendable {
 // The declaration's decisions. Pure: the same answer every time, without clocks and without
 // effects.
 extension Declaration {
-    /// The state that a client asks to set.
-    ///
-    /// - Throws: If there is no such state, or its data does not fit. Whether it may be set from
-    ///   the present state is decided by ``legality(of:from:)``.
-    package func proposed(
-        _ name: String,
-        data: [JSONMember]
-    ) throws(DeclaredRefusal) -> DeclaredState {
-        try self.state(name, data: data)
-    }
-
     /// Why one state may not be set from another; nil if it may.
     package func legality(
         of next: DeclaredState,
         from present: DeclaredState
-    ) -> DeclaredRefusal? {
+    ) -> WireError? {
         guard !present.mayBecome(next) else { return nil }
         return .illegalTransition(
             next.declared.name,
@@ -187,13 +169,13 @@ extension Declaration {
 
     /// What an event does in a state.
     ///
-    /// - Throws: ``DeclaredRefusal/unknownEvent(_:known:)``, or ``DeclaredRefusal/badData(_:known:)`` if the data
+    /// - Throws: `unknown-event`, or `bad-data` if the data
     ///   does not fit the event, or the state that it leads to.
     package func effect(
         of event: String,
         data: [JSONMember],
         in present: DeclaredState
-    ) throws(DeclaredRefusal) -> EventEffect {
+    ) throws(WireError) -> EventEffect {
         let number = try self.number(ofEvent: event)
         let fields = self.events[number].fields
         var values = try fields.values(of: data, owner: event)
@@ -218,7 +200,7 @@ extension Declaration {
         _ present: DeclaredState,
         with data: [JSONMember],
         adding amounts: [JSONMember] = []
-    ) throws(DeclaredRefusal) -> DeclaredState {
+    ) throws(WireError) -> DeclaredState {
         let state = present.declared
         var values = present.values
         for member in data {
@@ -301,7 +283,7 @@ extension Declaration {
         _ target: DeclaredTarget,
         from left: DeclaredState,
         _ event: [JSONValue?]
-    ) throws(DeclaredRefusal) -> DeclaredState {
+    ) throws(WireError) -> DeclaredState {
         let values = self.values(target, from: left, event)
         for (field, value) in zip(self.states[target.state].fields, values) {
             guard let value, let objection = field.objection(to: value) else { continue }

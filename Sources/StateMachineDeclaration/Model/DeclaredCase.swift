@@ -1,9 +1,7 @@
 import StateMachineProtocol
 
 /// The declaration of one state.
-///
-/// An immutable object, since each change of the machine looks it up.
-package final class DeclaredCase: Sendable {
+package struct DeclaredCase: Sendable {
     /// What an event does.
     package enum Reaction: Hashable, Sendable {
         /// The state is left for another, or entered anew.
@@ -55,34 +53,6 @@ package final class DeclaredCase: Sendable {
     package let enter: [DeclaredCommand]
     package let leave: [DeclaredCommand]
     package let isFinal: Bool
-
-    init(
-        name: String,
-        about: String?,
-        oldNames: [String],
-        fields: [DeclaredField],
-        successors: [Int],
-        reactions: [Int: Reaction],
-        after: Deadline?,
-        boot: DeclaredTarget?,
-        run: Run?,
-        enter: [DeclaredCommand],
-        leave: [DeclaredCommand],
-        isFinal: Bool
-    ) {
-        self.name = name
-        self.about = about
-        self.oldNames = oldNames
-        self.fields = fields
-        self.successors = successors
-        self.reactions = reactions
-        self.after = after
-        self.boot = boot
-        self.run = run
-        self.enter = enter
-        self.leave = leave
-        self.isFinal = isFinal
-    }
 
     /// All commands: the run, then those of entering and leaving.
     package var commands: [DeclaredCommand] {

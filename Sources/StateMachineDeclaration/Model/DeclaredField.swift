@@ -2,36 +2,25 @@ package import StateMachineProtocol
 
 /// A field of a declared state or event.
 package struct DeclaredField: Hashable, Sendable {
-    /// The limits of a value, or of a text's length in bytes.
-    package enum Bounds: Hashable, Sendable {
-        case none
-        case integers(ClosedRange<Int64>)
-        /// Exact, as patterns compare numbers: a double would take 10.0000000000000000001 for 10.
-        case numbers(ClosedRange<JSONDecimal>)
-        /// Of a text in UTF-8.
-        case bytes(ClosedRange<Int64>)
+    /// The limits of a number, or of a text's length in bytes; nil where there is none.
+    ///
+    /// Exact, as patterns compare numbers: a double would take 10.0000000000000000001 for 10.
+    package struct Bounds: Hashable, Sendable {
+        var least: JSONDecimal?
+        var most: JSONDecimal?
     }
-
-    /// As far as a double goes, where a bound is not given.
-    static let widestNumbers: ClosedRange<JSONDecimal> = {
-        let end = "\(Double.greatestFiniteMagnitude)"
-        guard let least = JSONDecimal("-" + end), let most = JSONDecimal(end) else {
-            preconditionFailure("\(end) is not a number")
-        }
-        return least...most
-    }()
 
     package let name: String
     package let type: JSONFieldType
     /// All its possible values, if they are listed; else empty.
-    package let values: [JSONValue]
-    package let bounds: Bounds
+    package internal(set) var values: [JSONValue] = []
+    package internal(set) var bounds = Bounds()
     /// The value where nothing else gives one.
     package internal(set) var fallback: JSONValue?
     /// Whether it may be absent.
-    package let isOptional: Bool
+    package internal(set) var isOptional = false
     /// Its old names.
-    package let oldNames: [String]
+    package internal(set) var oldNames: [String] = []
 
     /// Whether a value is there whenever the state or event is.
     package var isCertain: Bool { !self.isOptional }
@@ -79,42 +68,44 @@ extension DeclaredField {
                 sentence: "one of \(known.joined(separator: ", "))\(nearest ?? "")"
             )
         }
-        return self.bounds.objection(to: value)
+        return self.boundsObjection(to: value)
     }
 
     /// The value that a word stands for, typed as the field is: text stays text.
-    package func value(ofText text: String) -> Result<JSONValue, FieldObjection> {
+    package func value(ofText text: String) throws(FieldObjection) -> JSONValue {
         let value: JSONValue
         switch self.type {
         case .boolean:
             guard text == "true" || text == "false" else {
-                return .failure(FieldObjection(sentence: "write true or false"))
+                throw FieldObjection(sentence: "write true or false")
             }
             value = .bool(text == "true")
         case .integer:
-            guard let integer = Self.integer(text) else {
-                return .failure(FieldObjection(sentence: "write a whole number"))
+            // Digits with at most a minus before them.
+            guard text.utf8.first != UInt8(ascii: "+"), let integer = Int64(text) else {
+                throw FieldObjection(sentence: "write a whole number")
             }
-            value = .number("\(integer)")
+            value = .integer(integer)
         case .number:
             // JSON may have white space around it, which is none of a number's digits.
             guard case .number(let number)? = JSONValue(parsing: text), number.isSpelled(text),
                 Double(number) != nil
-            else { return .failure(FieldObjection(sentence: "write a number, like 1.5")) }
+            else { throw FieldObjection(sentence: "write a number, like 1.5") }
             value = .number(number)
         case .string: value = .string(text)
         case .array:
             guard let array = JSONValue(parsing: text), array.elements != nil else {
-                return .failure(FieldObjection(sentence: "write a list, like [\"a\"]"))
+                throw FieldObjection(sentence: "write a list, like [\"a\"]")
             }
             value = array
         case .object:
             guard let object = JSONValue(parsing: text), object.members != nil else {
-                return .failure(FieldObjection(sentence: "write an object, like {\"a\": \"b\"}"))
+                throw FieldObjection(sentence: "write an object, like {\"a\": \"b\"}")
             }
             value = object
         }
-        return self.objection(to: value).map { .failure($0) } ?? .success(value)
+        if let objection = self.objection(to: value) { throw objection }
+        return value
     }
 
     /// The value in the form that the field keeps: integers in their plain spelling.
@@ -124,29 +115,43 @@ extension DeclaredField {
     }
 
     private func typeObjection(to value: JSONValue) -> FieldObjection? {
-        let sentence: String
-        switch (self.type, value) {
-        case (.boolean, .bool), (.string, .string), (.array, .array), (.object, .object),
-            (.number, .number):
+        let what =
+            switch self.type {
+            case .boolean: "true or false"
+            case .integer: "a whole number"
+            case .array: "a list"
+            case .number, .string, .object: self.typeName
+            }
+        let isInteger = value.integer != nil
+        guard self.type == .integer ? !isInteger : value.kind != self.type.rawValue else {
             return nil
-        case (.integer, .number(let text)):
-            guard Int64(text) == nil else { return nil }
-            sentence = "write a whole number"
-        case (.boolean, _): sentence = "write true or false"
-        case (.integer, _): sentence = "write a whole number"
-        case (.number, _): sentence = "write a number"
-        case (.string, _): sentence = "write a string"
-        case (.array, _): sentence = "write a list"
-        case (.object, _): sentence = "write an object"
         }
-        return FieldObjection(sentence: sentence)
+        return FieldObjection(sentence: "write \(what)")
     }
 
-    /// Digits with at most a minus before them.
-    private static func integer(_ text: String) -> Int64? {
-        guard text.utf8.first != UInt8(ascii: "+") else { return nil }
-        return Int64(text)
+    private func boundsObjection(to value: JSONValue) -> FieldObjection? {
+        let measured: JSONDecimal?
+        switch value {
+        case .number(let text): measured = JSONDecimal(text)
+        case .string(let text): measured = JSONDecimal("\(text.utf8.count)")
+        case .null, .bool, .array, .object: return nil
+        }
+        let bounds = self.bounds
+        guard bounds.least != nil || bounds.most != nil else { return nil }
+        guard let measured else {
+            return FieldObjection(sentence: "write a number with a shorter exponent")
+        }
+        if let least = bounds.least, measured < least {
+            return FieldObjection(sentence: "at least \(least)\(self.unit)")
+        }
+        if let most = bounds.most, measured > most {
+            return FieldObjection(sentence: "at most \(most)\(self.unit)")
+        }
+        return nil
     }
+
+    /// What a bound counts, to go after it.
+    private var unit: String { self.type == .string ? " bytes" : "" }
 }
 
 extension DeclaredField {
@@ -155,81 +160,31 @@ extension DeclaredField {
         guard self.values.isEmpty else {
             return "one of \(self.values.map(\.plainText).joined(separator: ", "))"
         }
-        return self.typeName + self.bounds.words
+        return switch (self.bounds.least, self.bounds.most) {
+        case (nil, nil): self.typeName
+        case (let least?, nil): "\(self.typeName) of at least \(least)\(self.unit)"
+        case (nil, let most?): "\(self.typeName) of at most \(most)\(self.unit)"
+        case (let least?, let most?): "\(self.typeName) from \(least) to \(most)\(self.unit)"
+        }
     }
 }
 
 extension DeclaredField.Bounds {
-    /// The bounds that the file gives, as numbers are written.
-    private var ends: (least: String?, most: String?) {
-        switch self {
-        case .none: (nil, nil)
-        case .integers(let range):
-            (
-                range.lowerBound == .min ? nil : "\(range.lowerBound)",
-                range.upperBound == .max ? nil : "\(range.upperBound)"
-            )
-        case .numbers(let range):
-            (
-                range.lowerBound == DeclaredField.widestNumbers.lowerBound
-                    ? nil : "\(range.lowerBound)",
-                range.upperBound == DeclaredField.widestNumbers.upperBound
-                    ? nil : "\(range.upperBound)"
-            )
-        case .bytes(let range):
-            (
-                range.lowerBound == 0 ? nil : "\(range.lowerBound)",
-                range.upperBound == .max ? nil : "\(range.upperBound)"
-            )
-        }
-    }
-
     /// The same as members of a field in `describe`.
     var members: [JSONMember] {
-        [("min", self.ends.least), ("max", self.ends.most)].compactMap { key, end in
-            end.map { JSONMember(key, .number($0)) }
+        [("min", self.least), ("max", self.most)].compactMap { key, end in
+            end.map { JSONMember(key, .number("\($0)")) }
         }
     }
 
-    /// What follows the type: ` from 1 to 8`; nothing without bounds.
-    fileprivate var words: String {
-        let unit = if case .bytes = self { " bytes" } else { "" }
-        return switch self.ends {
-        case (nil, nil): ""
-        case (let least?, nil): " of at least \(least)\(unit)"
-        case (nil, let most?): " of at most \(most)\(unit)"
-        case (let least?, let most?): " from \(least) to \(most)\(unit)"
-        }
-    }
-
-    func objection(to value: JSONValue) -> FieldObjection? {
-        switch self {
-        case .none: return nil
-        case .integers(let range):
-            guard let integer = value.integer else { return nil }
-            if integer < range.lowerBound { return .atLeast("\(range.lowerBound)") }
-            if integer > range.upperBound { return .atMost("\(range.upperBound)") }
-        case .numbers(let range):
-            guard case .number(let text) = value else { return nil }
-            guard let number = JSONDecimal(text) else {
-                return FieldObjection(sentence: "write a number with a shorter exponent")
-            }
-            if number < range.lowerBound { return .atLeast("\(range.lowerBound)") }
-            if number > range.upperBound { return .atMost("\(range.upperBound)") }
-        case .bytes(let range):
-            guard let count = value.string?.utf8.count else { return nil }
-            if count < range.lowerBound { return .atLeast("\(range.lowerBound) bytes") }
-            if count > range.upperBound { return .atMost("\(range.upperBound) bytes") }
-        }
-        return nil
+    /// Whether all that keeps to the other bounds keeps to these.
+    fileprivate func contains(_ other: Self) -> Bool {
+        (self.least.map { least in other.least.map { $0 >= least } ?? false } ?? true)
+            && (self.most.map { most in other.most.map { $0 <= most } ?? false } ?? true)
     }
 }
 
 extension FieldObjection {
-    fileprivate static func atLeast(_ bound: String) -> Self { Self(sentence: "at least \(bound)") }
-
-    fileprivate static func atMost(_ bound: String) -> Self { Self(sentence: "at most \(bound)") }
-
     /// The objection with the field and the value before it.
     package func sentence(about name: String, _ value: JSONValue) -> String {
         "\(name)=\(value.plainText.excerpt()): \(self.sentence)"
@@ -249,18 +204,12 @@ extension DeclaredField {
             return source.values.allSatisfy { self.objection(to: $0) == nil }
         }
         guard self.values.isEmpty else { return false }
-        switch (self.bounds, source.bounds) {
-        case (.none, _): return true
-        case (.integers(let own), .integers(let other)): return own.contains(other)
-        case (.bytes(let own), .bytes(let other)): return own.contains(other)
-        case (.numbers(let own), .numbers(let other)): return own.contains(other)
-        case (.numbers(let own), .integers(let other)):
-            guard let least = JSONDecimal("\(other.lowerBound)"),
-                let most = JSONDecimal("\(other.upperBound)")
-            else { return false }
-            return own.contains(least...most)
-        case (.integers, _), (.bytes, _), (.numbers, _): return false
+        var given = source.bounds
+        if self.type == .number, source.type == .integer {
+            given.least = given.least ?? JSONDecimal("\(Int64.min)")
+            given.most = given.most ?? JSONDecimal("\(Int64.max)")
         }
+        return self.bounds.contains(given)
     }
 }
 
@@ -271,21 +220,21 @@ extension DeclaredField {
         switch node.content {
         case .scalar(let scalar):
             guard !node.isEmpty else {
-                problems.error(node.position, "\(self.name)=: write a value, or \"\" for no text")
-                return nil
+                return problems.refuse(
+                    node.position,
+                    "\(self.name)=: write a value, or \"\" for no text"
+                )
             }
-            switch self.value(ofText: scalar.text) {
-            case .success(let value): return value
-            case .failure(let objection):
-                let sentence = objection.sentence(about: self.name, .string(scalar.text))
-                problems.error(node.position, sentence)
-                return nil
+            do {
+                return try self.value(ofText: scalar.text)
+            } catch {
+                let sentence = error.sentence(about: self.name, .string(scalar.text))
+                return problems.refuse(node.position, sentence)
             }
         case .sequence, .mapping: value = node.json
         }
         if let objection = self.objection(to: value) {
-            problems.error(node.position, objection.sentence(about: self.name, value))
-            return nil
+            return problems.refuse(node.position, objection.sentence(about: self.name, value))
         }
         return value
     }
@@ -293,16 +242,14 @@ extension DeclaredField {
 
 extension YAMLNode {
     /// The node as JSON; every scalar is a string.
-    private static func json(_ node: YAMLNode) -> JSONValue {
-        switch node.content {
+    fileprivate var json: JSONValue {
+        switch self.content {
         case .scalar(let scalar): .string(scalar.text)
-        case .sequence(let elements): .array(elements.map(self.json))
+        case .sequence(let elements): .array(elements.map(\.json))
         case .mapping(let entries):
-            .object(entries.map { JSONMember($0.key.text, self.json($0.value)) })
+            .object(entries.map { JSONMember($0.key.text, $0.value.json) })
         }
     }
-
-    var json: JSONValue { Self.json(self) }
 }
 
 /// Where a move leads, and where each field of the state there comes from.

@@ -10,8 +10,6 @@ struct CommandReader {
 
     let draft: DraftReader
     let defaults: CommandSettings
-    /// The places of real booleans, as opposed to text that looks like one.
-    let booleans: BooleanPlaces
 
     private var problems: Problems { self.draft.problems }
 
@@ -30,7 +28,15 @@ struct CommandReader {
         let target = { (key: String) in state[key].flatMap { self.draft.target($0, of: key) } }
         let (done, failed) = (target("done"), target("failed"))
         let exits = self.exits(state["exit"])
-        let (command, interrupted) = self.command(entry)
+        let (command, section) = self.command(
+            entry.value,
+            .run,
+            "run",
+            at: entry.position,
+            timeout: nil
+        )
+        let interrupted = section?["interrupted"]
+            .flatMap { self.draft.move($0, of: "interrupted", words: ["again"]) }
         return RunDraft(
             command: command,
             done: done,
@@ -44,7 +50,7 @@ struct CommandReader {
     func hooks(_ entry: YAMLEntry?) -> [CommandDraft] {
         guard let entry else { return [] }
         guard case .sequence(let elements) = entry.value.content else {
-            return [self.hook(entry.value, entry.key.text)].compactMap { $0 }
+            return [self.hook(entry.value, entry.key.text)].compactMap(\.self)
         }
         guard elements.count < 2 || !elements.allSatisfy(\.isScalar) else {
             self.refuseWords(elements, at: entry.value.position, entry.key.text)
@@ -66,62 +72,48 @@ struct CommandReader {
     }
 
     private func hook(_ node: YAMLNode, _ key: String) -> CommandDraft? {
+        self.command(node, .hook, key, at: node.position, timeout: Self.hookTimeout).command
+    }
+
+    /// A command, and its map if it is one.
+    private func command(
+        _ node: YAMLNode,
+        _ table: KeyTable,
+        _ key: String,
+        at position: FilePosition,
+        timeout: Duration?
+    ) -> (command: CommandDraft?, section: Section?) {
         var settings = CommandSettings()
         var written = node
+        var section: Section?
         if case .mapping = node.content {
-            guard let section = Section(node, .hook, self.problems) else { return nil }
-            settings = CommandSettings(section, self.booleans)
-            guard let command = section["command"] else { return nil }
+            section = Section(node, table, self.problems)
+            guard let section, let command = section["command"] else { return (nil, section) }
+            settings = CommandSettings(section)
             written = command
         }
-        guard let words = self.words(written, key) else { return nil }
-        let command = settings.command(
-            words,
-            defaults: self.defaults,
-            timeout: Self.hookTimeout
-        )
-        return CommandDraft(command: command, position: node.position)
+        guard let words = self.words(written, key) else { return (nil, section) }
+        let command = settings.command(words, defaults: self.defaults, timeout: timeout)
+        return (CommandDraft(command: command, position: position), section)
     }
 
-    private func command(_ entry: YAMLEntry) -> (CommandDraft?, MoveDraft?) {
-        var settings = CommandSettings()
-        var written = entry.value
-        var interrupted: MoveDraft?
-        if case .mapping = entry.value.content {
-            guard let section = Section(entry.value, .run, self.problems) else { return (nil, nil) }
-            settings = CommandSettings(section, self.booleans)
-            interrupted = section["interrupted"].flatMap {
-                self.draft.move($0, of: "interrupted", words: ["again"])
-            }
-            guard let command = section["command"] else { return (nil, interrupted) }
-            written = command
-        }
-        guard let words = self.words(written, "run") else { return (nil, interrupted) }
-        let command = settings.command(words, defaults: self.defaults, timeout: nil)
-        return (CommandDraft(command: command, position: entry.position), interrupted)
-    }
-
-    private func exits(_ node: YAMLNode?) -> [RunDraft.Exit] {
+    private func exits(_ node: YAMLNode?) -> [(code: Int, target: TargetDraft)] {
         (node?.entries(of: "exit", self.problems) ?? []).compactMap { entry in
             guard let code = Int(entry.key.text), (0...255).contains(code),
                 "\(code)" == entry.key.text
             else {
-                self.problems.error(
+                return self.problems.refuse(
                     entry.position,
                     "\(entry.key.text.quoted) is not an exit code; write a number from 1 to 255"
                 )
-                return nil
             }
             guard code != 0 else {
-                self.problems.error(
+                return self.problems.refuse(
                     entry.position,
                     "exit 0 cannot stand in \"exit\"; use \"done\" for it"
                 )
-                return nil
             }
-            return self.draft.target(entry.value, of: "exit").map {
-                RunDraft.Exit(code: code, target: $0)
-            }
+            return self.draft.target(entry.value, of: "exit").map { (code, $0) }
         }
     }
 
@@ -131,12 +123,11 @@ struct CommandReader {
         case .scalar(let scalar):
             let special = scalar.text.utf8.first { Self.shellCharacters.contains($0) }
             if let special {
-                self.problems.error(
+                return self.problems.refuse(
                     node.position,
                     "commands have no shell, so \(Character(Unicode.Scalar(special))) means nothing; write a list "
                         + "of words"
                 )
-                return nil
             }
             texts = scalar.text.splitAtWhiteSpace.map { Located($0, node.position) }
         case .sequence(let elements):
@@ -144,20 +135,23 @@ struct CommandReader {
                 if let text = element.text, !element.isEmpty {
                     return Located(text, element.position)
                 }
-                self.problems.error(element.position, "a word must be text, not \(element.kind)")
-                return nil
+                return self.problems.refuse(
+                    element.position,
+                    "a word must be text, not \(element.kind)"
+                )
             }
             guard texts.count == elements.count else { return nil }
         case .mapping:
-            self.problems.error(node.position, "a command must be a list of words, or a string")
-            return nil
+            return self.problems.refuse(
+                node.position,
+                "a command must be a list of words, or a string"
+            )
         }
         guard let program = texts.first, !program.value.isEmpty else {
-            self.problems.error(
+            return self.problems.refuse(
                 node.position,
                 "\(key.quoted) must be a command; name a program, like /usr/bin/true"
             )
-            return nil
         }
         return self.words(texts)
     }

@@ -14,7 +14,7 @@ struct CommandSettings {
 
     init() {}
 
-    init(_ section: Section, _ booleans: BooleanPlaces) {
+    init(_ section: Section) {
         let problems = section.problems
         self.user = section["user"].flatMap { Self.account($0, "user", problems) }
         self.group = section["group"].flatMap { Self.account($0, "group", problems) }
@@ -27,7 +27,7 @@ struct CommandSettings {
             .path(of: "environment-file", problems, mayBeMissing: true)
         let properties = section["properties"]?.entries(of: "properties", problems) ?? []
         // systemd takes yes and no for what they are.
-        for entry in properties { booleans.note(entry.value) }
+        for entry in properties { problems.booleans.note(entry.value) }
         self.properties = properties.compactMap { UnitProperty($0, problems) }
     }
 
@@ -63,8 +63,10 @@ struct CommandSettings {
         guard let text = node.text(of: key, problems) else { return nil }
         guard !text.value.isEmpty, !text.value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x3A })
         else {
-            problems.error(node.position, "\(key.quoted) is the name of a \(key), or its number")
-            return nil
+            return problems.refuse(
+                node.position,
+                "\(key.quoted) is the name of a \(key), or its number"
+            )
         }
         return text.value
     }
@@ -104,25 +106,22 @@ struct CommandSettings {
         (node?.entries(of: "environment", problems) ?? []).compactMap { entry in
             let name = entry.key.text
             guard Self.isVariable(name) else {
-                problems.error(
+                return problems.refuse(
                     entry.position,
                     "\(name.quoted) is not the name of a variable; write letters, digits and _"
                 )
-                return nil
             }
             guard !name.hasPrefix("STATEMACHINE_") else {
-                problems.error(
+                return problems.refuse(
                     entry.position,
                     "\(name.quoted) is set for each command; choose another name"
                 )
-                return nil
             }
             guard let value = entry.value.text else {
-                problems.error(
+                return problems.refuse(
                     entry.value.position,
                     "\(name.quoted) must be text, not \(entry.value.kind)"
                 )
-                return nil
             }
             return DeclaredCommand.Variable(name: name, value: value)
         }

@@ -39,11 +39,10 @@ struct DraftReader {
                 if let text = element.text, !element.isEmpty {
                     return Located(text, element.position)
                 }
-                self.problems.error(
+                return self.problems.refuse(
                     element.position,
                     "\(key.quoted) lists names, and this is \(element.kind)"
                 )
-                return nil
             }
         case .scalar(let scalar):
             let example = node.isEmpty ? "[]" : "[\(scalar.text.excerpt())]"
@@ -78,11 +77,10 @@ struct DraftReader {
                 }
             )
         case .scalar, .sequence:
-            self.problems.error(
+            return self.problems.refuse(
                 node.position,
                 "\(key.quoted) leads to a state; write it like: broken reason=menu"
             )
-            return nil
         }
     }
 
@@ -93,8 +91,7 @@ struct DraftReader {
     ) -> TargetDraft? {
         let words = text.splitAtWhiteSpace
         guard let state = words.first else {
-            self.problems.error(position, "\(key.quoted) leads to a state; write its name")
-            return nil
+            return self.problems.refuse(position, "\(key.quoted) leads to a state; write its name")
         }
         var data: [TargetDraft.Literal] = []
         var isWhole = true

@@ -45,17 +45,17 @@ struct GroupDraft {
 
 struct StateDraft {
     let name: Located<String>
-    let about: String?
-    let oldNames: [Located<String>]
-    let fields: [DeclaredField]
-    let to: NamesDraft?
-    let reactions: [ReactionDraft]
-    let after: DeadlineDraft?
-    let boot: MoveDraft?
-    let run: RunDraft?
-    let enter: [CommandDraft]
-    let leave: [CommandDraft]
-    let isFinal: Bool
+    var about: String?
+    var oldNames: [Located<String>] = []
+    var fields: [DeclaredField] = []
+    var to: NamesDraft?
+    var reactions: [ReactionDraft] = []
+    var after: DeadlineDraft?
+    var boot: MoveDraft?
+    var run: RunDraft?
+    var enter: [CommandDraft] = []
+    var leave: [CommandDraft] = []
+    var isFinal = false
 
     /// All commands that could be read.
     var commands: [CommandDraft] {
@@ -75,15 +75,10 @@ struct CommandDraft {
 }
 
 struct RunDraft {
-    struct Exit {
-        let code: Int
-        let target: TargetDraft
-    }
-
     /// Nil if it could not be read.
     let command: CommandDraft?
     let done: TargetDraft?
-    let exits: [Exit]
+    let exits: [(code: Int, target: TargetDraft)]
     let failed: TargetDraft?
     let interrupted: MoveDraft?
 }

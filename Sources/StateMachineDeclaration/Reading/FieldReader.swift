@@ -13,8 +13,6 @@ struct FieldReader {
 
     let draft: DraftReader
     let table: KeyTable
-    /// The places of real booleans, as opposed to text that looks like one.
-    let booleans: BooleanPlaces
 
     private var problems: Problems { self.draft.problems }
 
@@ -26,15 +24,7 @@ struct FieldReader {
     private func field(_ node: YAMLNode, _ name: Located<String>) -> DeclaredField? {
         if let text = node.text, !node.isEmpty {
             guard let type = self.type(text, node.position, of: name) else { return nil }
-            return DeclaredField(
-                name: name.value,
-                type: type,
-                values: [],
-                bounds: .none,
-                fallback: nil,
-                isOptional: false,
-                oldNames: []
-            )
+            return DeclaredField(name: name.value, type: type)
         }
         guard let section = Section(node, self.table, at: name.position, self.problems) else {
             self.problems.doubt(field: name.value)
@@ -67,27 +57,17 @@ struct FieldReader {
         _ name: Located<String>,
         _ type: JSONFieldType
     ) -> DeclaredField {
-        var isOptional = false
-        if let node = section["optional"] {
-            self.booleans.note(node)
-            isOptional = node.boolean(of: "optional", self.problems) ?? false
-        }
-        let values = section["values"].map { self.values($0, type) } ?? []
-        var field = DeclaredField(
-            name: name.value,
-            type: type,
-            values: values,
-            bounds: self.bounds(section, type, hasValues: !values.isEmpty),
-            fallback: nil,
-            isOptional: isOptional,
-            oldNames: self.table.has("was") ? self.oldNames(section) : []
-        )
+        var field = DeclaredField(name: name.value, type: type)
+        field.isOptional = section["optional"]?.boolean(of: "optional", self.problems) ?? false
+        field.values = section["values"].map { self.values($0, type) } ?? []
+        field.bounds = self.bounds(section, type, hasValues: !field.values.isEmpty)
+        if self.table.has("was") { field.oldNames = self.oldNames(section) }
         if let node = section["default"] {
-            if type == .boolean { self.booleans.note(node) }
+            if type == .boolean { self.problems.booleans.note(node) }
             // A default that does not fit is reported once; for targets the field still has a
             // default.
             field.fallback = field.value(of: node, self.problems) ?? .null
-            if isOptional {
+            if field.isOptional {
                 self.problems.error(
                     node.position,
                     "\(name.value.quoted) has a default and is always there; drop optional, or the default"
@@ -145,15 +125,7 @@ struct FieldReader {
             )
             return []
         }
-        let plain = DeclaredField(
-            name: "values",
-            type: type,
-            values: [],
-            bounds: .none,
-            fallback: nil,
-            isOptional: false,
-            oldNames: []
-        )
+        let plain = DeclaredField(name: "values", type: type)
         var values: [JSONValue] = []
         var seen: Set<JSONValue> = []
         for element in elements {
@@ -175,68 +147,58 @@ struct FieldReader {
         _ type: JSONFieldType,
         hasValues: Bool
     ) -> DeclaredField.Bounds {
-        let least = section["min"]
-        let most = section["max"]
-        guard let first = least ?? most else { return .none }
+        let none = DeclaredField.Bounds()
+        guard let first = section["min"] ?? section["max"] else { return none }
         guard !hasValues else {
             self.problems.error(first.position, "\"min\" and \"max\" do not go with \"values\"")
-            return .none
+            return none
         }
+        let read: (String) -> JSONDecimal?
+        let what: String
+        // What limits nothing is no bound.
+        let widest: [String]
         switch type {
         case .integer:
-            return self.range(least, most, in: .min ... .max, Int64.init, "a whole number")
-                .map { .integers($0) } ?? .none
+            read = { text in Int64(text).flatMap { JSONDecimal("\($0)") } }
+            (what, widest) = ("a whole number", ["\(Int64.min)", "\(Int64.max)"])
         case .string:
-            return self.range(least, most, in: 0 ... .max, Int64.init, "a number of bytes")
-                .map { .bytes($0) } ?? .none
+            read = { text in Int64(text).flatMap { $0 < 0 ? nil : JSONDecimal("\($0)") } }
+            (what, widest) = ("a number of bytes", ["0", "\(Int64.max)"])
         case .number:
-            return self.range(
-                least,
-                most,
-                in: DeclaredField.widestNumbers,
-                Self.number,
-                "a number"
-            ).map { .numbers($0) } ?? .none
+            let end = "\(Double.greatestFiniteMagnitude)"
+            (read, what, widest) = (Self.number, "a number", ["-" + end, end])
         case .boolean, .array, .object:
             self.problems.error(
                 first.position,
                 "\"min\" and \"max\" apply to integers, numbers and strings, not to type \(type.rawValue)"
             )
-            return .none
+            return none
         }
-    }
-
-    /// A number by its exact value, if it is written as in JSON.
-    private static func number(_ text: String) -> JSONDecimal? {
-        if case .number(let number)? = JSONValue(parsing: text) { return JSONDecimal(number) }
-        return Double(text).flatMap { $0.isFinite ? JSONDecimal("\($0)") : nil }
-    }
-
-    private func range<Value: Comparable>(
-        _ least: YAMLNode?,
-        _ most: YAMLNode?,
-        in widest: ClosedRange<Value>,
-        _ read: (String) -> Value?,
-        _ what: String
-    ) -> ClosedRange<Value>? {
-        func bound(_ node: YAMLNode?, _ key: String, _ usual: Value) -> Value? {
-            guard let node else { return usual }
-            guard let value = node.text.flatMap(read), widest.contains(value) else {
-                self.problems.error(node.position, "\(key.quoted) is \(what)")
-                return nil
+        func bound(_ key: String, _ widest: String) -> JSONDecimal?? {
+            guard let node = section[key] else { return .some(nil) }
+            if let value = node.text.flatMap(read) {
+                return .some(value == JSONDecimal(widest) ? nil : value)
             }
-            return value
+            return self.problems.refuse(node.position, "\(key.quoted) is \(what)")
         }
-        guard let lower = bound(least, "min", widest.lowerBound),
-            let upper = bound(most, "max", widest.upperBound)
-        else { return nil }
-        guard lower <= upper else {
+        guard let least = bound("min", widest[0]), let most = bound("max", widest[1]) else {
+            return none
+        }
+        if let least, let most, most < least {
             self.problems.error(
-                (most ?? least)?.position ?? .start,
+                (section["max"] ?? first).position,
                 "\"max\" is less than \"min\"; nothing would fit"
             )
-            return nil
+            return none
         }
-        return lower...upper
+        return DeclaredField.Bounds(least: least, most: most)
+    }
+
+    /// A number by its exact value, if it is written as in JSON, as far as a double goes.
+    private static func number(_ text: String) -> JSONDecimal? {
+        guard case .number(let number)? = JSONValue(parsing: text) else {
+            return Double(text).flatMap { $0.isFinite ? JSONDecimal("\($0)") : nil }
+        }
+        return Double(number).flatMap { $0.isFinite ? JSONDecimal(number) : nil }
     }
 }

@@ -7,14 +7,10 @@ struct FileReader {
     private static let mostGroups = 32
 
     private let draft: DraftReader
-    private let booleans: BooleanPlaces
 
     private var problems: Problems { self.draft.problems }
 
-    init(_ problems: Problems, _ booleans: BooleanPlaces) {
-        self.draft = DraftReader(problems: problems)
-        self.booleans = booleans
-    }
+    init(_ problems: Problems) { self.draft = DraftReader(problems: problems) }
 
     /// Nil, after reporting it, if the file is not a map.
     func file(_ root: YAMLNode) -> FileDraft? {
@@ -25,7 +21,7 @@ struct FileReader {
             section.entry("defaults").flatMap {
                 Section($0.value, .defaults, at: $0.position, self.problems)
             }
-            .map { CommandSettings($0, self.booleans) } ?? CommandSettings()
+            .map { CommandSettings($0) } ?? CommandSettings()
         return FileDraft(
             machine: text("machine").map { self.draft.name($0.value, $0.position).value },
             version: text("version")?.value,
@@ -43,11 +39,7 @@ struct FileReader {
     }
 
     private func events(_ node: YAMLNode?) -> [EventDraft] {
-        let reader = FieldReader(
-            draft: self.draft,
-            table: .eventField,
-            booleans: self.booleans
-        )
+        let reader = FieldReader(draft: self.draft, table: .eventField)
         return self.draft.named(node, "events", most: Self.mostEvents, "events").map {
             EventDraft(name: $0.name, fields: reader.fields($0.value, of: $0.name.value))
         }
@@ -75,12 +67,8 @@ struct FileReader {
         guard let entry else { return [] }
         let reader = StateReader(
             draft: self.draft,
-            fields: FieldReader(draft: self.draft, table: .field, booleans: self.booleans),
-            commands: CommandReader(
-                draft: self.draft,
-                defaults: defaults,
-                booleans: self.booleans
-            )
+            fields: FieldReader(draft: self.draft, table: .field),
+            commands: CommandReader(draft: self.draft, defaults: defaults)
         )
         if case .mapping(let states) = entry.value.content, states.isEmpty {
             self.problems.cut(entry.value.position, "a machine needs at least one state")

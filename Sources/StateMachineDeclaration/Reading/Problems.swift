@@ -20,6 +20,9 @@ final class Problems {
     private var known: Set<DeclarationProblem> = []
     private var errors = 0
 
+    /// The places of real booleans, as opposed to text that looks like one.
+    let booleans = BooleanPlaces()
+
     /// Fields of states or events that could not be read; resulting errors are not reported.
     private var doubtful: Set<Spelling> = []
 
@@ -52,6 +55,15 @@ final class Problems {
     func error(_ position: FilePosition, _ sentence: @autoclosure () -> String) {
         guard !self.isFull else { return }
         if self.add(.error, position, sentence()) { self.errors += 1 }
+    }
+
+    /// Adds an error, and returns nil for what cannot be read.
+    func refuse<Value>(
+        _ position: FilePosition,
+        _ sentence: @autoclosure () -> String
+    ) -> Value? {
+        self.error(position, sentence())
+        return nil
     }
 
     /// Adds an error after which a part of the file is not read.

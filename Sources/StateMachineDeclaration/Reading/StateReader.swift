@@ -10,12 +10,7 @@ struct StateReader {
 
     func state(_ node: YAMLNode, _ name: Located<String>) -> StateDraft {
         guard let section = Section(node, .state, at: name.position, self.problems) else {
-            return Self.nothing(name)
-        }
-        var isFinal = false
-        if let final = section["final"] {
-            self.fields.booleans.note(final)
-            isFinal = final.boolean(of: "final", self.problems) ?? false
+            return StateDraft(name: name)
         }
         return StateDraft(
             name: name,
@@ -31,17 +26,16 @@ struct StateReader {
             run: self.commands.run(section),
             enter: self.commands.hooks(section.entry("enter")),
             leave: self.commands.hooks(section.entry("leave")),
-            isFinal: isFinal
+            isFinal: section["final"]?.boolean(of: "final", self.problems) ?? false
         )
     }
 
     private func deadline(_ entry: YAMLEntry) -> DeadlineDraft? {
         guard case .mapping(let times) = entry.value.content, let time = times.first else {
-            self.problems.error(
+            return self.problems.refuse(
                 entry.value.position,
                 "\"after\" takes a time and where it leads; write {30s: idle}"
             )
-            return nil
         }
         if times.count > 1 {
             self.problems.error(
@@ -56,22 +50,5 @@ struct StateReader {
         return target.map {
             DeadlineDraft(delay: delay ?? .zero, target: $0, position: time.position)
         }
-    }
-
-    private static func nothing(_ name: Located<String>) -> StateDraft {
-        StateDraft(
-            name: name,
-            about: nil,
-            oldNames: [],
-            fields: [],
-            to: nil,
-            reactions: [],
-            after: nil,
-            boot: nil,
-            run: nil,
-            enter: [],
-            leave: [],
-            isFinal: false
-        )
     }
 }

@@ -53,47 +53,43 @@ extension YAMLNode {
     /// The text; nil, after reporting it, if it is a list, a map or nothing.
     func text(of key: String, _ problems: Problems) -> Located<String>? {
         guard let text = self.text, !self.isEmpty else {
-            problems.error(self.position, "\(key.quoted) must be text, not \(self.kind)")
-            return nil
+            return problems.refuse(self.position, "\(key.quoted) must be text, not \(self.kind)")
         }
         return Located(text, self.position)
     }
 
     /// `true` or `false`; anything else is reported.
     func boolean(of key: String, _ problems: Problems) -> Bool? {
+        problems.booleans.note(self)
         switch self.text {
         case "true": return true
         case "false": return false
         case nil, .some:
-            problems.error(self.position, "\(key.quoted) must be true or false")
-            return nil
+            return problems.refuse(self.position, "\(key.quoted) must be true or false")
         }
     }
 
     func integer(of key: String, in range: ClosedRange<Int>, _ problems: Problems) -> Int? {
         guard let text = self.text, let value = Int(text), range.contains(value) else {
-            problems.error(
+            return problems.refuse(
                 self.position,
                 "\(key.quoted) must be a whole number from \(range.lowerBound) to \(range.upperBound)"
             )
-            return nil
         }
         return value
     }
 
     func time(of key: String, _ problems: Problems) -> Duration? {
         guard let text = self.text, !self.isEmpty else {
-            problems.error(
+            return problems.refuse(
                 self.position,
                 "\(key.quoted) must be a time, like 30s, not \(self.kind)"
             )
-            return nil
         }
         do {
             return try TimeText.duration(text)
         } catch {
-            problems.error(self.position, error.sentence)
-            return nil
+            return problems.refuse(self.position, error.sentence)
         }
     }
 
@@ -104,8 +100,10 @@ extension YAMLNode {
             mayBeMissing && text.value.hasPrefix("-") ? text.value.dropFirst() : text.value[...]
         guard path.utf8.first == UInt8(ascii: "/") else {
             let other = mayBeMissing ? ", or with -/ if it need not be there" : ""
-            problems.error(self.position, "\(key.quoted) must be a path that begins with /\(other)")
-            return nil
+            return problems.refuse(
+                self.position,
+                "\(key.quoted) must be a path that begins with /\(other)"
+            )
         }
         return text.value
     }

@@ -102,19 +102,17 @@ struct YAMLTree {
                 let next = try events.next()
                 event = Located(next.event, FilePosition(next.position))
             } catch {
-                self.problems.error(FilePosition(error.position), error.sentence)
-                return nil
+                return self.problems.refuse(FilePosition(error.position), error.sentence)
             }
             switch event.value {
             case .over: return self.root
             case .document:
                 documents += 1
                 guard documents == 1 else {
-                    self.problems.error(
+                    return self.problems.refuse(
                         event.position,
                         "a second document begins here; write one machine a file"
                     )
-                    return nil
                 }
             case .scalar, .sequence, .mapping, .end, .alias:
                 guard self.take(event) else { return nil }

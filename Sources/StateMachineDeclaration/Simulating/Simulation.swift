@@ -2,6 +2,9 @@ import StateMachineCore
 package import StateMachineProtocol
 
 /// A declared machine on its own clock: nothing is executed, and time passes only on request.
+///
+/// What a client asks for may be refused, which throws a `WireError`; what cannot happen is a
+/// ``SimulationError``.
 package struct Simulation {
     /// The state of the present stay's run.
     private enum Phase {
@@ -45,11 +48,9 @@ package struct Simulation {
     package mutating func send(
         _ event: String,
         data: [JSONMember]
-    ) throws(SimulationError) {
+    ) throws {
         self.clientAsks()
-        switch try self.refusable({ () throws(DeclaredRefusal) -> EventEffect in
-            try self.declaration.effect(of: event, data: data, in: self.state)
-        }) {
+        switch try self.declaration.effect(of: event, data: data, in: self.state) {
         case .enter(let next), .again(let next): self.enter(next, .event(event))
         case .stay: self.began = self.now
         case .ignored, .notHandled: break
@@ -58,14 +59,12 @@ package struct Simulation {
     }
 
     /// Sets a state, as a client does; setting the present state changes nothing.
-    package mutating func set(_ name: String, data: [JSONMember]) throws(SimulationError) {
+    package mutating func set(_ name: String, data: [JSONMember]) throws {
         self.clientAsks()
-        let next = try self.refusable { () throws(DeclaredRefusal) -> DeclaredState in
-            try self.declaration.proposed(name, data: data)
-        }
+        let next = try self.declaration.state(name, data: data)
         if next != self.state {
             if let refusal = self.declaration.legality(of: next, from: self.state) {
-                throw .refused(refusal)
+                throw refusal
             }
             self.enter(next, .set)
         }
@@ -76,23 +75,21 @@ package struct Simulation {
     package mutating func update(
         _ data: [JSONMember],
         adding amounts: [JSONMember] = []
-    ) throws(SimulationError) {
+    ) throws {
         self.clientAsks()
-        self.state = try self.refusable { () throws(DeclaredRefusal) -> DeclaredState in
-            try self.declaration.updated(self.state, with: data, adding: amounts)
-        }
+        self.state = try self.declaration.updated(self.state, with: data, adding: amounts)
         try self.pass(.zero)
     }
 
     /// Lets time pass; what falls due meanwhile happens at its time.
-    package mutating func pass(_ time: Duration) throws(SimulationError) {
+    package mutating func pass(_ time: Duration) throws {
         let end = self.now + time
         var moves = 0
         while self.withheld == nil, let deadline = self.declaration.deadline(of: self.state),
             self.began + deadline.delay <= end
         {
             moves += 1
-            guard moves <= Self.mostMoves else { throw .restless(Self.mostMoves) }
+            guard moves <= Self.mostMoves else { throw SimulationError.restless(Self.mostMoves) }
             self.now = max(self.now, self.began + deadline.delay)
             self.move(deadline.move)
         }
@@ -100,35 +97,39 @@ package struct Simulation {
     }
 
     /// Ends the run of the present stay that many times; the waits in between pass.
-    package mutating func endRun(_ end: RunEnd, times: Int) throws(SimulationError) {
+    package mutating func endRun(_ end: RunEnd, times: Int) throws {
         let stay = self.stay
         for number in 1...times {
             do {
                 try self.endRun(end)
-            } catch .leftMeanwhile where number > 1 {
-                throw .leftEarly(ends: number - 1, of: times)
+            } catch SimulationError.leftMeanwhile where number > 1 {
+                throw SimulationError.leftEarly(ends: number - 1, of: times)
             }
             guard self.stay == stay || number == times else {
-                throw .leftEarly(ends: number, of: times)
+                throw SimulationError.leftEarly(ends: number, of: times)
             }
         }
     }
 
-    private mutating func endRun(_ end: RunEnd) throws(SimulationError) {
+    private mutating func endRun(_ end: RunEnd) throws {
         let stay = self.stay
-        guard let run = self.state.declared.run else { throw .noRun(self.state.declared.name) }
+        guard let run = self.state.declared.run else {
+            throw SimulationError.noRun(self.state.declared.name)
+        }
         if case .waiting(let until) = self.phase {
             try self.pass(max(.zero, until - self.now))
-            guard self.stay == stay else { throw .leftMeanwhile }
+            guard self.stay == stay else { throw SimulationError.leftMeanwhile }
             self.phase = .running(since: until)
         }
-        guard case .running(let since) = self.phase else { throw .noRun(self.state.declared.name) }
+        guard case .running(let since) = self.phase else {
+            throw SimulationError.noRun(self.state.declared.name)
+        }
         if end == .timeout {
             guard let timeout = run.command.timeout else {
-                throw .noTimeout(self.state.declared.name)
+                throw SimulationError.noTimeout(self.state.declared.name)
             }
             try self.pass(max(.zero, since + timeout - self.now))
-            guard self.stay == stay else { throw .leftMeanwhile }
+            guard self.stay == stay else { throw SimulationError.leftMeanwhile }
         }
         switch self.progress.ended(end, of: run) {
         case .again(let wait): self.phase = .waiting(until: self.now + wait)
@@ -140,7 +141,7 @@ package struct Simulation {
     }
 
     /// Reboots the machine: makes the boot's move, else does what an interrupted run does.
-    package mutating func reboot() throws(SimulationError) {
+    package mutating func reboot() throws {
         self.ownMoves = []
         self.withheld = nil
         if let move = self.declaration.boot(of: self.state) {
@@ -179,21 +180,10 @@ package struct Simulation {
         self.withheld = nil
         self.phase = next.declared.run == nil ? .over : .running(since: self.now)
     }
-
-    private func refusable<Value>(
-        _ body: () throws(DeclaredRefusal) -> Value
-    ) throws(SimulationError) -> Value {
-        do {
-            return try body()
-        } catch {
-            throw .refused(error)
-        }
-    }
 }
 
 /// Why a machine could not do what a trace asks for.
-package enum SimulationError: Error, Hashable {
-    case refused(DeclaredRefusal)
+package enum SimulationError: Error, Hashable, CustomStringConvertible {
     case noRun(String)
     case noTimeout(String)
     /// The stay ended before the run had ended so often.
@@ -204,9 +194,8 @@ package enum SimulationError: Error, Hashable {
     case restless(Int)
 
     /// What to say about it.
-    package var sentence: String {
+    package var description: String {
         switch self {
-        case .refused(let refusal): refusal.sentence
         case .noRun(let state): "nothing runs in \(state.quoted) that could end"
         case .noTimeout(let state): "the run of \(state.quoted) has no timeout"
         case .leftEarly(let ends, let times):

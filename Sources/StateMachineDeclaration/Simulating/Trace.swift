@@ -21,22 +21,18 @@ package struct Trace: Sendable {
             var isRefused = false
             do {
                 try self.perform(step, declaration, &simulation)
-            } catch .refused(_) where isToBeRefused {
+            } catch _ as WireError where isToBeRefused {
                 isRefused = true
-            } catch .refused(.illegalTransition(let name, let from, let allowed)) {
+            } catch let refusal as WireError where refusal.code == .illegalTransition {
                 // Nothing has changed, which is right if the trace says which state it expects.
                 guard step.expected != nil else {
-                    let refusal = DeclaredRefusal.illegalTransition(
-                        name,
-                        from: from,
-                        allowed: allowed
-                    )
-                    throw TraceFailure(line: step.line, sentence: refusal.sentence)
+                    throw TraceFailure(line: step.line, sentence: refusal.message)
                 }
             } catch {
+                let sentence = (error as? WireError)?.message ?? "\(error)"
                 throw TraceFailure(
                     line: step.line,
-                    sentence: "\(error.sentence); found \(simulation.state.written)"
+                    sentence: "\(sentence); found \(simulation.state.written)"
                 )
             }
             guard isToBeRefused else {
@@ -64,46 +60,26 @@ package struct Trace: Sendable {
         _ step: TraceStep,
         _ declaration: Declaration,
         _ simulation: inout Simulation
-    ) throws(SimulationError) {
+    ) throws {
         switch step.action {
         case .look: break
         case .reboot: try simulation.reboot()
         case .wait(let time): try simulation.pass(time)
         case .run(let end, let times): try simulation.endRun(end, times: times)
         case .send(let event, let words):
-            let data = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
-                try declaration.data(ofWords: words.pairs, forEvent: event)
-            }
-            try simulation.send(event, data: data)
+            try simulation.send(
+                event,
+                data: declaration.data(ofWords: words.pairs, forEvent: event)
+            )
         case .set(let state, let words):
-            let data = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
-                try declaration.data(ofWords: words.pairs, forState: state)
-            }
-            try simulation.set(state, data: data)
+            try simulation.set(state, data: declaration.data(ofWords: words.pairs, forState: state))
         case .update(let words):
             let name = simulation.state.declared.name
-            let data = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
-                try declaration.data(
-                    ofWords: words.filter { !$0.isAmount }.pairs,
-                    forState: name
-                )
-            }
-            let amounts = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
-                try words.filter(\.isAmount).map { (word) throws(DeclaredRefusal) in
-                    try word.amount
-                }
-            }
-            try simulation.update(data, adding: amounts)
-        }
-    }
-
-    private static func data(
-        _ read: () throws(DeclaredRefusal) -> [JSONMember]
-    ) throws(SimulationError) -> [JSONMember] {
-        do {
-            return try read()
-        } catch {
-            throw .refused(error)
+            let plain = words.filter { !$0.isAmount }.pairs
+            try simulation.update(
+                declaration.data(ofWords: plain, forState: name),
+                adding: words.filter(\.isAmount).map { try $0.amount }
+            )
         }
     }
 
@@ -116,7 +92,7 @@ package struct Trace: Sendable {
                 forState: expected.state
             )
         } catch {
-            throw TraceFailure(line: step.line, sentence: error.sentence)
+            throw TraceFailure(line: step.line, sentence: error.message)
         }
         guard found.declared.name == expected.state,
             members.allSatisfy({ found[$0.key] == $0.value })

@@ -44,7 +44,7 @@ package struct TraceWord: Hashable, Sendable {
 
     /// What `key+=number` adds to which field.
     var amount: JSONMember {
-        get throws(DeclaredRefusal) {
+        get throws(WireError) {
             guard let amount = JSONValue(parsing: self.value), case .number = amount else {
                 throw .badData("\(self.key)=\(self.value): write a number", known: [])
             }

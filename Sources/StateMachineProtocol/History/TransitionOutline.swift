@@ -82,20 +82,3 @@ public struct TransitionOutline: Hashable, Sendable {
         return self.names.count - 1
     }
 }
-
-extension TransitionOutline {
-    /// An outline of a finding's consecutive transitions, from its first one on.
-    init(_ finding: TransitionFinding, of query: TransitionQuery) {
-        let first = finding.transitions.first?.seq ?? query.before
-        self.init(from: first)
-        for (transition, seq) in zip(finding.transitions, first...) where transition.seq == seq {
-            self.append(
-                transition.new.name,
-                at: transition.at,
-                isSameStay: transition.stay.map { $0 != seq } ?? false
-            )
-        }
-        if self.entries.isEmpty { self.examined = finding.examined }
-        self.hasGap = first > query.after + 1
-    }
-}

@@ -9,7 +9,7 @@ extension JSONValue {
         _ type: Value.Type,
         at codingPath: [any CodingKey] = []
     ) throws -> Value {
-        try JSONValueDecoder(self, codingPath, by: .request).decode(type)
+        try JSONValueDecoder(value: self, codingPath: codingPath, rule: .request).decode(type)
     }
 
     /// Decodes the case of an enum with that name and those values.
@@ -28,7 +28,9 @@ extension JSONValue {
         as type: Value.Type
     ) throws -> Value {
         let form = JSONCase(name: name, data: .object(data))
-        return try Value(from: JSONValueDecoder(form.value, [], by: rule, isCase: true))
+        return try Value(
+            from: JSONValueDecoder(value: form.value, codingPath: [], rule: rule, isCase: true)
+        )
     }
 }
 
@@ -46,28 +48,12 @@ struct JSONValueDecoder: Decoder {
     let codingPath: [any CodingKey]
     let rule: JSONReadingRule
     /// Whether an enum is read: then an object is a case's name with its values.
-    let isCase: Bool
+    var isCase = false
     /// Whether the object holds the values of a case: then some may be unlabelled.
-    let isPayload: Bool
+    var isPayload = false
     /// Where to note what is read; nil for a value that notes for itself, or has nothing inside.
-    let inquiry: JSONInquiry?
+    var inquiry: JSONInquiry?
     var userInfo: [CodingUserInfoKey: Any] { [:] }
-
-    init(
-        _ value: JSONValue,
-        _ codingPath: [any CodingKey],
-        by rule: JSONReadingRule,
-        isCase: Bool = false,
-        isPayload: Bool = false,
-        inquiry: JSONInquiry? = nil
-    ) {
-        self.value = value
-        self.codingPath = codingPath
-        self.rule = rule
-        self.isCase = isCase
-        self.isPayload = isPayload
-        self.inquiry = inquiry
-    }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard let members = self.value.members else {
@@ -76,10 +62,10 @@ struct JSONValueDecoder: Decoder {
         }
         guard self.isCase else { return KeyedDecodingContainer(Keyed<Key>(self, members)) }
         if let form = JSONCase(self.value) {
-            guard let key = Key(stringValue: form.name) else {
+            guard Key(stringValue: form.name) != nil else {
                 throw self.objection("there is no case \(form.name.quoted)")
             }
-            return KeyedDecodingContainer(Case<Key>(decoder: self, key: key, data: form.data))
+            return KeyedDecodingContainer(Keyed<Key>(self, form: form))
         }
         switch self.rule {
         case .recorded: return KeyedDecodingContainer(Keyed<Key>(self, members))
@@ -109,8 +95,13 @@ struct JSONValueDecoder: Decoder {
         isPart: Bool,
         isPayload: Bool = false
     ) -> Self {
-        let inquiry = isPart ? self.inquiry?.inner() : nil
-        return Self(value, path, by: self.rule, isPayload: isPayload, inquiry: inquiry)
+        Self(
+            value: value,
+            codingPath: path,
+            rule: self.rule,
+            isPayload: isPayload,
+            inquiry: isPart ? self.inquiry?.inner() : nil
+        )
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -141,9 +132,9 @@ struct JSONValueDecoder: Decoder {
     private func whole<Value: Decodable>(_ type: Value.Type) throws -> Value {
         let inquiry = JSONInquiry()
         let decoder = Self(
-            self.value,
-            self.codingPath,
-            by: self.rule,
+            value: self.value,
+            codingPath: self.codingPath,
+            rule: self.rule,
             isCase: EnumCases.isEnum(type),
             inquiry: inquiry
         )
@@ -182,16 +173,26 @@ struct JSONValueDecoder: Decoder {
         let outer: JSONValueDecoder
         let members: [JSONMember]
         let values: JSONMembers
+        /// Whether it is an enum's one case: then its value is the object of its values.
+        let isCase: Bool
         var codingPath: [any CodingKey] { self.outer.codingPath }
 
         init(_ outer: JSONValueDecoder, _ members: [JSONMember]) {
             self.outer = outer
             self.members = members
             self.values = JSONMembers(members)
+            self.isCase = false
             let isPayload = outer.isPayload
             outer.inquiry?.note(members, at: outer.codingPath) { name in
                 Self.isKnown(name, amongValues: isPayload)
             }
+        }
+
+        init(_ outer: JSONValueDecoder, form: JSONCase) {
+            self.outer = outer
+            self.members = [JSONMember(form.name, form.data)]
+            self.values = JSONMembers(self.members)
+            self.isCase = true
         }
 
         /// Whether the type has a key of that name.
@@ -206,6 +207,7 @@ struct JSONValueDecoder: Decoder {
         var allKeys: [Key] { self.members.compactMap { Key(stringValue: $0.key) } }
 
         private func value(for key: Key) -> JSONValue? {
+            guard !self.isCase else { return self.values[key.stringValue] }
             let isPayload = self.outer.isPayload
             let name = isPayload ? StateField.name(ofKey: key.stringValue) : key.stringValue
             self.outer.inquiry?.ask(for: name)
@@ -214,10 +216,12 @@ struct JSONValueDecoder: Decoder {
 
         func contains(_ key: Key) -> Bool { self.value(for: key) != nil }
 
-        func decodeNil(forKey key: Key) throws -> Bool { try self.decoder(for: key).value == .null }
+        func decodeNil(forKey key: Key) throws -> Bool {
+            try !self.isCase && self.decoder(for: key).value == .null
+        }
 
         func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-            try self.decoder(for: key).decode(type)
+            try self.decoder(for: key, isPart: self.isCase).decode(type)
         }
 
         func nestedContainer<Nested: CodingKey>(
@@ -244,7 +248,13 @@ struct JSONValueDecoder: Decoder {
                     DecodingError.Context(codingPath: self.codingPath, debugDescription: "missing")
                 )
             }
-            return self.outer.inner(value, at: self.codingPath + [key], isPart: isPart)
+            let step: any CodingKey = self.isCase ? JSONCase.Key.data : key
+            return self.outer.inner(
+                value,
+                at: self.codingPath + [step],
+                isPart: isPart,
+                isPayload: self.isCase
+            )
         }
     }
 }
@@ -254,60 +264,11 @@ extension FixedWidthInteger {
 }
 
 extension JSONValueDecoder {
-    /// An enum's one case.
-    struct Case<Key: CodingKey>: KeyedDecodingContainerProtocol {
-        let decoder: JSONValueDecoder
-        let key: Key
-        let data: JSONValue
-        var codingPath: [any CodingKey] { self.decoder.codingPath }
-
-        var allKeys: [Key] { [self.key] }
-
-        func contains(_ key: Key) -> Bool { key.stringValue == self.key.stringValue }
-
-        func decodeNil(forKey key: Key) -> Bool { false }
-
-        func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-            try self.values(of: key).decode(type)
-        }
-
-        func nestedContainer<Nested: CodingKey>(
-            keyedBy type: Nested.Type,
-            forKey key: Key
-        ) throws -> KeyedDecodingContainer<Nested> {
-            try self.values(of: key).container(keyedBy: type)
-        }
-
-        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-            try self.values(of: key).unkeyedContainer()
-        }
-
-        func superDecoder() throws -> any Decoder { self.decoder }
-
-        func superDecoder(forKey key: Key) throws -> any Decoder { try self.values(of: key) }
-
-        private func values(of key: Key) throws -> JSONValueDecoder {
-            guard self.contains(key) else {
-                throw DecodingError.keyNotFound(
-                    key,
-                    DecodingError.Context(codingPath: self.codingPath, debugDescription: "missing")
-                )
-            }
-            let path = self.codingPath + [JSONCase.Key.data]
-            return self.decoder.inner(self.data, at: path, isPart: true, isPayload: true)
-        }
-    }
-
     struct Unkeyed: UnkeyedDecodingContainer {
         let decoder: JSONValueDecoder
         let elements: [JSONValue]
         var currentIndex = 0
         var codingPath: [any CodingKey] { self.decoder.codingPath }
-
-        init(decoder: JSONValueDecoder, elements: [JSONValue]) {
-            self.decoder = decoder
-            self.elements = elements
-        }
 
         var count: Int? { self.elements.count }
         var isAtEnd: Bool { self.currentIndex == self.elements.count }

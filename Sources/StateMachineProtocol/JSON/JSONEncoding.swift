@@ -88,7 +88,7 @@ private final class JSONNode {
             self.set(isFinite ? .number(number.description) : .null)
         case let date as Date: self.set(.string(WallTime(date).rfc3339))
         default:
-            try value.encode(to: JSONNodeEncoder(node: self, codingPath: []))
+            try value.encode(to: JSONNodeEncoder(node: self))
             self.nameCase(of: type(of: value))
             if let unordered = value as? any HashOrdered { self.sort(unordered.elementWidth) }
         }
@@ -141,26 +141,26 @@ extension Set: HashOrdered {
 
 private struct JSONNodeEncoder: Encoder {
     let node: JSONNode
-    let codingPath: [any CodingKey]
+    var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         self.node.becomeObject()
-        return KeyedEncodingContainer(Keyed<Key>(node: self.node, codingPath: self.codingPath))
+        return KeyedEncodingContainer(Keyed<Key>(node: self.node))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
         self.node.becomeArray()
-        return Unkeyed(node: self.node, codingPath: self.codingPath)
+        return Unkeyed(node: self.node)
     }
 
     func singleValueContainer() -> any SingleValueEncodingContainer {
-        SingleValue(node: self.node, codingPath: self.codingPath)
+        SingleValue(node: self.node)
     }
 
     private struct Keyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
         let node: JSONNode
-        let codingPath: [any CodingKey]
+        var codingPath: [any CodingKey] { [] }
 
         func encodeNil(forKey key: Key) { self.node.child(for: key.stringValue).set(.null) }
 
@@ -173,7 +173,7 @@ private struct JSONNodeEncoder: Encoder {
             forKey key: Key
         ) -> KeyedEncodingContainer<Nested> {
             let node = self.node.child(for: key.stringValue, isNested: true)
-            return JSONNodeEncoder(node: node, codingPath: self.codingPath).container(keyedBy: type)
+            return JSONNodeEncoder(node: node).container(keyedBy: type)
         }
 
         func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
@@ -185,13 +185,13 @@ private struct JSONNodeEncoder: Encoder {
         func superEncoder(forKey key: Key) -> any Encoder { self.encoder(for: key.stringValue) }
 
         private func encoder(for key: String) -> JSONNodeEncoder {
-            JSONNodeEncoder(node: self.node.child(for: key), codingPath: self.codingPath)
+            JSONNodeEncoder(node: self.node.child(for: key))
         }
     }
 
     private struct Unkeyed: UnkeyedEncodingContainer {
         let node: JSONNode
-        let codingPath: [any CodingKey]
+        var codingPath: [any CodingKey] { [] }
         var count: Int { self.node.count }
 
         func encodeNil() { self.node.nextChild().set(.null) }
@@ -201,23 +201,19 @@ private struct JSONNodeEncoder: Encoder {
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type
         ) -> KeyedEncodingContainer<Nested> {
-            self.encoder().container(keyedBy: type)
+            JSONNodeEncoder(node: self.node.nextChild()).container(keyedBy: type)
         }
 
         func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-            self.encoder().unkeyedContainer()
+            JSONNodeEncoder(node: self.node.nextChild()).unkeyedContainer()
         }
 
-        func superEncoder() -> any Encoder { self.encoder() }
-
-        private func encoder() -> JSONNodeEncoder {
-            JSONNodeEncoder(node: self.node.nextChild(), codingPath: self.codingPath)
-        }
+        func superEncoder() -> any Encoder { JSONNodeEncoder(node: self.node.nextChild()) }
     }
 
     private struct SingleValue: SingleValueEncodingContainer {
         let node: JSONNode
-        let codingPath: [any CodingKey]
+        var codingPath: [any CodingKey] { [] }
 
         func encodeNil() { self.node.set(.null) }
 

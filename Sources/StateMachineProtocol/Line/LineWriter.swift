@@ -3,9 +3,6 @@ package import StateMachineCore
 /// Writes server lines, key by key, in the caller's order; the caller is ``ServerLine``.
 package struct LineWriter: ~Copyable {
     private var output = LineBytes()
-    private var seconds = RecentSeconds()
-    /// The line's seq, and where it stands: most lines have it in three places.
-    private var seq: (number: UInt64, place: Range<Int>)?
 
     package init() {}
 
@@ -34,7 +31,6 @@ package struct LineWriter: ~Copyable {
     /// Forgets what was written.
     mutating func clear() {
         self.output.clear()
-        self.seq = nil
     }
 
     /// Begins a line anew.
@@ -151,25 +147,8 @@ package struct LineWriter: ~Copyable {
         self.text("\"")
         self.raw(cursor.epoch.bytes)
         self.text(":")
-        self.place(cursor.seq)
+        self.decimal(cursor.seq)
         self.text("\"")
-    }
-
-    /// A place in the order.
-    package mutating func place(_ key: LineKey, _ seq: UInt64) {
-        self.key(key)
-        self.place(seq)
-    }
-
-    /// Copied if it is already in the line.
-    private mutating func place(_ seq: UInt64) {
-        if let known = self.seq, known.number == seq {
-            self.output.repeat(known.place)
-        } else {
-            let start = self.output.count
-            self.decimal(seq)
-            self.seq = (seq, start..<self.output.count)
-        }
     }
 
     // MARK: - Values
@@ -207,12 +186,18 @@ package struct LineWriter: ~Copyable {
 
     /// RFC 3339, without quotes.
     mutating func time(_ time: WallTime) {
-        let (second, fraction) = time.shown.dividedFlooring(by: 1_000_000)
-        // Up to the point, six digits and the zone.
-        let place = self.output.room(for: 27)
-        self.seconds.write(second, to: place)
-        (place + 20).write(UInt64(fraction), digits: 6)
-        (place + 26).storeBytes(of: UInt8(ascii: "Z"), as: UInt8.self)
+        let (seconds, fraction) = time.shown.dividedFlooring(by: 1_000_000)
+        let (day, second) = seconds.dividedFlooring(by: 86400)
+        let date = WallTime.civil(day: day)
+        let start = self.output.count
+        self.text("0000-00-00T00:00:00.000000Z")
+        self.output.write(date.year, at: start, digits: 4)
+        self.output.write(date.month, at: start + 5, digits: 2)
+        self.output.write(date.day, at: start + 8, digits: 2)
+        self.output.write(second / 3600, at: start + 11, digits: 2)
+        self.output.write(second / 60 % 60, at: start + 14, digits: 2)
+        self.output.write(second % 60, at: start + 17, digits: 2)
+        self.output.write(fraction, at: start + 20, digits: 6)
     }
 
     /// A value as JSON, without white space.
@@ -320,15 +305,10 @@ struct LineBytes: ~Copyable {
         return self.memory.baseAddress.unsafelyUnwrapped + self.count
     }
 
-    /// Repeats the bytes at `place`.
-    @inline(__always)
-    mutating func `repeat`(_ place: Range<Int>) {
-        let copy = self.room(for: place.count)
-        // Not by calling a copy function for so few bytes.
-        for index in 0..<place.count {
-            let byte = self.memory[place.lowerBound &+ index]
-            copy.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
-        }
+    /// Writes the last `digits` digits of a number over the bytes there.
+    func write(_ number: Int64, at index: Int, digits: Int) {
+        (self.memory.baseAddress.unsafelyUnwrapped + index)
+            .write(UInt64(truncatingIfNeeded: number), digits: digits)
     }
 
     mutating func replace(at index: Int, by byte: UInt8) { self.memory[index] = byte }
@@ -360,42 +340,5 @@ extension UnsafeMutableRawPointer {
             let digit = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
             self.storeBytes(of: digit, as: UInt8.self)
         }
-    }
-}
-
-/// The last two seconds written, with their text: a line has the time of its change and perhaps
-/// that at which something is due.
-struct RecentSeconds {
-    private struct Second {
-        var number = Int64.min
-        /// Up to the point.
-        var text: [UInt8] = []
-
-        init() {}
-
-        init(of number: Int64) {
-            var text: [UInt8] = []
-            text.append(time: WallTime(microseconds: number * 1_000_000))
-            self.number = number
-            self.text = Array(text.prefix(20))
-        }
-
-        func write(to place: UnsafeMutableRawPointer) {
-            self.text.withUnsafeBytes { text in
-                UnsafeMutableRawBufferPointer(start: place, count: 20).copyMemory(from: text)
-            }
-        }
-    }
-
-    private var newer = Second()
-    private var older = Second()
-
-    /// Writes the twenty bytes of a time up to the fraction of its second.
-    mutating func write(_ second: Int64, to place: UnsafeMutableRawPointer) {
-        if second == self.older.number { return self.older.write(to: place) }
-        if second != self.newer.number {
-            (self.newer, self.older) = (Second(of: second), self.newer)
-        }
-        self.newer.write(to: place)
     }
 }

@@ -111,7 +111,7 @@ extension LineWriter {
         self.time(.at, report.at)
         self.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
         guard let stay = report.stay else { return }
-        self.place(.stay, stay.seq)
+        self.number(.stay, stay.seq)
         if let due = stay.due { self.due(due) }
     }
 
@@ -123,7 +123,7 @@ extension LineWriter {
 
     /// `seq`, `state` and `data`.
     mutating func place(of report: ServerLine.Report) {
-        self.place(.seq, report.seq)
+        self.number(.seq, report.seq)
         self.text(",")
         self.raw(report.fragment)
     }

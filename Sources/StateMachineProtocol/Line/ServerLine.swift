@@ -33,27 +33,23 @@ package enum ServerLine {
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        self.line("reply", id: id) { writer in
-            writer.bool(.ok, true)
-            own(&writer)
-            if let report { writer.report(report) }
-            rest(&writer)
-        }
+        var writer = LineWriter()
+        self.writeReply(to: &writer, id: id, report: report, own: own, rest: rest)
+        return writer.bytes
     }
 
-    /// A reply of success with the state, into `writer`, whose former content is discarded; `own`
-    /// and `rest` as in ``reply(id:report:own:rest:)``.
+    /// The same, into `writer`, whose former content is discarded.
     package static func writeReply(
         to writer: inout LineWriter,
         id: RequestID?,
-        report: Report,
+        report: Report? = nil,
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) {
         writer.line("reply", id: id) { writer in
             writer.bool(.ok, true)
             own(&writer)
-            writer.report(report)
+            if let report { writer.report(report) }
             rest(&writer)
         }
     }

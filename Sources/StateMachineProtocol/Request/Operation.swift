@@ -22,17 +22,14 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     package var keys: [RequestKey] {
         switch self {
         case .get, .unwatch, .reload, .describe, .stats, .ping, .help: []
-        case .set: [.state, .data, .words, .ifSeq, .ifState, .ifStay, .reenter, .cause]
-        case .send: [.event, .data, .words, .ifSeq, .ifState, .ifStay, .cause]
-        case .update: [.data, .words, .add, .ifSeq, .ifState, .ifStay, .cause]
-        case .watch: [.since, .only, .mode, .everyMs, .beatMs]
-        case .wait: [.until, .fail, .since, .timeoutMs]
-        case .hold: [.before, .mode, .maxMs, .why, .name, .untilMs]
-        case .release: [.hold, .required, .name]
-        case .guard: [.before, .timeoutMs, .onTimeout, .why, .required]
-        case .vote: [.ask, .allow, .why]
-        case .history:
-            [.since, .limit, .only, .order, .after, .before, .by, .cause, .outline, .progress]
+        case .set, .send, .update: ChangeCall.arguments(of: self).map(\.key)
+        case .watch: WatchCall.arguments(of: self).map(\.key)
+        case .wait: WaitCall.arguments(of: self).map(\.key)
+        case .hold: HoldCall.arguments(of: self).map(\.key)
+        case .release: ReleaseCall.arguments(of: self).map(\.key)
+        case .guard: GuardCall.arguments(of: self).map(\.key)
+        case .vote: VoteCall.arguments(of: self).map(\.key)
+        case .history: HistoryCall.arguments(of: self).map(\.key)
         }
     }
 

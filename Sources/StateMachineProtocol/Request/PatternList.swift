@@ -43,15 +43,6 @@ package struct PatternList: Hashable, Sendable {
         return self.selecting.flatMap(\.names)
     }
 
-    /// The same patterns, each as transformed by `read`.
-    package func mapped(
-        _ read: (Pattern) throws(WireError) -> Pattern
-    ) throws(WireError) -> PatternList {
-        PatternList(
-            try self.patterns.map { (pattern) throws(WireError) in try read(pattern) }
-        )
-    }
-
     /// The patterns as they were written, with commas between.
     package var written: String { self.patterns.map(\.written).listed }
 
@@ -134,7 +125,7 @@ extension StateSchema {
         var objection: WireError?
         for pattern in list.patterns where !pattern.isException {
             do {
-                _ = try self.followed(pattern)
+                _ = try self.resolved(pattern, isOld: true)
                 return nil
             } catch {
                 objection = objection ?? error

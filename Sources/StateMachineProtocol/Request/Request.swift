@@ -9,9 +9,9 @@ public struct Request: Hashable, Sendable {
     /// The operations with their arguments.
     package enum Call: Hashable, Sendable {
         case get
-        case set(SetCall)
-        case send(SendCall)
-        case update(UpdateCall)
+        indirect case set(ChangeCall)
+        indirect case send(ChangeCall)
+        indirect case update(ChangeCall)
         case watch(WatchCall)
         case unwatch
         case wait(WaitCall)
@@ -59,23 +59,22 @@ public struct Request: Hashable, Sendable {
 
     /// The request as an object.
     package var object: JSONValue {
-        var members = RequestMembers()
-        members.add(.op, self.operation.rawValue)
+        let operation = self.operation
+        var members = [JSONMember(RequestKey.op.rawValue, .string(operation.rawValue))]
         switch self.call {
         case .get, .unwatch, .reload, .describe, .stats, .ping, .help: break
-        case .set(let call): call.write(to: &members)
-        case .send(let call): call.write(to: &members)
-        case .update(let call): call.write(to: &members)
-        case .watch(let call): call.write(to: &members)
-        case .wait(let call): call.write(to: &members)
-        case .hold(let call): call.write(to: &members)
-        case .release(let call): call.write(to: &members)
-        case .guard(let call): call.write(to: &members)
-        case .vote(let call): call.write(to: &members)
-        case .history(let call): call.write(to: &members)
+        case .set(let call), .send(let call), .update(let call):
+            members += call.written(for: operation)
+        case .watch(let call): members += call.written(for: operation)
+        case .wait(let call): members += call.written(for: operation)
+        case .hold(let call): members += call.written(for: operation)
+        case .release(let call): members += call.written(for: operation)
+        case .guard(let call): members += call.written(for: operation)
+        case .vote(let call): members += call.written(for: operation)
+        case .history(let call): members += call.written(for: operation)
         }
-        members.add(.id, self.id?.json)
-        return .object(members.members)
+        if let id = self.id { members.append(JSONMember(RequestKey.id.rawValue, id.json)) }
+        return .object(members)
     }
 
     /// The request as a line, with its newline.

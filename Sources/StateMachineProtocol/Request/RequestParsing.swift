@@ -52,7 +52,7 @@ extension Request {
         let keys = RequestKeys(object.members ?? [])
         let id: RequestID?
         do {
-            id = try keys.id()
+            id = try keys.id
         } catch {
             throw RefusedRequest(id: nil, error: error)
         }
@@ -75,7 +75,7 @@ extension Request {
 
 extension Operation {
     /// The operation of that name.
-    fileprivate static func named(_ name: String) throws(WireError) -> Operation {
+    static func named(_ name: String) throws(WireError) -> Operation {
         if let operation = Operation.allCases.first(where: { $0.rawValue.isSpelled(name) }) {
             return operation
         }
@@ -90,11 +90,8 @@ extension Operation {
 
 extension Request.Call {
     fileprivate init(keys: RequestKeys) throws(WireError) {
-        guard let name = try keys.string(.op) else {
-            throw WireError(.badRequest, "the key \"op\" is missing")
-        }
-        let operation = try Operation.named(name)
-        try keys.check(for: operation)
+        let operation = try keys.operation
+        if operation.keys.isEmpty { try keys.check(for: operation) }
         switch operation {
         case .get: self = .get
         case .unwatch: self = .unwatch
@@ -103,16 +100,16 @@ extension Request.Call {
         case .stats: self = .stats
         case .ping: self = .ping
         case .help: self = .help
-        case .set: self = .set(try SetCall(keys))
-        case .send: self = .send(try SendCall(keys))
-        case .update: self = .update(try UpdateCall(keys))
-        case .watch: self = .watch(try WatchCall(keys))
-        case .wait: self = .wait(try WaitCall(keys))
-        case .hold: self = .hold(try HoldCall(keys))
-        case .release: self = .release(try ReleaseCall(keys))
-        case .guard: self = .guard(try GuardCall(keys))
-        case .vote: self = .vote(try VoteCall(keys))
-        case .history: self = .history(try HistoryCall(keys))
+        case .set: self = .set(try keys.arguments(of: operation))
+        case .send: self = .send(try keys.arguments(of: operation))
+        case .update: self = .update(try keys.arguments(of: operation))
+        case .watch: self = .watch(try keys.arguments(of: operation))
+        case .wait: self = .wait(try keys.arguments(of: operation))
+        case .hold: self = .hold(try keys.arguments(of: operation))
+        case .release: self = .release(try keys.arguments(of: operation))
+        case .guard: self = .guard(try keys.arguments(of: operation))
+        case .vote: self = .vote(try keys.arguments(of: operation))
+        case .history: self = .history(try keys.arguments(of: operation))
         }
     }
 
@@ -141,21 +138,21 @@ extension Request.Call {
             else {
                 throw WireError(.badRequest, "release needs the number of a hold: release N")
             }
-            self = .release(.number(number))
+            self = .release(ReleaseCall(number: number))
             rest.removeFirst()
         case .set:
             guard let state = rest.first else {
                 throw WireError(.badRequest, "set needs a state: set STATE [key=value …]")
             }
             let fields = try FieldWords(Array(rest.dropFirst()), in: operation.rawValue)
-            self = .set(SetCall(state: state, data: fields.data, words: fields.words))
+            self = .set(ChangeCall(name: state, data: fields.data, words: fields.words))
             return
         case .send:
             guard let event = rest.first else {
                 throw WireError(.badRequest, "send needs an event: send EVENT [key=value …]")
             }
             let fields = try FieldWords(Array(rest.dropFirst()), in: operation.rawValue)
-            self = .send(SendCall(event: event, data: fields.data, words: fields.words))
+            self = .send(ChangeCall(name: event, data: fields.data, words: fields.words))
             return
         case .update:
             guard !rest.isEmpty else {
@@ -163,12 +160,14 @@ extension Request.Call {
             }
             let fields = try FieldWords(rest, in: operation.rawValue, isUpdate: true)
             self = .update(
-                UpdateCall(data: fields.data, words: fields.words, add: fields.amounts)
+                ChangeCall(data: fields.data, words: fields.words, add: fields.amounts)
             )
             return
         case .watch:
             let patterns = try PatternList(words: rest)
-            self = .watch(WatchCall(only: patterns.isEmpty ? nil : patterns))
+            var call = WatchCall()
+            call.only = patterns.isEmpty ? nil : patterns
+            self = .watch(call)
             return
         case .wait:
             guard !rest.isEmpty else {

@@ -26,9 +26,16 @@ struct ProbeDecoder: Decoder {
         return KeyedDecodingContainer(Keyed<Key>(decoder: self))
     }
 
-    func unkeyedContainer() -> any UnkeyedDecodingContainer {
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         if case .value = self.level { self.probe.note(form: .array) }
-        return Empty()
+        return try Self.empty
+    }
+
+    /// An array without elements: whatever asks for one cannot be made up.
+    private static var empty: any UnkeyedDecodingContainer {
+        get throws {
+            try JSONValueDecoder(value: [], codingPath: [], rule: .request).unkeyedContainer()
+        }
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { Single(decoder: self) }
@@ -71,7 +78,9 @@ struct ProbeDecoder: Decoder {
             self.nested.container(keyedBy: type)
         }
 
-        func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer { Empty() }
+        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+            try ProbeDecoder.empty
+        }
 
         func superDecoder() -> any Decoder { self.nested }
 
@@ -83,31 +92,6 @@ struct ProbeDecoder: Decoder {
             }
             return ProbeDecoder(probe: self.decoder.probe, level: .value)
         }
-    }
-
-    private struct Empty: UnkeyedDecodingContainer {
-        var codingPath: [any CodingKey] { [] }
-        var count: Int? { 0 }
-        var isAtEnd: Bool { true }
-        var currentIndex: Int { 0 }
-
-        func decodeNil() throws -> Bool { throw ProbeError.cannotMakeUp }
-
-        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            throw ProbeError.cannotMakeUp
-        }
-
-        func nestedContainer<Nested: CodingKey>(
-            keyedBy type: Nested.Type
-        ) throws -> KeyedDecodingContainer<Nested> {
-            throw ProbeError.cannotMakeUp
-        }
-
-        func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-            throw ProbeError.cannotMakeUp
-        }
-
-        func superDecoder() throws -> any Decoder { throw ProbeError.cannotMakeUp }
     }
 
     private struct Single: SingleValueDecodingContainer {

@@ -1,6 +1,7 @@
 /// An associated value of a state, as it appears in `data`.
 package struct StateField: Hashable, Sendable {
-    /// Its key in the compiler's `Codable` conformance: the label, or `_0`, `_1` … without one.
+    /// Its key in the compiler's `Codable` conformance: the label, or `_0`, `_1` … without one; of a
+    /// declared field its name.
     let key: String
     package let type: JSONFieldType
     /// All its possible values, if that is a closed list; else empty.
@@ -11,58 +12,31 @@ package struct StateField: Hashable, Sendable {
     /// What `describe` says of its range: `min`, `max` or both; empty without one.
     package let range: [JSONMember]
     /// Its former names.
-    let oldNames: [String]
+    private(set) var oldNames: [String]
 
-    /// A field whose key is its name.
     package init(
-        _ name: String,
+        _ key: String,
         type: JSONFieldType,
-        values: [JSONValue],
+        values: [JSONValue] = [],
         isOptional: Bool,
         hasDefault: Bool = false,
         range: [JSONMember] = [],
         oldNames: [String] = []
     ) {
-        self.init(
-            key: name,
-            type: type,
-            values: values,
-            isOptional: isOptional,
-            hasDefault: hasDefault,
-            range: range,
-            oldNames: oldNames
-        )
-    }
-
-    init(
-        key: String,
-        type: JSONFieldType,
-        values: [JSONValue],
-        isOptional: Bool,
-        hasDefault: Bool = false,
-        range: [JSONMember] = [],
-        oldNames: [String] = []
-    ) {
-        self.oldNames = oldNames
-        self.hasDefault = hasDefault
-        self.range = range
         self.key = key
         self.type = type
         self.values = values
         self.isOptional = isOptional
+        self.hasDefault = hasDefault
+        self.range = range
+        self.oldNames = oldNames
     }
 
     /// The same, with its former names.
     func called(before oldNames: [String]) -> StateField {
-        StateField(
-            key: self.key,
-            type: self.type,
-            values: self.values,
-            isOptional: self.isOptional,
-            hasDefault: self.hasDefault,
-            range: self.range,
-            oldNames: oldNames
-        )
+        var field = self
+        field.oldNames = oldNames
+        return field
     }
 
     /// Whether it has to be given.

@@ -159,7 +159,7 @@ final class StateProbe {
     func note<Value: Decodable>(_ key: String, _ type: Value.Type) {
         self.fields.append(
             StateField(
-                key: key,
+                key,
                 type: Self.form(of: type),
                 values: Self.values(of: type),
                 isOptional: self.optionalKey == key

@@ -18,33 +18,17 @@ package final class StateSchema: Sendable {
         /// Whether `fields` is complete.
         let isComplete: Bool
 
-        /// A case with all of its fields.
         package init(
             _ name: String,
             fields: [StateField],
             successors: [String],
-            oldNames: [String] = []
-        ) {
-            self.init(
-                name: name,
-                fields: fields,
-                successors: successors,
-                oldNames: oldNames,
-                isComplete: true
-            )
-        }
-
-        fileprivate init(
-            name: String,
-            fields: [StateField],
-            successors: [String],
             oldNames: [String] = [],
-            isComplete: Bool
+            isComplete: Bool = true
         ) {
-            self.oldNames = oldNames
             self.name = name
             self.fields = fields
             self.successors = successors
+            self.oldNames = oldNames
             self.isComplete = isComplete
         }
 
@@ -69,10 +53,10 @@ package final class StateSchema: Sendable {
     package static let endOfRun = Event(
         "run.ended",
         fields: [
-            StateField("exit", type: .integer, values: [], isOptional: true),
-            StateField("signal", type: .string, values: [], isOptional: true),
-            StateField("timeout", type: .boolean, values: [], isOptional: true),
-            StateField("interrupted", type: .boolean, values: [], isOptional: true),
+            StateField("exit", type: .integer, isOptional: true),
+            StateField("signal", type: .string, isOptional: true),
+            StateField("timeout", type: .boolean, isOptional: true),
+            StateField("interrupted", type: .boolean, isOptional: true),
         ]
     )
 
@@ -115,7 +99,7 @@ package final class StateSchema: Sendable {
                 ? probes.samples.reduce(into: Set<State.Name>()) { $0.formUnion($1.successors) }
                 : Set(State.Name.allCases)
             return Case(
-                name: name.rawValue,
+                name.rawValue,
                 fields: probes.fields.map { field in
                     field.called(before: was["\(name.rawValue).\(field.name)"] ?? [])
                 },
@@ -162,16 +146,6 @@ package final class StateSchema: Sendable {
         self.cases.first { $0.name.isSpelled(name) } ?? self.case(onceCalled: name)
     }
 
-    /// As ``resolved(_:)``, for a pattern that may date from when states and fields had other
-    /// names.
-    package func followed(_ pattern: Pattern) throws(WireError) -> Pattern {
-        guard self.group(pattern.name) == nil else {
-            return try self.resolved(pattern, isOld: true)
-        }
-        let found = self.case(ofOldState: pattern.name)
-        return try self.resolved(found.map { pattern.renamed(to: $0) } ?? pattern, isOld: true)
-    }
-
     /// The group of that name.
     private func group(_ name: String) -> StateGroup? {
         self.groups.first { $0.name.isSpelled(name) }
@@ -181,13 +155,15 @@ package final class StateSchema: Sendable {
     ///
     /// - Parameters:
     ///   - pattern: the pattern.
-    ///   - isOld: whether it may date from when fields had other limits.
+    ///   - isOld: whether it may date from when states and fields had other names and limits.
     /// - Returns: the pattern.
     /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match, as far
     ///   as is known: it may ask for a part of an object or an array, which cannot be decoded by
     ///   itself.
     package func resolved(_ pattern: Pattern, isOld: Bool = false) throws(WireError) -> Pattern {
         if let group = self.group(pattern.name) { return try group.resolved(pattern) }
+        let once = isOld ? self.case(ofOldState: pattern.name) : nil
+        let pattern = once.map { pattern.renamed(to: $0) } ?? pattern
         guard let found = self.cases.first(where: { $0.name.isSpelled(pattern.name) }) else {
             let known = self.names + self.groups.map(\.name)
             throw WireError(
@@ -271,19 +247,6 @@ extension StateSchema.Case {
     }
 }
 
-extension Request {
-    /// The same, with patterns and words interpreted by the types of the machine's fields; see
-    /// ``StateSchema/resolved(_:)-(Request.Call)``.
-    package func resolved(by schema: StateSchema) throws(WireError) -> Request {
-        Request(id: self.id, try schema.resolved(self.call))
-    }
-
-    /// The same, for a request that may date from when states and fields had other names.
-    package func followed(by schema: StateSchema) throws(WireError) -> Request {
-        Request(id: self.id, try schema.followed(self.call))
-    }
-}
-
 extension StateSchema {
     /// The request, with patterns and words interpreted by the types of the machine's fields.
     ///
@@ -292,75 +255,68 @@ extension StateSchema {
     ///
     /// Old changes may be requested by former names too.
     ///
+    /// - Parameters:
+    ///   - call: the request.
+    ///   - isOld: whether it may date from when states and fields had other names.
+    /// - Returns: the request.
     /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match.
-    package func resolved(_ call: Request.Call) throws(WireError) -> Request.Call {
-        if case .history = call { return try self.followed(call) }
-        return try self.resolved(
-            call,
-            read: { (pattern) throws(WireError) in try self.resolved(pattern) }
-        )
-    }
-
-    /// The same, for a request that may date from when states and fields had other names.
-    package func followed(_ call: Request.Call) throws(WireError) -> Request.Call {
-        try self.resolved(call, read: { (pattern) throws(WireError) in try self.followed(pattern) })
-    }
-
-    private typealias Reading = (Pattern) throws(WireError) -> Pattern
-
-    private func resolved(
+    package func resolved(
         _ call: Request.Call,
-        read: Reading
+        isOld: Bool = false
     ) throws(WireError) -> Request.Call {
-        switch call {
-        case .set(let call):
-            // Most have neither.
-            guard call.ifState != nil || !call.words.isEmpty else { return .set(call) }
-            return .set(
-                SetCall(
-                    state: call.state,
-                    data: try self.data(call.data, words: call.words, ofState: call.state),
-                    ifSeq: call.ifSeq,
-                    ifState: try call.ifState?.mapped(read),
-                    ifStay: call.ifStay,
-                    reenter: call.reenter,
-                    cause: call.cause
-                )
+        func read(_ list: PatternList, isOld: Bool = isOld) throws(WireError) -> PatternList {
+            PatternList(
+                try list.patterns.map { (pattern) throws(WireError) in
+                    try self.resolved(pattern, isOld: isOld)
+                }
             )
+        }
+        func read(given list: PatternList?, isOld: Bool = isOld) throws(WireError) -> PatternList? {
+            guard let list else { return nil }
+            return try read(list, isOld: isOld)
+        }
+        switch call {
+        case .set(var set):
+            // Most have neither.
+            guard set.ifState != nil || !set.words.isEmpty else { return call }
+            set.ifState = try read(given: set.ifState)
+            set.data = try self.data(set.data, words: set.words, ofState: set.name)
+            set.words = []
+            return .set(set)
         case .send(var call):
-            call.ifState = try call.ifState?.mapped(read)
-            call.data = try self.data(call.data, words: call.words, ofEvent: call.event)
+            call.ifState = try read(given: call.ifState)
+            call.data = try self.data(call.data, words: call.words, ofEvent: call.name)
             call.words = []
             return .send(call)
         case .update(var call):
-            call.ifState = try call.ifState?.mapped(read)
+            call.ifState = try read(given: call.ifState)
             return .update(call)
         case .watch(var call):
-            call.only = try call.only?.mapped(read)
+            call.only = try read(given: call.only)
             return .watch(call)
         case .wait(var call):
-            call.until = try call.until.mapped(read)
-            call.fail = try call.fail.mapped(read)
+            call.until = try read(call.until)
+            call.fail = try read(call.fail)
             return .wait(call)
         case .hold(var call):
-            call.before = try call.before.mapped(read)
+            call.before = try read(call.before)
             return .hold(call)
         case .guard(var call):
-            call.before = try call.before.mapped(read)
+            call.before = try read(call.before)
             return .guard(call)
         case .history(var call):
-            call.only = try call.only?.mapped(read)
+            call.only = try read(given: call.only, isOld: true)
             return .history(call)
         case .get, .unwatch, .release, .vote, .reload, .describe, .stats, .ping, .help:
             return call
         }
     }
 
-    /// As ``followed(_:)-(Request.Call)``, for a request that was valid before; if it no longer is,
+    /// The same, for a request that was valid before; if it no longer is,
     /// its patterns are left as they were, and match nothing of what is gone.
     package func resolvedAgain(_ call: Request.Call) -> Request.Call {
         do {
-            return try self.followed(call)
+            return try self.resolved(call, isOld: true)
         } catch {
             return call
         }
@@ -392,7 +348,7 @@ extension StateSchema {
         PatternList(
             list.patterns.map { pattern in
                 do {
-                    return try self.followed(pattern)
+                    return try self.resolved(pattern, isOld: true)
                 } catch {
                     return pattern
                 }

@@ -4,13 +4,13 @@ import StateMachineProtocol
 /// What a client asks to have changed, by a `set`, a `send` or an `update`.
 struct ChangeRequest: Sendable {
     /// What is asked for.
-    enum Wanted: Sendable {
+    indirect enum Wanted: Sendable {
         /// That state.
-        case state(Value, SetCall)
+        case state(Value, ChangeCall)
         /// What comes of an event, or of an update.
         ///
         /// Indirect, so that a set is small.
-        indirect case event(EventCall)
+        case event(EventCall)
     }
 
     let wanted: Wanted
@@ -61,13 +61,13 @@ struct ChangeRequest: Sendable {
 
 /// A request to a machine that takes more than `set`.
 enum EventCall: Sendable {
-    case send(SendCall)
-    case update(UpdateCall)
+    case send(ChangeCall)
+    case update(ChangeCall)
 
     /// What the call is about, for people.
     var name: String {
         switch self {
-        case .send(let call): call.event.excerpt()
+        case .send(let call): call.name.excerpt()
         case .update: "update"
         }
     }
@@ -101,7 +101,7 @@ enum EventCall: Sendable {
 /// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
 extension Move.Condition {
     /// All of the request's conditions; a seq alone costs no closure.
-    init(_ call: SetCall, by schema: any Schema) {
+    init(_ call: ChangeCall, by schema: any Schema) {
         guard call.asksForState else {
             self.init(seq: call.ifSeq)
             return

@@ -184,7 +184,7 @@ final class ServedMachine: @unchecked Sendable {
 
     func decide(
         _ state: Value,
-        _ call: SetCall,
+        _ call: ChangeCall,
         by setter: Peer
     ) -> SetOutcome? {
         guard !self.hasLog else { return nil }
@@ -233,7 +233,7 @@ final class ServedMachine: @unchecked Sendable {
             self.enqueue(request, making, .enter, of: sets)
         case .event(.send(let call)):
             // What is no event of the machine's asks for nothing.
-            if self.current.isDeclared(call.event) {
+            if self.current.isDeclared(call.name) {
                 self.stays?.moves.lift()
             }
             self.enqueue(request, self.making(.send(call)), .enter, of: sets)
@@ -463,7 +463,7 @@ extension ServedMachine {
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
     /// may be withheld like them. Whoever knows of it then comes again; that it comes twice does nothing, since the
     /// stay is over.
-    func request(forEndOfRun call: SendCall, id: RequestID?) throws(WireError) -> ChangeRequest {
+    func request(forEndOfRun call: ChangeCall, id: RequestID?) throws(WireError) -> ChangeRequest {
         let name = StateSchema.endOfRun.name
         guard let stay = call.ifStay else {
             throw WireError(
@@ -489,9 +489,9 @@ extension ServedMachine {
     }
 }
 
-extension SendCall {
+extension ChangeCall {
     /// Whether it tells that the command of a stay has ended.
-    var isEndOfRun: Bool { self.event.isSpelled(StateSchema.endOfRun.name) }
+    var isEndOfRun: Bool { self.name.isSpelled(StateSchema.endOfRun.name) }
 }
 
 extension Schema {

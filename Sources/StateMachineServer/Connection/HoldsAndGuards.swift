@@ -188,8 +188,7 @@ final class HoldsAndGuards {
     /// Releases a hold or a guard of the client's user, and for root anybody's.
     func release(_ call: ReleaseCall, id: RequestID?) throws(WireError) {
         let kept = self.server.kept
-        switch call {
-        case .number(let number):
+        if let number = call.number {
             if let kept = kept[number] { return try self.release(kept, id: id) }
             guard let (voter, owner) = self.server.voters[number] else {
                 throw WireError(.notFound, "there is no hold or guard \(number)")
@@ -199,12 +198,14 @@ final class HoldsAndGuards {
             }
             owner.end(number)
             self.outbox.reply(ServerLine.reply(id: id))
-        case .required(let name):
+        }
+        if let name = call.required {
             guard let kept = kept[required: name] else {
                 throw WireError(.notFound, "no guard is required as \(name)")
             }
             try self.release(kept, id: id)
-        case .named(let name):
+        }
+        if let name = call.name {
             kept.endOverdue()
             guard let kept = kept[named: name] else {
                 throw WireError(.notFound, "no hold is called \(name)")

@@ -172,7 +172,7 @@ extension Schema {
         switch call {
         case .send(let call):
             let data = call.data?.members ?? []
-            switch try self.reaction(to: call.event, data: data, in: value) {
+            switch try self.reaction(to: call.name, data: data, in: value) {
             case .enter(let next): return .state(try self.checked(next))
             case .stay:
                 willRenew(place)

@@ -30,7 +30,7 @@ final class Sets {
     // MARK: - Requests
 
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
-    func set(_ call: SetCall, id: RequestID?, lineLength: Int) throws(WireError) {
+    func set(_ call: ChangeCall, id: RequestID?, lineLength: Int) throws(WireError) {
         let state = try self.state(for: call, lineLength: lineLength)
         let machine = self.server.machine
         self.noteSet()
@@ -58,11 +58,11 @@ final class Sets {
     }
 
     /// The state that a `set` asks for, if the request is right.
-    private func state(for call: SetCall, lineLength: Int) throws(WireError) -> Value {
+    private func state(for call: ChangeCall, lineLength: Int) throws(WireError) -> Value {
         let machine = self.server.machine
         guard !self.server.isClosing else { throw .shuttingDown }
         let state = try machine.state(
-            call.state,
+            call.name,
             data: call.data,
             lineLength: lineLength
         )

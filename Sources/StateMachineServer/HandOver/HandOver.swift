@@ -189,7 +189,8 @@ extension ConnectionParts {
         do {
             guard let request = try Request.parse(Array(line)) else { return }
             do {
-                try body(request.followed(by: self.server.machine.schema))
+                let schema = self.server.machine.schema
+                try body(Request(id: request.id, schema.resolved(request.call, isOld: true)))
             } catch {
                 self.outbox.reply(ServerLine.refusal(id: request.id, error))
             }

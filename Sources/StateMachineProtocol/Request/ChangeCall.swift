@@ -1,3 +1,72 @@
+/// A change to be made, with its conditions: by a `set`, a `send` or an `update`.
+package struct ChangeCall: RequestArguments {
+    /// The state of a `set`, the event of a `send`; empty for an `update`.
+    package var name = ""
+    /// Of an update, null removes a field that may be absent.
+    package var data: JSONValue?
+    /// Further fields, as words that the fields' types interpret.
+    package var words: [JSONMember] = []
+    /// What an update adds to the present values of further fields: numbers.
+    package var add: [JSONMember] = []
+    /// Only if the machine is at this seq.
+    package var ifSeq: UInt64?
+    /// Only if the current state matches.
+    package var ifState: PatternList?
+    /// Only in the stay that began with this seq.
+    package var ifStay: UInt64?
+    /// Makes a transition even to the identical state.
+    package var reenter = false
+    package var cause: String?
+
+    /// Whether it depends on the current state, and not on its seq alone.
+    package var asksForState: Bool { self.ifState != nil || self.ifStay != nil }
+
+    private static let fields: [RequestArgument<Self>] = [
+        .init(.data, \.data, .json),
+        .init(.words, \.words, .words, unless: []),
+    ]
+    private static let conditions: [RequestArgument<Self>] = [
+        .init(.ifSeq, \.ifSeq, .count),
+        .init(.ifState, \.ifState, .plainPatterns),
+        .init(.ifStay, \.ifStay, .count),
+    ]
+    private static let cause = RequestArgument<Self>(.cause, \.cause, .text)
+    private static let ofSet =
+        [.init(.state, \.name, .string)] + fields + conditions
+        + [.init(.reenter, \.reenter, .bool, unless: false), cause]
+    private static let ofSend = [.init(.event, \.name, .string)] + fields + conditions + [cause]
+    private static let ofUpdate =
+        fields + [.init(.add, \.add, .amounts, unless: [])] + conditions + [cause]
+
+    static func arguments(of operation: Operation) -> [RequestArgument<Self>] {
+        switch operation {
+        case .set: self.ofSet
+        case .send: self.ofSend
+        default: self.ofUpdate
+        }
+    }
+
+    mutating func complete(_ operation: Operation) throws(WireError) {
+        let given = self.data?.members ?? []
+        try Self.check(self.words, besides: given, "given in data and in words")
+        try Self.check(self.add, besides: given + self.words, "to be set and to be added to")
+        guard operation == .update, self.words.isEmpty, self.add.isEmpty else { return }
+        guard self.data != nil else { throw .lacks(.data, of: .update) }
+    }
+
+    private static func check(
+        _ fields: [JSONMember],
+        besides others: [JSONMember],
+        _ fault: String
+    ) throws(WireError) {
+        let given = Set(fields.isEmpty ? [] : others.map { Spelling($0.key) })
+        guard let doubled = fields.first(where: { given.contains(Spelling($0.key)) }) else {
+            return
+        }
+        throw WireError(.badRequest, "\(doubled.key.quoted) is \(fault); give it once")
+    }
+}
+
 // Changing the state.
 extension Request {
     /// Requests that a state be entered.
@@ -23,8 +92,8 @@ extension Request {
         reenter: Bool = false,
         cause: String? = nil
     ) -> Request {
-        let call = SetCall(
-            state: state,
+        let call = ChangeCall(
+            name: state,
             data: data.map { .object($0) },
             words: words,
             ifSeq: ifSeq,
@@ -57,8 +126,8 @@ extension Request {
         ifStay: UInt64? = nil,
         cause: String? = nil
     ) -> Request {
-        let call = SendCall(
-            event: event,
+        let call = ChangeCall(
+            name: event,
             data: data.map { .object($0) },
             words: words,
             ifSeq: ifSeq,
@@ -90,7 +159,7 @@ extension Request {
         ifStay: UInt64? = nil,
         cause: String? = nil
     ) -> Request {
-        let call = UpdateCall(
+        let call = ChangeCall(
             data: data.isEmpty && !amounts.isEmpty ? nil : .object(data),
             words: words,
             add: amounts,

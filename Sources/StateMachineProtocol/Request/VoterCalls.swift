@@ -1,0 +1,229 @@
+/// Transitions to be prevented or postponed.
+package struct HoldCall: RequestArguments {
+    /// The states that are not to be entered.
+    package var before = PatternList([])
+    package var mode = Request.HoldMode.block
+    /// How long a transition is postponed at most, in milliseconds; nil leaves it to the daemon.
+    package var maxMs: UInt64?
+    package var why: String?
+    /// Its name if it belongs to its user and not to its connection.
+    package var name: String?
+    /// When it ends then, in milliseconds from now.
+    package var untilMs: UInt64?
+
+    /// What a hold does to a transition that it matches.
+    package enum Effect {
+        /// It is denied.
+        case block
+        /// It is postponed, by at most that many milliseconds.
+        case delay(maxMs: UInt64)
+    }
+
+    package var effect: Effect {
+        switch self.mode {
+        case .block: .block
+        case .delay: .delay(maxMs: self.maxMs ?? RequestLimits.defaultVoteMs)
+        }
+    }
+
+    private static let arguments: [RequestArgument<Self>] = [
+        .init(.before, \.before, .patterns),
+        .init(.mode, \.mode, .choice, unless: .block),
+        .init(.maxMs, \.maxMs, .count(atMost: RequestLimits.voteMs)),
+        .init(.why, \.why, .text),
+        .init(.name, \.name, .name),
+        .init(.untilMs, \.untilMs, .count(atMost: RequestLimits.untilMs)),
+    ]
+
+    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
+
+    mutating func complete(_ operation: Operation) throws(WireError) {
+        switch self.mode {
+        case .block where self.maxMs != nil:
+            throw WireError(.badRequest, "maxMs is for the mode \"delay\" only")
+        case .block: break
+        case .delay: self.maxMs = self.maxMs ?? RequestLimits.defaultVoteMs
+        }
+        guard (self.name == nil) == (self.untilMs == nil) else {
+            throw WireError(
+                .badRequest,
+                "hold takes \"as\" and \"untilMs\" together: what belongs to no connection needs an end"
+            )
+        }
+    }
+}
+
+/// Transitions that the client wants to be asked about.
+package struct GuardCall: RequestArguments {
+    /// The states before which it is asked.
+    package var before = PatternList([])
+    /// How long to wait for it, in milliseconds; nil leaves that to the daemon.
+    package var timeoutMs: UInt64?
+    /// What its silence counts as; nil leaves it to the daemon.
+    package var onTimeout: Request.Silence?
+    package var why: String?
+    /// Its name if it is required: while no guard of that name is connected, what it guards is
+    /// denied.
+    package var required: String?
+
+    /// How long the daemon waits for it.
+    package var deadlineMs: UInt64 { self.timeoutMs ?? RequestLimits.defaultVoteMs }
+
+    package var allowsOnTimeout: Bool { self.onTimeout != .deny }
+
+    private static let arguments: [RequestArgument<Self>] = [
+        .init(.before, \.before, .patterns),
+        .init(.timeoutMs, \.timeoutMs, .count(atMost: RequestLimits.voteMs)),
+        .init(.onTimeout, \.onTimeout, .choice),
+        .init(.why, \.why, .text),
+        .init(.required, \.required, .name),
+    ]
+
+    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
+
+    mutating func complete(_ operation: Operation) {
+        self.timeoutMs = self.deadlineMs
+        self.onTimeout = self.onTimeout ?? .allow
+    }
+}
+
+/// A hold or a guard to be given back: the one with the one of these that is given.
+package struct ReleaseCall: RequestArguments {
+    /// Its number.
+    package var number: UInt64?
+    /// The name of a required guard, connected or not.
+    package var required: String?
+    /// The name of a hold.
+    package var name: String?
+
+    private static let arguments: [RequestArgument<Self>] = [
+        .init(.hold, \.number, .count),
+        .init(.required, \.required, .name),
+        .init(.name, \.name, .name),
+    ]
+
+    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
+
+    func complete(_ operation: Operation) throws(WireError) {
+        let given = self.written(for: operation).map(\.key.quoted)
+        guard !given.isEmpty else { throw .lacks(.hold, of: operation) }
+        guard given.count < 2 else {
+            throw WireError(
+                .badRequest,
+                "release takes \(given.joined(separator: " or ")), not both"
+            )
+        }
+    }
+}
+
+/// An answer to an `ask`.
+package struct VoteCall: RequestArguments {
+    package var ask: UInt64 = 0
+    package var allow = true
+    package var why: String?
+
+    private static let arguments: [RequestArgument<Self>] = [
+        .init(.ask, \.ask, .count),
+        .init(.allow, \.allow, .bool),
+        .init(.why, \.why, .text),
+    ]
+
+    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
+}
+
+// Preventing changes, and deciding about them.
+extension Request {
+    /// What a hold does with a set that it matches.
+    public enum HoldMode: String, CaseIterable, Hashable, Sendable {
+        /// Refuses it.
+        case block
+        /// Lets it wait until the hold ends, for a time.
+        case delay
+    }
+
+    /// What a guard's silence counts as.
+    public enum Silence: String, CaseIterable, Hashable, Sendable {
+        /// A yes.
+        case allow
+        /// A no.
+        case deny
+    }
+
+    /// Requests that states not be entered while the connection lasts.
+    ///
+    /// - Parameters:
+    ///   - before: the states.
+    ///   - mode: what happens to a set.
+    ///   - limit: how long a set is delayed at most, rounded up to milliseconds; only for
+    ///     ``HoldMode/delay``; nil leaves that to the daemon.
+    ///   - why: shown to whoever is refused; at most 256 bytes of UTF-8.
+    ///   - lasting: its name, and how long it lasts from now, if it belongs to the user and not to
+    ///     the connection.
+    /// - Returns: the request.
+    public static func hold(
+        before: [Pattern],
+        mode: HoldMode = .block,
+        limit: Duration? = nil,
+        why: String? = nil,
+        lasting: (name: String, time: Duration)? = nil
+    ) -> Request {
+        let call = HoldCall(
+            before: PatternList(before),
+            mode: mode,
+            maxMs: limit?.wholeMilliseconds,
+            why: why,
+            name: lasting?.name,
+            untilMs: lasting?.time.wholeMilliseconds
+        )
+        return Request(.hold(call))
+    }
+
+    /// Releases the hold or the guard of that number.
+    public static func release(_ number: UInt64) -> Request {
+        Request(.release(ReleaseCall(number: number)))
+    }
+
+    /// Releases the hold of that name, which belongs to no connection.
+    public static func release(named name: String) -> Request {
+        Request(.release(ReleaseCall(name: name)))
+    }
+
+    /// Gives back the required guard of that name, connected or not.
+    public static func release(required name: String) -> Request {
+        Request(.release(ReleaseCall(required: name)))
+    }
+
+    /// Requests to be asked before states are entered, while the connection lasts.
+    ///
+    /// - Parameters:
+    ///   - before: the states.
+    ///   - timeout: how long the daemon waits for a vote, rounded up to milliseconds; nil leaves
+    ///     that to the daemon.
+    ///   - onTimeout: what silence counts as; nil leaves that to the daemon, whose default is a
+    ///     yes.
+    ///   - why: the reason for a no that gives none; at most 256 bytes of UTF-8.
+    ///   - name: the guard's name if it is required: then the states are denied while no guard of
+    ///     that name is connected, until it is released; nil if its absence allows.
+    /// - Returns: the request.
+    public static func `guard`(
+        before: [Pattern],
+        timeout: Duration? = nil,
+        onTimeout: Silence? = nil,
+        why: String? = nil,
+        required name: String? = nil
+    ) -> Request {
+        let call = GuardCall(
+            before: PatternList(before),
+            timeoutMs: timeout?.wholeMilliseconds,
+            onTimeout: onTimeout,
+            why: why,
+            required: name
+        )
+        return Request(.guard(call))
+    }
+
+    /// Answers the question of that number.
+    public static func vote(_ ask: UInt64, allow: Bool, why: String? = nil) -> Request {
+        Request(.vote(VoteCall(ask: ask, allow: allow, why: why)))
+    }
+}
