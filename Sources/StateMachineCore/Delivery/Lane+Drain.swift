@@ -121,12 +121,9 @@ extension Lane {
 
     func nudgeMembers() {
         guard self.isNudged.exchange(false, ordering: .sequentiallyConsistent) else { return }
-        if let nudged = self.members.withLock({ $0.takeNudged() }) {
-            for member in nudged { member.nudge() }
-        } else {
-            self.refreshHeard()
-            for member in self.heard { member.nudge() }
-        }
+        // Those that have left are released after the lock, with what they were to begin with.
+        let nudged = self.members.withLock { $0.takeNudged() }
+        for member in nudged { member.nudge() }
     }
 
     func sweep() { self.removeGone(self) }

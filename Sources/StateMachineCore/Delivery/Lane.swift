@@ -10,7 +10,7 @@ import Synchronization
 ///   lane too far behind moves them, and both sides take `turn`, which nobody else contends for.
 /// - `progress`: the cursor's position, which a setter reads without the lock; without a limit it
 ///   is updated in steps, and only inline.
-/// - `isNudged`: whether the members are to be nudged at the end of the next drain.
+/// - `isNudged`: whether members are to be nudged at the end of the next drain.
 /// - `end`: the last entry that waits for this lane to pass it.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
@@ -154,16 +154,9 @@ final class Lane: @unchecked Sendable {
         }
     }
 
-    /// Calls every member on the context although nothing was appended.
-    func nudge() {
-        self.members.withLock { $0.nudgeAll() }
-        self.isNudged.store(true, ordering: .sequentiallyConsistent)
-        self.wake()
-    }
-
-    /// As ``nudge()`` for one member, which is to hear what it begins with.
-    func begin(_ member: Member) {
-        self.members.withLock { $0.begin(member) }
+    /// Calls a member on the context although nothing was appended.
+    func nudge(_ member: Member) {
+        self.members.withLock { $0.nudge(member) }
         self.isNudged.store(true, ordering: .sequentiallyConsistent)
         self.wake()
     }

@@ -58,7 +58,7 @@ extension Machine {
         member.placed(in: lane)
         switch member.start {
         case .next: break
-        case .current: lane.begin(member)
+        case .current: lane.nudge(member)
         }
     }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// Guarded state:
 /// - `since`, `sinceSeq`, `place`: written once, under the machine's lock, before the lane can see
 ///   the member.
-/// - `slot`: the lane's, behind the machine's lock.
+/// - `slot`: the lane's, behind the machine's lock; `isNudged`: the lane's, behind its own.
 /// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
 /// - `filter`: what it has learnt is the drain's own; its names never change.
 /// - `callGuard`: taken for every call, by the lane, one call at a time.
@@ -20,6 +20,8 @@ class Member: @unchecked Sendable {
 
     /// Its index among the lane's members; nil before and after.
     final var slot: Int?
+    /// Whether the lane is to call it although nothing was appended.
+    final var isNudged = false
 
     /// The state that it hears of before everything else, and whether there is one.
     private final var beginning: Place?

@@ -37,7 +37,9 @@ class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
     override func nudged() { self.scheduler.nudged() }
 
     override func placed(in lane: Lane) {
-        self.scheduler.onNeed { [weak lane] in lane?.nudge() }
+        self.scheduler.onNeed { [weak lane, weak self] in
+            if let lane, let self { lane.nudge(self) }
+        }
     }
 
     override func flush(then given: @escaping @Sendable () -> Void) {
