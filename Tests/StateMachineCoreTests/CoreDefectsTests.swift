@@ -37,6 +37,21 @@ import Testing
             }
         }
     }
+
+    @Test func aLogThatAnswersAGroupTwiceEndsTheProcessAndNotTheNextGroup() async {
+        await #expect(processExitsWith: .failure) {
+            let log = PatientLog<AppState>()
+            var options = StateMachine<AppState>.Options()
+            options.log = log
+            let machine = StateMachine<AppState>(options: options)
+            machine.propose(.ready(true)) { _ in }
+            log.answer(0)
+            machine.propose(.authentication(.active)) { _ in }
+            // The second group is under way.
+            guard log.groups.heard.count == 2 else { exit(0) }
+            log.answer(0)
+        }
+    }
 }
 
 /// A state that holds what runs a closure when it goes.
@@ -60,4 +75,16 @@ private final class Load: Sendable {
     init(going: @escaping @Sendable () -> Void) { self.going = going }
 
     deinit { self.going() }
+}
+
+/// A log that answers when a test says so.
+private final class PatientLog<State: MachineState>: WriteAheadLog {
+    typealias Done = @Sendable (_ failure: String?) -> Void
+
+    let groups = Recorder<Done>()
+
+    func commit(_ group: [Transition<State>], done: @escaping Done) { self.groups.record(done) }
+
+    /// Commits a group, the first being 0.
+    func answer(_ group: Int) { self.groups.heard[group](nil) }
 }

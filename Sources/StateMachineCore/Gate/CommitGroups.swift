@@ -118,12 +118,12 @@ struct CommitGroups: Sendable {
         return transitions
     }
 
-    /// Ends the group with the log's answer.
-    mutating func end(failure: String?) {
-        switch self.group {
-        case .committing(let evaluated): self.group = .ended(evaluated, failure: failure)
-        case .none, .ended: preconditionFailure("a write-ahead log called `done` twice for a group")
+    /// Ends the group of that number with the log's answer.
+    mutating func end(_ number: UInt64, failure: String?) {
+        guard case .committing(let evaluated) = self.group, number == self.count else {
+            preconditionFailure("a write-ahead log called `done` twice for a group")
         }
+        self.group = .ended(evaluated, failure: failure)
     }
 
     /// Takes the group that has ended and decides what becomes of it; nil if none has.

@@ -125,8 +125,11 @@ struct Gate: Sendable {
         return self.next(machine)
     }
 
-    /// Records the log's answer: nil, or why it could not commit; then the caller has to pump.
-    mutating func committed(failure: String?) { self.groups.end(failure: failure) }
+    /// Records the log's answer to the group of that number: nil, or why it could not commit; then
+    /// the caller has to pump.
+    mutating func committed(_ group: UInt64, failure: String?) {
+        self.groups.end(group, failure: failure)
+    }
 
     // MARK: - Deciding what is next
 
@@ -146,7 +149,7 @@ struct Gate: Sendable {
                 if self.groups.areQuiet { return .recasting(.evaluate(recast, from: machine)) }
                 if let transitions = self.groups.begin() {
                     if transitions.isEmpty { continue }
-                    return .commit(transitions)
+                    return .commit(transitions, group: self.groups.count)
                 }
                 self.pumper = nil
                 return nil
@@ -173,7 +176,7 @@ struct Gate: Sendable {
             }
             if let transitions = self.groups.begin() {
                 if transitions.isEmpty { continue }
-                return .commit(transitions)
+                return .commit(transitions, group: self.groups.count)
             }
             self.pumper = nil
             return nil
@@ -209,8 +212,8 @@ extension Gate {
     enum Action: Sendable {
         /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
         case evaluateAll([Pending], from: Place)
-        /// Ask the log to commit these: ``committed(failure:)``.
-        case commit([Change])
+        /// Ask the log to commit these, a group of that number: ``committed(_:failure:)``.
+        case commit([Change], group: UInt64)
         /// Enter what these enter, at once and under the lock, then tell their proposers.
         case tell([Evaluated])
         /// Handle the first proposal that voters may have to be asked about.

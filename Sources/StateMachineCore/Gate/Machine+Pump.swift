@@ -105,9 +105,9 @@ extension Machine {
             case .evaluateAll(let run, let base):
                 let evaluated = self.evaluate(run, from: base)
                 step = self.after { $0.evaluated(evaluated, at: $1) }
-            case .commit(let group):
-                self.options.log?.record(group) { failure in
-                    self.holder.withLock { $0.gate.committed(failure: failure) }
+            case .commit(let changes, let group):
+                self.options.log?.record(changes) { failure in
+                    self.holder.withLock { $0.gate.committed(group, failure: failure) }
                     self.pump()
                 }
                 step = self.after { $0.performed(at: $1) }
