@@ -52,6 +52,23 @@ import Testing
             log.answer(0)
         }
     }
+
+    @Test func aJobThatDrainsItsThreadRunsWhatWasSentBeforeInOrder() async {
+        let thread = NotificationThread(name: "nested")
+        let ran = Recorder<Int>()
+        let gate = TestSupport.Gate()
+        thread.enqueue { gate.pass() }
+        thread.enqueue {
+            ran.record(1)
+            thread.enqueue { ran.record(4) }
+            thread.drain()
+        }
+        thread.enqueue { ran.record(2) }
+        thread.enqueue { ran.record(3) }
+        gate.open()
+        #expect(await ran.wait(for: 4) == [1, 2, 3, 4])
+        thread.stop()
+    }
 }
 
 /// A state that holds what runs a closure when it goes.
