@@ -69,6 +69,39 @@ import Testing
         #expect(await ran.wait(for: 4) == [1, 2, 3, 4])
         thread.stop()
     }
+
+    @Test func whoeverWaitsForSleepersStopsWhenItsTaskIsCancelled() async {
+        let clock = ManualClock()
+        let waiting = Task { await clock.sleepers(1) }
+        await others()
+        waiting.cancel()
+        #expect(await returns { await waiting.value })
+        let early = Task {
+            await others()
+            await clock.sleepers(1)
+        }
+        early.cancel()
+        #expect(await returns { await early.value })
+    }
+
+    @Test func aStayThatIsRenewedSleepsOnceTheMachineIsFlushed() async {
+        let clock = ManualClock()
+        var options = StateMachine<AppState>.Options()
+        options.clock = clock
+        let machine = StateMachine<AppState>(options: options)
+        machine.after(.seconds(1), in: .authentication) { _ in .ready(true) }
+        for _ in 0..<100 {
+            machine.state = .authentication(.active)
+            await machine.flush()
+            await clock.sleepers(1)
+            machine.state = .authentication(.success)
+            await machine.flush()
+            await clock.sleepers(1)
+            clock.advance(by: .seconds(1))
+            _ = try? await machine.wait { $0 == .ready(true) }
+        }
+        #expect(machine.snapshot.seq == 300)
+    }
 }
 
 /// A state that holds what runs a closure when it goes.
@@ -92,6 +125,27 @@ private final class Load: Sendable {
     init(going: @escaping @Sendable () -> Void) { self.going = going }
 
     deinit { self.going() }
+}
+
+/// Lets other tasks run for a while: what is to come later has the time to come too early.
+private func others() async {
+    for _ in 0..<1000 { await Task.yield() }
+}
+
+/// Whether `body` returns; left behind after a minute if it does not.
+private func returns(_ body: @escaping @Sendable () async -> Void) async -> Bool {
+    let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+    Task {
+        await body()
+        end.yield(true)
+    }
+    let limit = Task {
+        try await Task.sleep(for: .milliseconds(Int(longestWait)))
+        end.yield(false)
+    }
+    defer { limit.cancel() }
+    for await hasReturned in ends { return hasReturned }
+    return false
 }
 
 /// A log that answers when a test says so.
