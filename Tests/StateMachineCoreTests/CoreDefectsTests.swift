@@ -38,6 +38,49 @@ import Testing
         }
     }
 
+    @Test func aReceptionistThatIsClosedInItsTaskIsCalledNoMore() async {
+        let queue = DispatchQueue(label: "suspended")
+        let calls = Recorder<Int>()
+        let place = Recorder<EventReceptionist<Int>>()
+        let receptionist = EventReceptionist<Int>(on: .queue(queue)) { batch in
+            calls.record(batch.values.count)
+            place.heard.first?.close()
+        }
+        place.record(receptionist)
+        queue.suspend()
+        for event in 0..<10 { receptionist.receive(event) }
+        queue.resume()
+        await passed(queue)
+        #expect(calls.heard == [1])
+    }
+
+    @Test(arguments: [false, true])
+    func aReceptionistThatIsCancelledInItsTaskIsCalledNoMore(atSource: Bool) async {
+        let queue = DispatchQueue(label: "suspended")
+        let calls = Recorder<[Bool]>()
+        let place = Recorder<Registration>()
+        let machine = StateMachine<AppState>()
+        // Paced, so that one turn has two to deliver: the first at once, and what a flush brings.
+        let registration = machine.addReceptionist(
+            on: .queue(queue),
+            selecting: { $0.new == .ready(true) },
+            atSource: atSource,
+            delivering: atSource ? .each : .paced(every: .seconds(3600)),
+            task: { batch in
+                calls.record(batch.values)
+                place.heard.first?.cancel()
+            }
+        )
+        place.record(registration)
+        queue.suspend()
+        machine.churn(10)
+        registration.flush()
+        queue.resume()
+        await passed(queue)
+        await passed(queue)
+        #expect(calls.heard == [[true]])
+    }
+
     @Test func aLogThatAnswersAGroupTwiceEndsTheProcessAndNotTheNextGroup() async {
         await #expect(processExitsWith: .failure) {
             let log = PatientLog<AppState>()
@@ -125,6 +168,11 @@ private final class Load: Sendable {
     init(going: @escaping @Sendable () -> Void) { self.going = going }
 
     deinit { self.going() }
+}
+
+/// Waits until the queue has run what was sent to it.
+private func passed(_ queue: DispatchQueue) async {
+    await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
 }
 
 /// Lets other tasks run for a while: what is to come later has the time to come too early.

@@ -53,6 +53,7 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
     // What is kept comes before what the lane has dropped.
     override func receiveMissed(_ count: Int, newest: Change) {
         self.scheduler.deliver()
+        guard !self.isCancelled else { return }
         self.teller.miss(count, now: newest.place)
     }
 

@@ -12,6 +12,11 @@ import Synchronization
 final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     private let clock: any Clock<Duration>
     private var task: (@Sendable (Delivery<Value>.Batch) -> Void)?
+    /// Whether no call of the task may begin any more.
+    ///
+    /// Asked before each: a turn may make several, and the task may end them. Set once, before the
+    /// first turn.
+    var isOver: @Sendable () -> Bool = { false }
     private let rung = Atomic<UInt64>(0)
     private let isFlushing = Atomic<Bool>(false)
     /// Called when what is held has been delivered; nil once all has been released.
@@ -112,7 +117,7 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
         case .wait, nil: break
         case .deliver(let batch, let interval):
             if let interval { self.ring(after: interval) }
-            self.task?(batch)
+            if !self.isOver() { self.task?(batch) }
         case .ring(let duration): self.ring(after: duration)
         }
     }

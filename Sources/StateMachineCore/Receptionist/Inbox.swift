@@ -63,6 +63,7 @@ final class Inbox<Value: Sendable>: Sendable {
             letGo: { self.scheduler.letGo() },
             turn: { self.empty() }
         )
+        self.scheduler.isOver = { [weak turns] in turns?.isClosed ?? true }
         self.scheduler.onNeed { [weak turns] in turns?.ask() }
         return turns
     }

@@ -17,6 +17,7 @@ class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
         self.scheduler = scheduler
         self.select = select
         super.init(of: names, starting: start, representing: object, hearingBurstEnds: true)
+        scheduler.isOver = { [weak self] in self?.isCancelled ?? true }
     }
 
     override func receive(_ entry: ChangeEntry) -> Bool { self.receive(entry.change) }
