@@ -81,6 +81,61 @@ import Testing
         #expect(calls.heard == [[true]])
     }
 
+    @Test func cancellingALimitOfAStayWaitsForWhatItBecomesAndKeepsThatFromHappening() async {
+        let machine = StateMachine<AppState>(.authentication(.active))
+        let events = Recorder<String>()
+        let gate = TestSupport.Gate()
+        let registration = machine.after(.milliseconds(1), in: .authentication) { _ in
+            events.record("begun")
+            gate.pass()
+            events.record("became")
+            return .dataRetrieval(.failure)
+        }
+        await events.wait(for: 1)
+        Task {
+            await registration.cancelAndWait()
+            events.record("cancelled")
+        }
+        await others()
+        gate.open()
+        #expect(await events.wait(for: 3) == ["begun", "became", "cancelled"])
+        #expect(machine.state == .authentication(.active))
+    }
+
+    @Test func cancellingATaskOfAStayWaitsForItThoughTheMachineGoesMeanwhile() async {
+        let events = Recorder<String>()
+        let (registration, release) = await working(events)
+        await events.wait { $0.contains("cancelled") }
+        Task {
+            await registration.cancelAndWait()
+            events.record("waited")
+        }
+        await others()
+        release.record(())
+        #expect(await returns { await events.wait(for: 4) })
+        #expect(events.heard == ["begun", "cancelled", "ended", "waited"])
+    }
+
+    @Test func whoCancelsATaskOfAStayIsToldThoughTheMachineGoesMeanwhile() async {
+        let events = Recorder<String>()
+        let begun = Recorder<Registration>()
+        let release = Recorder<Void>()
+        await {
+            let machine = StateMachine<AppState>(.ready(true))
+            begun.record(work(in: machine, events, until: release))
+            await events.wait(for: 1)
+            Task {
+                await begun.heard.first?.cancelAndWait()
+                events.record("waited")
+            }
+            await events.wait(for: 2)
+        }()
+        await others()
+        release.record(())
+        #expect(await returns { await events.wait(for: 4) })
+        #expect(events.heard == ["begun", "cancelled", "ended", "waited"])
+    }
+
     @Test func aLogThatAnswersAGroupTwiceEndsTheProcessAndNotTheNextGroup() async {
         await #expect(processExitsWith: .failure) {
             let log = PatientLog<AppState>()
@@ -194,6 +249,34 @@ private func returns(_ body: @escaping @Sendable () async -> Void) async -> Bool
     defer { limit.cancel() }
     for await hasReturned in ends { return hasReturned }
     return false
+}
+
+/// Begins a task of the present stay that ends when it is released, and not when it is cancelled.
+private func work(
+    in machine: StateMachine<AppState>,
+    _ events: Recorder<String>,
+    until release: Recorder<Void>
+) -> Registration {
+    machine.during(.ready) { _ in
+        events.record("begun")
+        await withTaskCancellationHandler {
+            _ = await release.wait(for: 1)
+        } onCancel: {
+            events.record("cancelled")
+        }
+        events.record("ended")
+    }
+}
+
+/// As ``work(in:_:until:)``, of a machine that is gone by then.
+private func working(
+    _ events: Recorder<String>
+) async -> (registration: Registration, release: Recorder<Void>) {
+    let release = Recorder<Void>()
+    let machine = StateMachine<AppState>(.ready(true))
+    let registration = work(in: machine, events, until: release)
+    await events.wait(for: 1)
+    return (registration, release)
 }
 
 /// A log that answers when a test says so.
