@@ -151,6 +151,29 @@ import Testing
         }
     }
 
+    @Test func aProposalThatGathersBehindAStuckLogIsWithdrawnWithItsTask() async {
+        let log = PatientLog<Door>()
+        var options = StateMachine<Door>.Options()
+        options.log = log
+        let machine = StateMachine<Door>(options: options)
+        let answers = Recorder<String>()
+        machine.propose(.open(1)) { answers.record("open: \($0.isCommitted)") }
+        let waiting = Task { try await machine.propose(.closed) }
+        await others()
+        // Legal only after the one that is withdrawn.
+        machine.propose(.locked) { answers.record("locked: \($0.isCommitted)") }
+        machine.propose(.open(2)) { answers.record("open again: \($0.isCommitted)") }
+        waiting.cancel()
+        let outcome = Recorder<Refusal?>()
+        #expect(await returns { outcome.record(await waiting.refusal) })
+        #expect(outcome.heard == [.withdrawn])
+        #expect(answers.heard == [])
+        log.answer(0)
+        log.answer(1)
+        #expect(answers.heard == ["open: true", "locked: false", "open again: true"])
+        #expect(machine.state == .open(2))
+    }
+
     @Test func aJobThatDrainsItsThreadRunsWhatWasSentBeforeInOrder() async {
         let thread = NotificationThread(name: "nested")
         let ran = Recorder<Int>()
@@ -289,4 +312,25 @@ private final class PatientLog<State: MachineState>: WriteAheadLog {
 
     /// Commits a group, the first being 0.
     func answer(_ group: Int) { self.groups.heard[group](nil) }
+}
+
+extension Result where Failure == TransitionError<Door>, Success == StateMachine<Door>.Acceptance {
+    fileprivate var isCommitted: Bool {
+        switch self {
+        case .success(.committed): true
+        case .success(.unchanged), .failure: false
+        }
+    }
+}
+
+extension Task where Success == StateMachine<Door>.Acceptance, Failure == any Error {
+    /// Why the proposal was refused; nil if it was not.
+    fileprivate var refusal: Refusal? {
+        get async {
+            switch await self.result {
+            case .success: nil
+            case .failure(let error): (error as? TransitionError<Door>)?.reason
+            }
+        }
+    }
 }

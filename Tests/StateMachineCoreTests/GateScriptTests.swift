@@ -148,10 +148,10 @@ struct GateScriptTests {
         )
         gate.voterCame(voter)
         let first = self.pending(.ready(true))
-        #expect(gate.withdrawn(first) == .tooLate)
+        #expect(gate.withdrawn(self.pending(.ready(true))) == .isEvaluated)
         _ = gate.proposed(first, isLimited: true)
         #expect(self.text(gate.pumped(at: self.start)) == "evaluate ready(true), with voters")
-        #expect(gate.withdrawn(self.pending(.ready(true))) == .tooLate)
+        #expect(gate.withdrawn(self.pending(.ready(true))) == .isEvaluated)
         let asked = gate.evaluated(
             first,
             as: .ask(
@@ -283,14 +283,12 @@ struct GateScriptTests {
 }
 
 extension Gate.Withdrawal {
-    fileprivate enum Kind { case left, isAsked, isEvaluated, tooLate }
+    fileprivate enum Kind { case left, isAsked, isEvaluated }
 
     fileprivate static func == (withdrawal: Self, kind: Kind) -> Bool {
         switch (withdrawal, kind) {
-        case (.left, .left), (.isAsked, .isAsked), (.isEvaluated, .isEvaluated),
-            (.tooLate, .tooLate):
-            true
-        case (.left, _), (.isAsked, _), (.isEvaluated, _), (.tooLate, _): false
+        case (.left, .left), (.isAsked, .isAsked), (.isEvaluated, .isEvaluated): true
+        case (.left, _), (.isAsked, _), (.isEvaluated, _): false
         }
     }
 }

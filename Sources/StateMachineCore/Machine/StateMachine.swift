@@ -207,10 +207,10 @@ extension StateMachine {
     /// its turn: is it as expected, is it legal, do the voters agree, is it durable. An error means
     /// that nothing has changed.
     ///
-    /// Cancelling the task withdraws the proposal: before its turn, and while voters are asked about it, it
-    /// ends with ``Refusal/withdrawn``, and those behind it move up. Once it was evaluated
-    /// and is with the write-ahead log it is too late for that: then it ends with what becomes of it, so
-    /// that an error always means that nothing has changed.
+    /// Cancelling the task withdraws the proposal: before its turn, while voters are asked about it, and
+    /// while it gathers behind what the write-ahead log has, it ends with ``Refusal/withdrawn``, and
+    /// those behind it move up. Once it is with the log itself it is too late for that: then it ends
+    /// with what becomes of it, so that an error always means that nothing has changed.
     ///
     /// - Parameters:
     ///   - new: the state to enter.
