@@ -174,6 +174,20 @@ import Testing
         #expect(machine.state == .open(2))
     }
 
+    @Test func aBatchOfAnySizeFills() {
+        let batches = Recorder<Delivery<Int>.Batch>()
+        let receptionist = EventReceptionist<Int>(
+            on: .immediate,
+            delivering: .batch(every: .seconds(1), atMost: 5000),
+            clock: ManualClock()
+        ) {
+            batches.record($0)
+        }
+        for event in 0..<5000 { receptionist.receive(event) }
+        #expect(batches.heard.map(\.values.count) == [5000])
+        #expect(batches.heard.map(\.dropped) == [0])
+    }
+
     @Test func aJobThatDrainsItsThreadRunsWhatWasSentBeforeInOrder() async {
         let thread = NotificationThread(name: "nested")
         let ran = Recorder<Int>()
