@@ -188,6 +188,28 @@ import Testing
         #expect(batches.heard.map(\.dropped) == [0])
     }
 
+    @Test(arguments: [nil, 100])
+    func aRetiredLanePassesNothingThatCameAfterItsEnd(limit: Int?) {
+        let first = LogEntry(.beginning)
+        let lane = Lane(
+            context: DispatchQueue(label: "retired"),
+            identity: ObjectIdentifier(first),
+            after: first,
+            limit: limit,
+            sleepers: LaneSleepers(),
+            haveCases: false
+        ) { _ in }
+        var last = first
+        for position in 1...10 {
+            let entry = LogEntry(.mark)
+            last.append(entry)
+            last = entry
+            if position == 3 { lane.retire(after: 3) }
+        }
+        #expect(lane.deliver(atMost: .max) == 3)
+        #expect(!lane.hasMore(after: lane.position))
+    }
+
     @Test func aJobThatDrainsItsThreadRunsWhatWasSentBeforeInOrder() async {
         let thread = NotificationThread(name: "nested")
         let ran = Recorder<Int>()

@@ -7,12 +7,17 @@ extension Lane {
 
     /// Only for a lane without a limit.
     func takeNext() -> LogEntry? {
-        guard let entry = self.cursor.next else { return nil }
+        guard let entry = self.next(after: self.cursor) else { return nil }
         // The passed entry is released after the cursor has moved: its state may go with it, and
         // that may run a client's code.
         let passed = exchange(&self.cursor, with: entry)
         withExtendedLifetime(passed) {}
         return entry
+    }
+
+    /// The entry after that one, for which the lane counts.
+    func next(after entry: LogEntry) -> LogEntry? {
+        entry.position < self.end.load(ordering: .sequentiallyConsistent) ? entry.next : nil
     }
 
     func take() -> Taken { self.limit == nil ? (self.takeNext(), nil) : self.takeGuarded() }
@@ -21,7 +26,7 @@ extension Lane {
         let (taken, _) = self.turn.withLock { _ -> (Taken, passed: LogEntry) in
             let passed = self.cursor
             if let missed = self.missed.take() { return ((nil, missed), passed) }
-            guard let entry = passed.next else { return ((nil, nil), passed) }
+            guard let entry = self.next(after: passed) else { return ((nil, nil), passed) }
             self.cursor = entry
             return ((entry, nil), passed)
         }
@@ -68,9 +73,7 @@ extension Lane {
                 )
             case .question: self.ask(entry)
             }
-            if let deliveryCount = entry.deliveryCount {
-                self.pass(deliveryCount, at: entry.position, hearing: isHeard)
-            }
+            entry.deliveryCount?.pass(hearing: isHeard)
         }
         self.owesBurstEnd = hasDelivered
         if count < limit { self.endTurn() }
@@ -134,13 +137,7 @@ extension Lane {
             let ballot = self.ballot(of: entry)
             for member in self.allMembers() { ballot.release(ObjectIdentifier(member)) }
         }
-        guard let deliveryCount = entry.deliveryCount else { return }
-        self.pass(deliveryCount, at: entry.position, hearing: false)
-    }
-
-    func pass(_ deliveryCount: DeliveryCount, at position: UInt64, hearing isHeard: Bool) {
-        guard position <= self.end.load(ordering: .sequentiallyConsistent) else { return }
-        deliveryCount.pass(hearing: isHeard)
+        entry.deliveryCount?.pass(hearing: false)
     }
 
     func refreshHeard() {

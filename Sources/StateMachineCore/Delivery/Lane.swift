@@ -11,7 +11,7 @@ import Synchronization
 /// - `progress`: the cursor's position, which a setter reads without the lock; without a limit it
 ///   is updated in steps, and only inline.
 /// - `isNudged`: whether members are to be nudged at the end of the next drain.
-/// - `end`: the last entry that waits for this lane to pass it.
+/// - `end`: the last entry that waits for this lane to pass it, and the last that it reads.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
 /// - `heard`, `called`, `heardVersion`, `hearsCases`, `hearsBurstEnds`, `owesBurstEnd`,
@@ -233,7 +233,7 @@ final class Lane: @unchecked Sendable {
 
     func hasMore(after last: LogEntry) -> Bool {
         // What a setter skipped meanwhile also comes after `last`.
-        last.next != nil || self.isNudged.load(ordering: .sequentiallyConsistent)
+        self.next(after: last) != nil || self.isNudged.load(ordering: .sequentiallyConsistent)
     }
 
     /// Delivers what has been committed so far, now.
@@ -312,9 +312,7 @@ extension Lane {
                 )
             case .question(let ballot): self.ask(ballot, at: piece.position)
             }
-            if let deliveryCount = piece.deliveryCount {
-                self.pass(deliveryCount, at: piece.position, hearing: isHeard)
-            }
+            piece.deliveryCount?.pass(hearing: isHeard)
         }
         self.owesBurstEnd = hasDelivered
         if count < limit { self.endTurn() }
