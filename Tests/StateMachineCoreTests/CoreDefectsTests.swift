@@ -136,6 +136,140 @@ import Testing
         #expect(events.heard == ["begun", "cancelled", "ended", "waited"])
     }
 
+    @Test(arguments: WayToListen.allCases)
+    func whatWasCommittedIsToldBeforeAFlushOfItsRegistrationReturns(
+        _ listening: WayToListen
+    ) async {
+        let machine = StateMachine<AppState>()
+        let events = Recorder<String>()
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "slow")
+        let delegate = Listener { _ in
+            gate.pass()
+            events.record("told")
+        }
+        let registration = listening.begin(delegate, with: machine, on: .queue(queue))
+        machine.state = .ready(true)
+        Task {
+            await registration.flushAndWait()
+            events.record("flushed")
+        }
+        await others()
+        gate.open()
+        #expect(await events.wait(for: 2) == ["told", "flushed"])
+    }
+
+    @Test func whatAThreadIsAboutToPutInAtTheSourceIsToldBeforeAFlushReturns() async {
+        let machine = StateMachine<AppState>()
+        let events = Recorder<String>()
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "target")
+        let registration = machine.addReceptionist(
+            on: .queue(queue),
+            selecting: { transition in
+                events.record("selected")
+                gate.pass()
+                return transition.seq
+            },
+            atSource: true,
+            task: { _ in events.record("told") }
+        )
+        DispatchQueue(label: "setter").async { machine.state = .ready(true) }
+        await events.wait(for: 1)
+        Task {
+            await registration.flushAndWait()
+            events.record("flushed")
+        }
+        await others()
+        gate.open()
+        #expect(await events.wait(for: 3) == ["selected", "told", "flushed"])
+    }
+
+    @Test func aFlushEndsWhenItsRegistrationIsCancelledThoughTheContextIsStuck() async {
+        let machine = StateMachine<AppState>()
+        let queue = DispatchQueue(label: "suspended")
+        queue.suspend()
+        defer { queue.resume() }
+        let registration = machine.addObserver(on: .queue(queue)) { _ in }
+        machine.state = .ready(true)
+        let flush = Task { await registration.flushAndWait() }
+        await others()
+        registration.cancel()
+        #expect(await returns { await flush.value })
+    }
+
+    @Test func callsThatWaitAreMadeBeforeAFlushOfTheirDelegatesRegistrationReturns() async {
+        let delegates = MulticastDelegate<AnyObject>()
+        let events = Recorder<String>()
+        let gate = TestSupport.Gate()
+        let listener = Listener()
+        let registration = delegates.add(listener, on: .queue(DispatchQueue(label: "slow")))
+        delegates.broadcast((any StateDelegate).self) { _ in
+            gate.pass()
+            events.record("called")
+        }
+        Task {
+            await registration.flushAndWait()
+            events.record("flushed")
+        }
+        await others()
+        gate.open()
+        #expect(await events.wait(for: 2) == ["called", "flushed"])
+    }
+
+    @Test(arguments: [false, true])
+    func aFlushOfTheMachineCoversItsReceptionists(atSource: Bool) async {
+        let machine = StateMachine<AppState>()
+        let events = Recorder<String>()
+        let gate = TestSupport.Gate()
+        machine.addReceptionist(
+            on: .queue(DispatchQueue(label: "slow")),
+            selecting: { $0.seq },
+            atSource: atSource,
+            delivering: atSource ? .each : .latest,
+            task: { _ in
+                gate.pass()
+                events.record("told")
+            }
+        )
+        machine.state = .ready(true)
+        Task {
+            await machine.flush()
+            events.record("flushed")
+        }
+        await others()
+        gate.open()
+        #expect(await events.wait(for: 2) == ["told", "flushed"])
+    }
+
+    @Test func aFlushOfTheMachineCoversWhatARegistrationBeginsWith() async {
+        let machine = StateMachine<AppState>()
+        let events = Recorder<String>()
+        let queue = DispatchQueue(label: "suspended")
+        queue.suspend()
+        machine.addObserver(on: .queue(queue), starting: .current) { _ in
+            events.record("told")
+        }
+        Task {
+            await machine.flush()
+            events.record("flushed")
+        }
+        await others()
+        queue.resume()
+        #expect(await events.wait(for: 2) == ["told", "flushed"])
+    }
+
+    @Test(arguments: WayToListen.allCases)
+    func aFlushOfARegistrationOnAStoppedThreadReturns(_ listening: WayToListen) async {
+        let thread = NotificationThread(name: "stopped")
+        let machine = StateMachine<AppState>()
+        let registration = listening.begin(Listener(), with: machine, on: thread)
+        thread.stop()
+        machine.state = .ready(true)
+        #expect(await returns { await registration.flushAndWait() })
+        #expect(await returns { await machine.flush() })
+    }
+
     @Test func aLogThatAnswersAGroupTwiceEndsTheProcessAndNotTheNextGroup() async {
         await #expect(processExitsWith: .failure) {
             let log = PatientLog<AppState>()
@@ -336,6 +470,38 @@ private func working(
     let registration = work(in: machine, events, until: release)
     await events.wait(for: 1)
     return (registration, release)
+}
+
+/// The ways to listen to a machine.
+enum WayToListen: CaseIterable {
+    case delegate
+    case closure
+    case latest
+    case entering
+    case receptionist
+    case source
+
+    /// Tells `listener` of what it hears.
+    func begin(
+        _ listener: Listener,
+        with machine: StateMachine<AppState>,
+        on context: any ExecutionContext
+    ) -> Registration {
+        switch self {
+        case .delegate: machine.addDelegate(listener, on: context, retaining: true)
+        case .closure: machine.addObserver(on: context) { listener.stateChanged($0) }
+        case .latest:
+            machine.addDelegate(listener, on: context, retaining: true, delivering: .latest)
+        case .entering: machine.onEnter(.ready, on: context) { listener.stateChanged($0) }
+        case .receptionist, .source:
+            machine.addReceptionist(
+                on: context,
+                selecting: { $0 },
+                atSource: self == .source,
+                task: { for transition in $0.values { listener.stateChanged(transition) } }
+            )
+        }
+    }
 }
 
 /// A log that answers when a test says so.

@@ -61,7 +61,12 @@ extension Lane {
             }
             var isHeard = false
             switch entry.kind {
-            case .beginning, .mark: break
+            case .beginning: break
+            case .mark:
+                self.owesBurstEnd = hasDelivered
+                hasDelivered = false
+                self.reach(entry.deliveryCount)
+            case .flush: self.flush(unsafeDowncast(entry, to: FlushEntry.self).flush)
             case .change:
                 hasDelivered = true
                 self.tell(
@@ -113,6 +118,19 @@ extension Lane {
         unsafeDowncast(entry, to: QuestionEntry.self).ballot
     }
 
+    /// Delivers, at a mark, all that came before it.
+    func reach(_ mark: DeliveryCount?) {
+        self.endTurn()
+        guard let mark else { return }
+        for member in self.heard { member.reach(mark) }
+    }
+
+    func flush(_ flush: Flush) {
+        guard flush.place == self.identity else { return }
+        guard let member = flush.member else { return flush.pass() }
+        member.flush(flush)
+    }
+
     func endTurn() {
         if exchange(&self.owesBurstEnd, with: false), self.hearsBurstEnds { self.endBurst() }
         if self.isNudged.load(ordering: .sequentiallyConsistent) { self.nudgeMembers() }
@@ -136,6 +154,10 @@ extension Lane {
         if entry.kind == .question {
             let ballot = self.ballot(of: entry)
             for member in self.allMembers() { ballot.release(ObjectIdentifier(member)) }
+        }
+        if entry.kind == .flush {
+            let flush = unsafeDowncast(entry, to: FlushEntry.self).flush
+            if flush.place == self.identity { flush.pass() }
         }
         entry.deliveryCount?.pass(hearing: false)
     }

@@ -274,6 +274,8 @@ final class Lane: @unchecked Sendable {
 private struct Piece {
     enum Content {
         case nothing
+        case mark
+        case flush(Flush)
         case change(Change)
         case question(Ballot)
         case missed(Missed)
@@ -298,6 +300,11 @@ extension Lane {
             var isHeard = false
             switch piece.content {
             case .nothing: break
+            case .mark:
+                self.owesBurstEnd = hasDelivered
+                hasDelivered = false
+                self.reach(piece.deliveryCount)
+            case .flush(let flush): self.flush(flush)
             case .missed(let missed):
                 hasDelivered = true
                 for member in self.heard { member.hearMissed(missed) }
@@ -326,7 +333,9 @@ extension Lane {
         guard let entry else { return nil }
         let content: Piece.Content =
             switch entry.kind {
-            case .beginning, .mark: .nothing
+            case .beginning: .nothing
+            case .mark: .mark
+            case .flush: .flush(unsafeDowncast(entry, to: FlushEntry.self).flush)
             case .change: .change(self.change(of: entry))
             case .question: .question(self.ballot(of: entry))
             }

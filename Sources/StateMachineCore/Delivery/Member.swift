@@ -141,6 +141,17 @@ class Member: @unchecked Sendable {
         }
     }
 
+    /// Delivers what is kept for it, when it has been told of all that came before.
+    ///
+    /// If it is cancelled, that tells who waits.
+    final func flush(_ flush: Flush) {
+        self.hearBeginning()
+        _ = self.callGuard.run {
+            self.deliverKept { flush.pass() }
+            return true
+        }
+    }
+
     /// Asks the member if it is a voter; cancelling one releases it from the ballot.
     final func answer(_ ballot: Ballot) {
         _ = self.callGuard.run {
@@ -187,8 +198,11 @@ class Member: @unchecked Sendable {
     /// Called once, under no lock, when the lane can see it.
     func placed(in lane: Lane) {}
 
-    /// Delivers what is kept for it, soon and on its context; then calls `given`.
-    func flush(then given: @escaping @Sendable () -> Void) { given() }
+    /// Called on the context: it has been told of all that was committed before the mark.
+    func reach(_ mark: DeliveryCount) {}
+
+    /// Delivers what is kept for it, on its context; then calls `given`.
+    func deliverKept(then given: @escaping @Sendable () -> Void) { given() }
 }
 
 /// Changes that a lane was too late for: the first one's seq, and the last one.

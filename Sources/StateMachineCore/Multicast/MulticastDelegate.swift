@@ -103,6 +103,10 @@ public final class MulticastDelegate<D>: Sendable {
             endQuietly: { [weak self] quiet in
                 recipient.cancel(quiet: quiet)
                 self?.leave([recipient])
+            },
+            giveKept: { [weak self] given in
+                guard let self else { return given() }
+                self.flush(recipient, then: given)
             }
         )
     }
@@ -206,6 +210,20 @@ public final class MulticastDelegate<D>: Sendable {
         }
         for call in missed { call.make(mayCall: false) }
         for members in groups { members.first?.lane.wake() }
+    }
+
+    /// Calls `given` when the calls that wait for the recipient have been made, or it is cancelled.
+    private func flush(_ recipient: Recipient, then given: @escaping @Sendable () -> Void) {
+        let waiter = Waiter(given)
+        guard recipient.wait(waiter) else { return given() }
+        // Of nobody's, so that nobody is told of it as missed.
+        let call = CallLane.Call(members: []) { _, _ in
+            recipient.forget(waiter)
+            waiter.tell()
+        }
+        let missed = self.roster.withLock { _ in recipient.lane.append(call) }
+        missed?.make(mayCall: false)
+        recipient.lane.wake()
     }
 
     private func leave(_ leaving: [Recipient]) {

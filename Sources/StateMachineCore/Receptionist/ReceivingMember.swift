@@ -43,8 +43,9 @@ class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
         }
     }
 
-    override func flush(then given: @escaping @Sendable () -> Void) {
-        self.scheduler.flush(then: given)
+    override func deliverKept(then given: @escaping @Sendable () -> Void) {
+        self.scheduler.deliver()
+        given()
     }
 
     override func letGo() {
@@ -90,8 +91,14 @@ final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
         _ = self.receive(newest)
     }
 
-    override func flush(then given: @escaping @Sendable () -> Void) {
-        self.inbox.flush(then: given)
+    // Passed on the target context.
+    override func reach(_ mark: DeliveryCount) {
+        mark.expectOneMore()
+        self.inbox.empty(flushing: false) { mark.pass(hearing: false) }
+    }
+
+    override func deliverKept(then given: @escaping @Sendable () -> Void) {
+        self.inbox.empty(flushing: true, then: given)
     }
 
     override func letGo() {
