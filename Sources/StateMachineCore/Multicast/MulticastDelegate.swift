@@ -290,6 +290,12 @@ extension MulticastDelegate {
         if let deadline = question.deadline {
             poll.setAlarms(voters.mapValues { _ in deadline }, on: self.clock)
         }
+        // One that is removed is waited for no longer, though its context may be stuck.
+        let leavings = responders.map { recipient in
+            (recipient, Waiter { poll.release(ObjectIdentifier(recipient)) })
+        }
+        for (recipient, waiter) in leavings where !recipient.wait(waiter) { waiter.tell() }
+        poll.onceDecided { for (recipient, waiter) in leavings { recipient.forget(waiter) } }
         self.post(to: responders) { members, mayCall in
             for recipient in members {
                 let id = ObjectIdentifier(recipient)
@@ -383,6 +389,9 @@ extension MulticastDelegate {
                     case .yes, .abstain: value
                     case .no: nil
                     }
+                // One that is removed changes nothing, though its context may be stuck.
+                let leaving = Waiter { answer.give(value) }
+                guard recipient.wait(leaving) else { return leaving.tell() }
                 // Kept while the step is waited for.
                 if let deadline = question.deadline {
                     answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
@@ -390,6 +399,7 @@ extension MulticastDelegate {
                 self.post(to: [recipient]) { _, mayCall in
                     let isAsked = mayCall && recipient.call(facet) { answer.give(step($0, value)) }
                     if !isAsked { answer.give(value) }
+                    recipient.forget(leaving)
                 }
             }
         } onCancel: {
