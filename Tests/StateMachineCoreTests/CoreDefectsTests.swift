@@ -322,6 +322,99 @@ import Testing
         #expect(batches.heard.map(\.dropped) == [0])
     }
 
+    @Test func aSlowPredicateKeepsNobodyElseFromFindingAState() async {
+        // A process of its own: a predicate that blocks takes one of the pool's threads.
+        await #expect(processExitsWith: .success) {
+            let clock = ManualClock()
+            var options = StateMachine<AppState>.Options()
+            options.clock = clock
+            let machine = StateMachine<AppState>(options: options)
+            let gate = TestSupport.Gate()
+            let begun = Recorder<Void>()
+            let slow = Task {
+                try? await machine.wait { state in
+                    guard state == .ready(true) else { return false }
+                    begun.record(())
+                    gate.pass()
+                    return true
+                }
+            }
+            await others()
+            machine.state = .ready(true)
+            await begun.wait(for: 1)
+            let other = Task {
+                try? await machine.wait(
+                    until: { $0 == .authentication(.active) },
+                    within: .seconds(1)
+                )
+            }
+            await clock.sleepers(1)
+            machine.state = .authentication(.active)
+            machine.state = .ready(false)
+            clock.advance(by: .seconds(2))
+            guard await other.value?.seq == 2 else { exit(3) }
+            gate.open()
+            guard await slow.value?.seq == 1 else { exit(4) }
+        }
+    }
+
+    @Test func aWaitThatFallsBehindALimitFindsTheStateThatTheMachineStaysIn() async {
+        // A process of its own: a predicate that blocks takes one of the pool's threads.
+        await #expect(processExitsWith: .success) {
+            var options = StateMachine<AppState>.Options()
+            options.laneLimit = 2
+            let machine = StateMachine<AppState>(options: options)
+            let gate = TestSupport.Gate()
+            let begun = Recorder<Void>()
+            let waiting = Task {
+                try? await machine.wait(
+                    until: { state in
+                        if state == .ready(true) {
+                            begun.record(())
+                            gate.pass()
+                        }
+                        return state == .authentication(.failure)
+                    },
+                    within: .seconds(60)
+                )
+            }
+            await others()
+            machine.state = .ready(true)
+            await begun.wait(for: 1)
+            for _ in 0..<10 {
+                machine.state = .dataRetrieval(.active)
+                machine.state = .dataRetrieval(.success)
+            }
+            machine.state = .authentication(.failure)
+            gate.open()
+            guard await waiting.value?.seq == 22 else { exit(3) }
+        }
+    }
+
+    @Test func whatListensBehindALimitHearsTheNewestOfWhatItMisses() async {
+        var options = StateMachine<AppState>.Options()
+        options.laneLimit = 2
+        let machine = StateMachine<AppState>(options: options)
+        let queue = DispatchQueue(label: "suspended")
+        let (closure, latest, entering, leaving, others) = (
+            Heard(), Heard(), Heard(), Heard(), Heard()
+        )
+        machine.addObserver(on: .queue(queue)) { closure.record($0) }
+        machine.addObserver(on: .queue(queue), delivering: .latest) { latest.record($0) }
+        machine.addObserver(on: .queue(queue), of: [.authentication]) { others.record($0) }
+        machine.onEnter(.dataRetrieval, on: .queue(queue)) { entering.record($0) }
+        machine.onExit(.ready, on: .queue(queue)) { leaving.record($0) }
+        queue.suspend()
+        machine.churn(11)
+        machine.state = .dataRetrieval(.active)
+        queue.resume()
+        await machine.flush()
+        for heard in [closure, latest, entering, leaving] {
+            #expect(heard.heard.last?.seq == 12)
+        }
+        #expect(others.heard.isEmpty)
+    }
+
     @Test(arguments: [false, true])
     func aDelegateThatIsRemovedIsWaitedForNoLonger(beforeItIsAsked: Bool) async {
         let delegates = MulticastDelegate<AnyObject>()

@@ -105,6 +105,11 @@ class Member: @unchecked Sendable {
         return self.callGuard.run { self.receive(entry) }
     }
 
+    /// Whether it asks for the state that the change led to; only in a drain.
+    final func wants(_ change: Change) -> Bool {
+        self.filter?.contains(change.new, as: nil) ?? true
+    }
+
     /// Delivers the state that was current at the registration, as a change from that state to
     /// itself.
     final func hearBeginning() {

@@ -15,6 +15,8 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// Log entries that a context may fall behind before the machine drops what it has not
         /// heard, and tells its delegates how many that were; nil: any number.
         ///
+        /// Closures and actors hear the newest of what was dropped.
+        ///
         /// Nil by default: every delegate hears every transition. That costs memory, some 200 bytes
         /// plus the state's own for each transition that a stuck context has not heard; a machine
         /// whose delegates may block for hours should have a limit. It also holds while a delegate

@@ -41,7 +41,7 @@ extension Machine {
                     heard(entry.change.place)
                     return true
                 },
-                missed: { heard($2.place) }
+                missed: { heard($2) }
             )
         )
         return self.add(member, on: ReaderContext(of: self))
