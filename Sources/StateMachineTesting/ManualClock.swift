@@ -27,12 +27,18 @@ public final class ManualClock: Clock, Sendable {
         let continuation: CheckedContinuation<Void, any Error>
     }
 
+    private struct Waiter {
+        let count: Int
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
     private struct Guarded {
         var time = Instant(sinceBeginning: .zero)
         var sleepers: [Int: Sleeper] = [:]
-        var lastSleeper = 0
+        var lastID = 0
+        /// Those that were cancelled before they began.
         var cancelled: Set<Int> = []
-        var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [Int: Waiter] = [:]
     }
 
     private let guarded = Lock(Guarded())
@@ -58,24 +64,46 @@ public final class ManualClock: Clock, Sendable {
         for sleeper in woken { sleeper.continuation.resume() }
     }
 
-    /// Waits until that many sleep.
+    /// Waits until that many sleep, or the task is cancelled.
+    ///
+    /// A sleeper whose time no longer matters counts until whoever had it sleep knows: a machine
+    /// stops the clock of a stay that is over on a queue of its own. So where a stay begins anew,
+    /// wait for `machine.flush()` first.
     public func sleepers(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isReady = self.guarded.withLock { guarded in
-                if guarded.sleepers.count >= count { return true }
-                guarded.waiters.append((count, continuation))
-                return false
+        let id = self.newID()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isReady = self.guarded.withLock { guarded in
+                    let isCancelled = guarded.cancelled.remove(id) != nil
+                    if isCancelled || guarded.sleepers.count >= count { return true }
+                    guarded.waiters[id] = Waiter(count: count, continuation: continuation)
+                    return false
+                }
+                if isReady { continuation.resume() }
             }
-            if isReady { continuation.resume() }
+        } onCancel: {
+            let waiter = self.guarded.withLock { guarded in
+                guarded.cancelled.insert(id)
+                return guarded.waiters.removeValue(forKey: id)
+            }
+            waiter?.continuation.resume()
+        }
+        self.forget(id)
+    }
+
+    private func newID() -> Int {
+        self.guarded.withLock { guarded in
+            guarded.lastID += 1
+            return guarded.lastID
         }
     }
 
+    private func forget(_ id: Int) { self.guarded.withLock { _ = $0.cancelled.remove(id) } }
+
     /// Sleeps until the test has let enough time pass, or the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        let id = self.guarded.withLock { guarded in
-            guarded.lastSleeper += 1
-            return guarded.lastSleeper
-        }
+        let id = self.newID()
+        defer { self.forget(id) }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 self.begin(id, Sleeper(deadline: deadline, continuation: continuation))
@@ -100,9 +128,9 @@ public final class ManualClock: Clock, Sendable {
             if sleeper.deadline <= guarded.time { return .isDue }
             guarded.sleepers[id] = sleeper
             let count = guarded.sleepers.count
-            let ready = guarded.waiters.filter { $0.count <= count }
-            guarded.waiters.removeAll { $0.count <= count }
-            return .sleeps(ready.map(\.continuation))
+            let ready = guarded.waiters.filter { $0.value.count <= count }
+            for id in ready.keys { guarded.waiters[id] = nil }
+            return .sleeps(ready.values.map(\.continuation))
         }
         switch beginning {
         case .sleeps(let ready):

@@ -27,7 +27,7 @@ struct GateScriptTests {
             "evaluate \(pending.new), \(hasVoters ? "with" : "no") voters"
         case .evaluateAll(let run, _): "evaluate all \(run.count)"
         case .asking(.confirm(let pending, _)): "confirm \(pending.new)"
-        case .commit(let group): "commit \(group.map(\.seq))"
+        case .commit(let changes, _): "commit \(changes.map(\.seq))"
         case .tell(let evaluated):
             "tell "
                 + evaluated.map { $0.entry.map { "entered \($0.change.seq)" } ?? "answered" }
@@ -110,7 +110,7 @@ struct GateScriptTests {
         #expect(self.text(gate.evaluated(evaluated, at: self.start)) == "commit [8, 9]")
         #expect(gate.groupUnderWay == 1)
         #expect(self.text(gate.performed(at: self.start)) == "rest")
-        gate.committed(failure: nil)
+        gate.committed(gate.groups.count, failure: nil)
         #expect(gate.groupUnderWay == nil)
         #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8, entered 9")
         #expect(self.text(gate.performed(at: then)) == "rest")
@@ -133,7 +133,7 @@ struct GateScriptTests {
         let ahead = entry.change.place
         let next = EvaluatedProposal(second, .entering(self.entry(second, from: ahead)))
         #expect(self.text(gate.evaluated([next], at: self.start)) == "rest")
-        gate.committed(failure: "the disk is full")
+        gate.committed(gate.groups.count, failure: "the disk is full")
         #expect(self.text(gate.pumped(at: self.start)) == "tell answered")
         #expect(self.text(gate.performed(at: self.start)) == "evaluate all 1")
     }
@@ -148,10 +148,10 @@ struct GateScriptTests {
         )
         gate.voterCame(voter)
         let first = self.pending(.ready(true))
-        #expect(gate.withdrawn(first) == .tooLate)
+        #expect(gate.withdrawn(self.pending(.ready(true))) == .isEvaluated)
         _ = gate.proposed(first, isLimited: true)
         #expect(self.text(gate.pumped(at: self.start)) == "evaluate ready(true), with voters")
-        #expect(gate.withdrawn(self.pending(.ready(true))) == .tooLate)
+        #expect(gate.withdrawn(self.pending(.ready(true))) == .isEvaluated)
         let asked = gate.evaluated(
             first,
             as: .ask(
@@ -272,7 +272,7 @@ struct GateScriptTests {
         gate.recastCame(recast)
         _ = gate.proposed(self.pending(.ready(false)), isLimited: true)
         #expect(self.text(gate.pumped(at: self.start)) == "rest")
-        gate.committed(failure: nil)
+        gate.committed(gate.groups.count, failure: nil)
         #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8")
         let moved = StateMachineCore.Place(seq: 8, .ready(true))
         #expect(self.text(gate.performed(at: moved)) == "recast")
@@ -283,14 +283,12 @@ struct GateScriptTests {
 }
 
 extension Gate.Withdrawal {
-    fileprivate enum Kind { case left, isAsked, isEvaluated, tooLate }
+    fileprivate enum Kind { case left, isAsked, isEvaluated }
 
     fileprivate static func == (withdrawal: Self, kind: Kind) -> Bool {
         switch (withdrawal, kind) {
-        case (.left, .left), (.isAsked, .isAsked), (.isEvaluated, .isEvaluated),
-            (.tooLate, .tooLate):
-            true
-        case (.left, _), (.isAsked, _), (.isEvaluated, _), (.tooLate, _): false
+        case (.left, .left), (.isAsked, .isAsked), (.isEvaluated, .isEvaluated): true
+        case (.left, _), (.isAsked, _), (.isEvaluated, _): false
         }
     }
 }

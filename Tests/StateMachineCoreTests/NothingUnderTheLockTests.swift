@@ -142,13 +142,3 @@ private struct NosyClock: Clock {
         try await ContinuousClock().sleep(until: deadline, tolerance: tolerance)
     }
 }
-
-/// Ends the process as a failure if `body` does not return.
-private func withinAMinute(_ body: @escaping @Sendable () -> Void) {
-    let hasReturned = DispatchSemaphore(value: 0)
-    DispatchQueue(label: "may hang").async {
-        body()
-        hasReturned.signal()
-    }
-    if hasReturned.wait(timeout: .now() + 60) == .timedOut { exit(2) }
-}

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import StateMachineCore
 import TestSupport
 
@@ -96,6 +97,16 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
             }
         }
     }
+}
+
+/// Ends the process as a failure if `body` does not return.
+func withinAMinute(_ body: @escaping @Sendable () -> Void) {
+    let hasReturned = DispatchSemaphore(value: 0)
+    DispatchQueue(label: "may hang").async {
+        body()
+        hasReturned.signal()
+    }
+    if hasReturned.wait(timeout: .now() + 60) == .timedOut { exit(2) }
 }
 
 /// A log that commits nothing.

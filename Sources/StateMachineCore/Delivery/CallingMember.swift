@@ -6,9 +6,9 @@ final class CallingMember: Member, @unchecked Sendable {
     struct Calls {
         /// Called with the object, if there is one and else with anything; returns whether anybody was told.
         let change: @Sendable (_ receiver: AnyObject, ChangeEntry) -> Bool
-        /// Called with how many changes were lost, and the last of them.
-        var missed: @Sendable (_ receiver: AnyObject, Int, _ newest: Change) -> Void = { _, _, _ in
-        }
+        /// Called with how many changes were lost, and where the last of them led; nil: that one is
+        /// told like any other.
+        var missed: (@Sendable (_ receiver: AnyObject, Int, _ now: Place) -> Void)?
         /// Called when nothing more is in the log.
         var burstEnd: (@Sendable () -> Void)?
         /// Keeps the object alive; nil: nothing does.
@@ -65,8 +65,12 @@ final class CallingMember: Member, @unchecked Sendable {
     }
 
     override func receiveMissed(_ count: Int, newest: Change) {
-        guard self.hasReceiver else { return self.calls?.missed(self, count, newest) ?? () }
-        if let receiver = self.receiver { self.calls?.missed(receiver, count, newest) }
+        guard let missed = self.calls?.missed else {
+            if self.wants(newest) { _ = self.receive(ChangeEntry(newest)) }
+            return
+        }
+        guard self.hasReceiver else { return missed(self, count, newest.place) }
+        if let receiver = self.receiver { missed(receiver, count, newest.place) }
     }
 
     override func burstEnded() { self.calls?.burstEnd?() }

@@ -14,7 +14,8 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
     ///   - start: what it hears first.
     ///   - receiver: the object whose lifetime bounds it; nil: it lasts until cancelled.
     ///   - object: the delegate that it represents; nil: none.
-    ///   - missed: told, before the next change, how many were dropped and where the machine was then.
+    ///   - missed: told, before the next change, how many were dropped and where the machine was
+    ///     then; nil: the newest of what the lane has dropped is delivered like any other.
     ///   - body: called with each remaining change.
     init(
         _ delivery: Delivery<Change>,
@@ -23,7 +24,7 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
         starting start: Start,
         for receiver: (any AnyObject & Sendable)? = nil,
         representing object: ObjectIdentifier? = nil,
-        missed: @escaping @Sendable (Int, Place) -> Void = { _, _ in },
+        missed: (@Sendable (Int, Place) -> Void)? = nil,
         body: @escaping @Sendable (Change) -> Void
     ) {
         let teller = DeliveryTeller(missed: missed, body: body)
@@ -52,7 +53,12 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
 
     // What is kept comes before what the lane has dropped.
     override func receiveMissed(_ count: Int, newest: Change) {
+        guard self.teller.hearsMissed else {
+            if self.wants(newest) { super.receiveMissed(count, newest: newest) }
+            return
+        }
         self.scheduler.deliver()
+        guard !self.isCancelled else { return }
         self.teller.miss(count, now: newest.place)
     }
 
@@ -68,7 +74,7 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
 /// released once, when no call runs and none will begin.
 private final class DeliveryTeller: @unchecked Sendable {
     private struct Told {
-        let missed: @Sendable (Int, Place) -> Void
+        let missed: (@Sendable (Int, Place) -> Void)?
         let body: @Sendable (Change) -> Void
     }
 
@@ -76,17 +82,19 @@ private final class DeliveryTeller: @unchecked Sendable {
     private var told: Told?
 
     init(
-        missed: @escaping @Sendable (Int, Place) -> Void,
+        missed: (@Sendable (Int, Place) -> Void)?,
         body: @escaping @Sendable (Change) -> Void
     ) {
         self.told = Told(missed: missed, body: body)
     }
 
-    func miss(_ count: Int, now: Place) { self.told?.missed(count, now) }
+    var hearsMissed: Bool { self.told?.missed != nil }
+
+    func miss(_ count: Int, now: Place) { self.told?.missed?(count, now) }
 
     func tell(_ batch: Delivery<Change>.Batch) {
         guard let told = self.told, let first = batch.values.first else { return }
-        if batch.dropped > 0 { told.missed(batch.dropped, first.origin) }
+        if batch.dropped > 0 { told.missed?(batch.dropped, first.origin) }
         for change in batch.values {
             guard let member = self.member, !member.isCancelled else { return }
             told.body(change)

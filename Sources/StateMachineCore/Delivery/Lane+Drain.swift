@@ -7,12 +7,17 @@ extension Lane {
 
     /// Only for a lane without a limit.
     func takeNext() -> LogEntry? {
-        guard let entry = self.cursor.next else { return nil }
+        guard let entry = self.next(after: self.cursor) else { return nil }
         // The passed entry is released after the cursor has moved: its state may go with it, and
         // that may run a client's code.
         let passed = exchange(&self.cursor, with: entry)
         withExtendedLifetime(passed) {}
         return entry
+    }
+
+    /// The entry after that one, for which the lane counts.
+    func next(after entry: LogEntry) -> LogEntry? {
+        entry.position < self.end.load(ordering: .sequentiallyConsistent) ? entry.next : nil
     }
 
     func take() -> Taken { self.limit == nil ? (self.takeNext(), nil) : self.takeGuarded() }
@@ -21,7 +26,7 @@ extension Lane {
         let (taken, _) = self.turn.withLock { _ -> (Taken, passed: LogEntry) in
             let passed = self.cursor
             if let missed = self.missed.take() { return ((nil, missed), passed) }
-            guard let entry = passed.next else { return ((nil, nil), passed) }
+            guard let entry = self.next(after: passed) else { return ((nil, nil), passed) }
             self.cursor = entry
             return ((entry, nil), passed)
         }
@@ -56,7 +61,12 @@ extension Lane {
             }
             var isHeard = false
             switch entry.kind {
-            case .beginning, .mark: break
+            case .beginning: break
+            case .mark:
+                self.owesBurstEnd = hasDelivered
+                hasDelivered = false
+                self.reach(entry.deliveryCount)
+            case .flush: self.flush(unsafeDowncast(entry, to: FlushEntry.self).flush)
             case .change:
                 hasDelivered = true
                 self.tell(
@@ -68,9 +78,7 @@ extension Lane {
                 )
             case .question: self.ask(entry)
             }
-            if let deliveryCount = entry.deliveryCount {
-                self.pass(deliveryCount, at: entry.position, hearing: isHeard)
-            }
+            entry.deliveryCount?.pass(hearing: isHeard)
         }
         self.owesBurstEnd = hasDelivered
         if count < limit { self.endTurn() }
@@ -110,6 +118,19 @@ extension Lane {
         unsafeDowncast(entry, to: QuestionEntry.self).ballot
     }
 
+    /// Delivers, at a mark, all that came before it.
+    func reach(_ mark: DeliveryCount?) {
+        self.endTurn()
+        guard let mark else { return }
+        for member in self.heard { member.reach(mark) }
+    }
+
+    func flush(_ flush: Flush) {
+        guard flush.place == self.identity else { return }
+        guard let member = flush.member else { return flush.pass() }
+        member.flush(flush)
+    }
+
     func endTurn() {
         if exchange(&self.owesBurstEnd, with: false), self.hearsBurstEnds { self.endBurst() }
         if self.isNudged.load(ordering: .sequentiallyConsistent) { self.nudgeMembers() }
@@ -121,12 +142,9 @@ extension Lane {
 
     func nudgeMembers() {
         guard self.isNudged.exchange(false, ordering: .sequentiallyConsistent) else { return }
-        if let nudged = self.members.withLock({ $0.takeNudged() }) {
-            for member in nudged { member.nudge() }
-        } else {
-            self.refreshHeard()
-            for member in self.heard { member.nudge() }
-        }
+        // Those that have left are released after the lock, with what they were to begin with.
+        let nudged = self.members.withLock { $0.takeNudged() }
+        for member in nudged { member.nudge() }
     }
 
     func sweep() { self.removeGone(self) }
@@ -137,13 +155,11 @@ extension Lane {
             let ballot = self.ballot(of: entry)
             for member in self.allMembers() { ballot.release(ObjectIdentifier(member)) }
         }
-        guard let deliveryCount = entry.deliveryCount else { return }
-        self.pass(deliveryCount, at: entry.position, hearing: false)
-    }
-
-    func pass(_ deliveryCount: DeliveryCount, at position: UInt64, hearing isHeard: Bool) {
-        guard position <= self.end.load(ordering: .sequentiallyConsistent) else { return }
-        deliveryCount.pass(hearing: isHeard)
+        if entry.kind == .flush {
+            let flush = unsafeDowncast(entry, to: FlushEntry.self).flush
+            if flush.place == self.identity { flush.pass() }
+        }
+        entry.deliveryCount?.pass(hearing: false)
     }
 
     func refreshHeard() {

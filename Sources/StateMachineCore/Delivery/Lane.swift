@@ -10,8 +10,8 @@ import Synchronization
 ///   lane too far behind moves them, and both sides take `turn`, which nobody else contends for.
 /// - `progress`: the cursor's position, which a setter reads without the lock; without a limit it
 ///   is updated in steps, and only inline.
-/// - `isNudged`: whether the members are to be nudged at the end of the next drain.
-/// - `end`: the last entry that waits for this lane to pass it.
+/// - `isNudged`: whether members are to be nudged at the end of the next drain.
+/// - `end`: the last entry that waits for this lane to pass it, and the last that it reads.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
 /// - `heard`, `called`, `heardVersion`, `hearsCases`, `hearsBurstEnds`, `owesBurstEnd`,
@@ -154,16 +154,9 @@ final class Lane: @unchecked Sendable {
         }
     }
 
-    /// Calls every member on the context although nothing was appended.
-    func nudge() {
-        self.members.withLock { $0.nudgeAll() }
-        self.isNudged.store(true, ordering: .sequentiallyConsistent)
-        self.wake()
-    }
-
-    /// As ``nudge()`` for one member, which is to hear what it begins with.
-    func begin(_ member: Member) {
-        self.members.withLock { $0.begin(member) }
+    /// Calls a member on the context although nothing was appended.
+    func nudge(_ member: Member) {
+        self.members.withLock { $0.nudge(member) }
         self.isNudged.store(true, ordering: .sequentiallyConsistent)
         self.wake()
     }
@@ -240,7 +233,7 @@ final class Lane: @unchecked Sendable {
 
     func hasMore(after last: LogEntry) -> Bool {
         // What a setter skipped meanwhile also comes after `last`.
-        last.next != nil || self.isNudged.load(ordering: .sequentiallyConsistent)
+        self.next(after: last) != nil || self.isNudged.load(ordering: .sequentiallyConsistent)
     }
 
     /// Delivers what has been committed so far, now.
@@ -281,6 +274,8 @@ final class Lane: @unchecked Sendable {
 private struct Piece {
     enum Content {
         case nothing
+        case mark
+        case flush(Flush)
         case change(Change)
         case question(Ballot)
         case missed(Missed)
@@ -305,6 +300,11 @@ extension Lane {
             var isHeard = false
             switch piece.content {
             case .nothing: break
+            case .mark:
+                self.owesBurstEnd = hasDelivered
+                hasDelivered = false
+                self.reach(piece.deliveryCount)
+            case .flush(let flush): self.flush(flush)
             case .missed(let missed):
                 hasDelivered = true
                 for member in self.heard { member.hearMissed(missed) }
@@ -319,9 +319,7 @@ extension Lane {
                 )
             case .question(let ballot): self.ask(ballot, at: piece.position)
             }
-            if let deliveryCount = piece.deliveryCount {
-                self.pass(deliveryCount, at: piece.position, hearing: isHeard)
-            }
+            piece.deliveryCount?.pass(hearing: isHeard)
         }
         self.owesBurstEnd = hasDelivered
         if count < limit { self.endTurn() }
@@ -335,7 +333,9 @@ extension Lane {
         guard let entry else { return nil }
         let content: Piece.Content =
             switch entry.kind {
-            case .beginning, .mark: .nothing
+            case .beginning: .nothing
+            case .mark: .mark
+            case .flush: .flush(unsafeDowncast(entry, to: FlushEntry.self).flush)
             case .change: .change(self.change(of: entry))
             case .question: .question(self.ballot(of: entry))
             }

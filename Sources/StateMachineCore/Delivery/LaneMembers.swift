@@ -1,17 +1,15 @@
 /// The members of a lane in order of registration; adding and removing cost the same however many
 /// there are.
 ///
-/// Part of what a lane's lock guards. Releases no member: whoever removes one holds it.
+/// Part of what a lane's lock guards. Releases no member: whoever removes one holds it, and takes those to nudge.
 struct LaneMembers: Sendable {
     /// A vacated slot stays empty until most are.
     private var slots: [Member?] = []
     private var objects: [ObjectIdentifier: Member] = [:]
     private(set) var count = 0
 
-    /// Members that are to hear what they begin with.
-    private var beginners: [Member] = []
-    /// Whether all are to be nudged, and not only the beginners.
-    private var areAllNudged = false
+    /// Members that are to be called although nothing was appended, each once.
+    private var nudged: [Member] = []
 
     var isEmpty: Bool { self.count == 0 }
 
@@ -52,16 +50,15 @@ struct LaneMembers: Sendable {
         for (slot, member) in self.slots.enumerated() { member?.slot = slot }
     }
 
-    mutating func begin(_ member: Member) { self.beginners.append(member) }
+    mutating func nudge(_ member: Member) {
+        guard !member.isNudged else { return }
+        member.isNudged = true
+        self.nudged.append(member)
+    }
 
-    mutating func nudgeAll() { self.areAllNudged = true }
-
-    /// Takes the members to nudge, nil for all of them; after that there are none.
-    mutating func takeNudged() -> [Member]? {
-        defer {
-            self.beginners = []
-            self.areAllNudged = false
-        }
-        return self.areAllNudged ? nil : self.beginners
+    /// Takes the members to nudge; after that there are none.
+    mutating func takeNudged() -> [Member] {
+        for member in self.nudged { member.isNudged = false }
+        return exchange(&self.nudged, with: [])
     }
 }

@@ -58,7 +58,7 @@ extension Machine {
         member.placed(in: lane)
         switch member.start {
         case .next: break
-        case .current: lane.begin(member)
+        case .current: lane.nudge(member)
         }
     }
 
@@ -75,11 +75,27 @@ extension Machine {
                 member.cancel(quiet: quiet)
                 self?.remove(member)
             },
-            giveKept: { [weak member] given in
-                guard let member else { return given() }
-                member.flush(then: given)
+            giveKept: { [weak self, weak member] given in
+                guard let self, let member else { return given() }
+                self.flush(member, then: given)
             }
         )
+    }
+
+    /// Has the member told of all that was committed so far, and given what is kept for it; then
+    /// calls `given`, or when it is cancelled.
+    private func flush(_ member: Member, then given: @escaping @Sendable () -> Void) {
+        let waiter = Waiter(given)
+        guard let place = member.place, member.callGuard.wait(waiter) else { return given() }
+        let entry = FlushEntry(Flush(place: place, member: member, waiter: waiter))
+        let appended = self.holder.withLock { holder -> Appended? in
+            // One that has left was cancelled before.
+            guard member.slot != nil else { return nil }
+            let before = holder.tail
+            holder.append(entry)
+            return holder.appended(since: before)
+        }
+        if let appended { self.announce(appended) }
     }
 
     /// Ends the member's registration, under no lock.

@@ -5,7 +5,7 @@ import Synchronization
 /// Guarded state:
 /// - `since`, `sinceSeq`, `place`: written once, under the machine's lock, before the lane can see
 ///   the member.
-/// - `slot`: the lane's, behind the machine's lock.
+/// - `slot`: the lane's, behind the machine's lock; `isNudged`: the lane's, behind its own.
 /// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
 /// - `filter`: what it has learnt is the drain's own; its names never change.
 /// - `callGuard`: taken for every call, by the lane, one call at a time.
@@ -20,6 +20,8 @@ class Member: @unchecked Sendable {
 
     /// Its index among the lane's members; nil before and after.
     final var slot: Int?
+    /// Whether the lane is to call it although nothing was appended.
+    final var isNudged = false
 
     /// The state that it hears of before everything else, and whether there is one.
     private final var beginning: Place?
@@ -103,6 +105,11 @@ class Member: @unchecked Sendable {
         return self.callGuard.run { self.receive(entry) }
     }
 
+    /// Whether it asks for the state that the change led to; only in a drain.
+    final func wants(_ change: Change) -> Bool {
+        self.filter?.contains(change.new, as: nil) ?? true
+    }
+
     /// Delivers the state that was current at the registration, as a change from that state to
     /// itself.
     final func hearBeginning() {
@@ -135,6 +142,17 @@ class Member: @unchecked Sendable {
         }
         _ = self.callGuard.run {
             self.nudged()
+            return true
+        }
+    }
+
+    /// Delivers what is kept for it, when it has been told of all that came before.
+    ///
+    /// If it is cancelled, that tells who waits.
+    final func flush(_ flush: Flush) {
+        self.hearBeginning()
+        _ = self.callGuard.run {
+            self.deliverKept { flush.pass() }
             return true
         }
     }
@@ -185,8 +203,11 @@ class Member: @unchecked Sendable {
     /// Called once, under no lock, when the lane can see it.
     func placed(in lane: Lane) {}
 
-    /// Delivers what is kept for it, soon and on its context; then calls `given`.
-    func flush(then given: @escaping @Sendable () -> Void) { given() }
+    /// Called on the context: it has been told of all that was committed before the mark.
+    func reach(_ mark: DeliveryCount) {}
+
+    /// Delivers what is kept for it, on its context; then calls `given`.
+    func deliverKept(then given: @escaping @Sendable () -> Void) { given() }
 }
 
 /// Changes that a lane was too late for: the first one's seq, and the last one.

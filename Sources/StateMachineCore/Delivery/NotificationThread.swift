@@ -22,7 +22,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     }
 
     private struct Mail: Sendable {
-        var jobs: [Job] = []
+        var jobs = BoundedBuffer<Job>(capacity: .max)
         var isStopped = false
         /// Whether the thread looks without being woken.
         var isAwake = false
@@ -125,7 +125,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     private func send(_ job: Job) -> Bool {
         let (isAccepted, wakes) = self.mail.withLock { mail in
             guard !mail.isStopped else { return (false, false) }
-            mail.jobs.append(job)
+            _ = mail.jobs.append(job)
             return (true, mail.jobs.count == 1 && !mail.isAwake)
         }
         if wakes { self.wake() }
@@ -136,23 +136,24 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
 
     /// Runs what has been sent, until there is nothing more; only on the context's thread.
     ///
-    /// Returns at once if there is nothing, so a spurious call is harmless.
+    /// Returns at once if there is nothing, so a spurious call is harmless. A job may call it, for a
+    /// loop within the loop.
     public func drain() {
         precondition(self.isCurrent == true, "drain() was called off the context's thread")
         platform_quiet(self.wakeups)
         while true {
-            let jobs = self.mail.withLock { mail in
-                let jobs = mail.jobs
-                mail.jobs = []
-                mail.isAwake = !jobs.isEmpty && self.ended != nil
-                return jobs
+            // One by one: a job that drains the thread itself runs those that came before.
+            let job = self.mail.withLock { mail in
+                let job = mail.jobs.popFirst()
+                mail.isAwake = job != nil && self.ended != nil
+                // Gives back the room of a burst.
+                if job == nil { _ = mail.jobs.takeAll() }
+                return job
             }
-            guard !jobs.isEmpty else { return }
-            for job in jobs {
-                switch job {
-                case .call(let body): body()
-                case .task(let job): job.runSynchronously(on: self.asUnownedSerialExecutor())
-                }
+            switch job {
+            case .call(let body): body()
+            case .task(let job): job.runSynchronously(on: self.asUnownedSerialExecutor())
+            case nil: return
             }
         }
     }

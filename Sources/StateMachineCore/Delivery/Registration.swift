@@ -9,7 +9,7 @@ public final class Registration: Sendable {
     init(
         end: @escaping @Sendable () -> Void,
         endQuietly: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
-        giveKept: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }
+        giveKept: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) {
         self.end = end
         self.endQuietly = endQuietly
@@ -37,20 +37,19 @@ public final class Registration: Sendable {
     /// Delivers what is kept for it, soon and on its context, however long that would have waited.
     public func flush() { self.giveKept {} }
 
-    /// Delivers what is kept for it, and returns when that is done: all that was committed before
-    /// the call.
+    /// Delivers what is kept for it, and returns when that is done: it has been told of all that was
+    /// committed, or called, before.
     ///
     /// No thread waits. It takes as long as the context does, and so for ever on one that never
-    /// runs its jobs; it also ends when the registration or the task is cancelled.
+    /// runs its jobs; one that has ended is not waited for. It also ends when the registration or
+    /// the task is cancelled.
     public func flushAndWait() async {
         let withdrawal = Withdrawal()
         _ = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
                 let isGiven = Once<Bool>(continuation)
                 withdrawal.has { isGiven.give(false) }
-                // Twice: a turn that is ending may deliver before it has looked for what came last;
-                // the next one looks first.
-                self.giveKept { [giveKept] in giveKept { isGiven.give(true) } }
+                self.giveKept { isGiven.give(true) }
             }
         } onCancel: {
             withdrawal.withdraw()

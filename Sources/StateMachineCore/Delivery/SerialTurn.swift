@@ -10,19 +10,23 @@ final class SerialTurn: Sendable {
     private let isAsked = Atomic<Bool>(false)
     private let callGuard = CallGuard()
     private let turn: @Sendable () -> Void
+    private let refused: @Sendable () -> Void
     private let letGo: @Sendable () -> Void
     private let hasLetGo = Atomic<Bool>(false)
 
     /// - Parameters:
     ///   - context: where the turns run.
+    ///   - refused: called for each turn that the context refuses, since it has ended.
     ///   - letGo: called once it is closed, when no turn runs and none will begin.
     ///   - turn: what to do in each.
     init(
         on context: any ExecutionContext,
-        letGo: @escaping @Sendable () -> Void = {},
+        refused: @escaping @Sendable () -> Void,
+        letGo: @escaping @Sendable () -> Void,
         turn: @escaping @Sendable () -> Void
     ) {
         self.context = context
+        self.refused = refused
         self.letGo = letGo
         self.turn = turn
     }
@@ -49,6 +53,7 @@ final class SerialTurn: Sendable {
         // A context that has ended is asked again each time, and reports it each time.
         if !self.context.takes({ self.run() }) {
             self.isScheduled.store(false, ordering: .sequentiallyConsistent)
+            self.refused()
         }
     }
 

@@ -109,7 +109,7 @@ extension StateMachine {
         starting start: Start,
         delivering delivery: Delivery<Transition<State>>,
         representing object: ObjectIdentifier? = nil,
-        missed: @escaping @Sendable (AnyObject, Int, Place) -> Void = { _, _, _ in },
+        missed: (@Sendable (AnyObject, Int, Place) -> Void)? = nil,
         tell: @escaping @Sendable (AnyObject, ChangeEntry) -> Bool
     ) -> Registration {
         let retained = retaining ? receiver : nil
@@ -122,12 +122,18 @@ extension StateMachine {
                 representing: object,
                 .init(
                     change: tell,
-                    missed: { missed($0, $1, $2.place) },
+                    missed: missed,
                     retained: retained
                 )
             )
         } else {
             let unowned = UnownedReceiver(receiver)
+            var lost: (@Sendable (Int, Place) -> Void)?
+            if let missed {
+                lost = { count, place in
+                    if let receiver = retained ?? unowned.object { missed(receiver, count, place) }
+                }
+            }
             member = DeliveredMember(
                 delivery.ofChanges(),
                 by: self.machine.options.clock,
@@ -135,9 +141,7 @@ extension StateMachine {
                 starting: start,
                 for: receiver,
                 representing: object,
-                missed: { count, place in
-                    if let receiver = retained ?? unowned.object { missed(receiver, count, place) }
-                },
+                missed: lost,
                 body: { change in
                     if let receiver = retained ?? unowned.object {
                         _ = tell(receiver, ChangeEntry(change))

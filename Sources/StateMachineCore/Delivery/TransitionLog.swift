@@ -19,6 +19,8 @@ class LogEntry: @unchecked Sendable {
         case question
         /// Somebody wants to know when every lane has come this far.
         case mark
+        /// What is kept for a member is to be delivered: a ``FlushEntry``.
+        case flush
     }
 
     final let kind: Kind
@@ -78,6 +80,31 @@ final class QuestionEntry: LogEntry, @unchecked Sendable {
     }
 }
 
+/// The entry of a flush.
+final class FlushEntry: LogEntry, @unchecked Sendable {
+    let flush: Flush
+
+    init(_ flush: Flush) {
+        self.flush = flush
+        super.init(.flush)
+    }
+}
+
+/// A request to deliver what is kept for a member, once it has been told of all that was committed
+/// before.
+struct Flush: Sendable {
+    /// The identity of the lane that it is in.
+    let place: ObjectIdentifier
+    weak let member: Member?
+    let waiter: Waiter
+
+    /// Nobody will deliver it: who waits is told.
+    func pass() {
+        self.member?.callGuard.forget(self.waiter)
+        self.waiter.tell()
+    }
+}
+
 /// Counts the lanes that have yet to pass an entry; the last one calls `completed`, once, on its
 /// own context and under no lock.
 final class DeliveryCount: Sendable {
@@ -92,6 +119,9 @@ final class DeliveryCount: Sendable {
 
     /// How many lanes have to pass; said before the first one can.
     func expect(lanes: Int) { self.left.store(lanes, ordering: .sequentiallyConsistent) }
+
+    /// Has one more pass; said by a lane before it passes itself.
+    func expectOneMore() { self.left.add(1, ordering: .sequentiallyConsistent) }
 
     func pass(hearing isHeard: Bool) {
         if isHeard { self.wasHeard.store(true, ordering: .sequentiallyConsistent) }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether calls may begin, and what waits for the running one to end.
+/// Whether calls may begin, and who waits until none does and none runs.
 ///
 /// Every call first claims it, going from idle to running, so that after ``cancel()`` none begins.
 /// One call at a time: a lane sees to that.
@@ -8,7 +8,7 @@ import Synchronization
 /// Guarded state: `state` is atomic; `waiters` is behind its own lock.
 struct CallGuard: ~Copyable, Sendable {
     let state = Atomic<UInt8>(0)
-    let waiters = Lock<[@Sendable () -> Void]>([])
+    let waiters = Lock<[Waiter]>([])
 
     static var running: UInt8 { 1 }
     static var cancelled: UInt8 { 2 }
@@ -17,24 +17,29 @@ struct CallGuard: ~Copyable, Sendable {
         self.state.load(ordering: .sequentiallyConsistent) & Self.cancelled != 0
     }
 
-    /// No call begins after this returns.
-    func cancel() {
+    /// No call begins after this returns; `quiet` is called when none is running either, at once if
+    /// none is.
+    func cancel(quiet: @escaping @Sendable () -> Void) {
         self.state.bitwiseOr(Self.cancelled, ordering: .sequentiallyConsistent)
+        self.waiters.withLock { $0.append(Waiter(quiet)) }
+        self.tellIfQuiet()
     }
 
-    /// As ``cancel()``; `quiet` is called when no call is running either, at once if none is.
-    func cancel(quiet: @escaping @Sendable () -> Void) {
-        self.cancel()
-        let isQuiet = self.waiters.withLock { waiters in
-            // Looked at under the lock: the ending call clears the flag before it takes the lock.
-            guard self.state.load(ordering: .sequentiallyConsistent) & Self.running != 0 else {
-                return true
+    /// Has `waiter` told when no call runs and none will begin.
+    ///
+    /// - Returns: false if that is so already.
+    func wait(_ waiter: Waiter) -> Bool {
+        self.waiters.withLock { waiters in
+            guard self.state.load(ordering: .sequentiallyConsistent) != Self.cancelled else {
+                return false
             }
-            waiters.append(quiet)
-            return false
+            waiters.append(waiter)
+            return true
         }
-        if isQuiet { quiet() }
     }
+
+    /// The waiter waits no longer.
+    func forget(_ waiter: Waiter) { self.waiters.withLock { $0.removeAll { $0 === waiter } } }
 
     /// Runs `body` unless cancelled; returns what it returned, else false.
     func run(_ body: () -> Bool) -> Bool {
@@ -58,10 +63,28 @@ struct CallGuard: ~Copyable, Sendable {
     /// Ends a call that was cancelled meanwhile.
     func endCancelled() {
         self.state.bitwiseAnd(~Self.running, ordering: .sequentiallyConsistent)
-        let waiters = self.waiters.withLock { waiters in
-            defer { waiters = [] }
-            return waiters
-        }
-        for quiet in waiters { quiet() }
+        self.tellIfQuiet()
     }
+
+    private func tellIfQuiet() {
+        let told = self.waiters.withLock { waiters -> [Waiter] in
+            // Looked at under the lock: the ending call clears the flag before it takes the lock.
+            guard self.state.load(ordering: .sequentiallyConsistent) == Self.cancelled else {
+                return []
+            }
+            return exchange(&waiters, with: [])
+        }
+        for waiter in told { waiter.tell() }
+    }
+}
+
+/// Somebody who waits, and is told once.
+///
+/// Guarded state, behind `told`: what to call, until it has been.
+final class Waiter: Sendable {
+    private let told: Lock<(@Sendable () -> Void)?>
+
+    init(_ told: @escaping @Sendable () -> Void) { self.told = Lock(told) }
+
+    func tell() { self.told.withLock { $0.take() }?() }
 }

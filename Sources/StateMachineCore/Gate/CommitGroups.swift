@@ -19,6 +19,8 @@ struct CommitGroups: Sendable {
     var group = Group.none
     /// How many groups the log has been given so far.
     var count: UInt64 = 0
+    /// Whether one of those that gather may have been withdrawn.
+    private var haveWithdrawn = false
     /// Whether more is about to come that the next group is to include.
     var isHeld = false
 
@@ -98,6 +100,22 @@ struct CommitGroups: Sendable {
         }
     }
 
+    /// Notes that a proposal was withdrawn that may be among those that gather.
+    mutating func withdrawn() { self.haveWithdrawn = true }
+
+    /// Takes those that were withdrawn while they gathered; nil if there are none.
+    ///
+    /// - Returns: them, and those to evaluate again: all that were evaluated after the first of them,
+    ///   and so may count on it.
+    mutating func takeWithdrawn() -> (withdrawn: [PendingProposal], again: [PendingProposal])? {
+        guard exchange(&self.haveWithdrawn, with: false),
+            let first = self.gathering.firstIndex(where: { !$0.pending.isStillWanted })
+        else { return nil }
+        let pending = self.gathering[first...].map(\.pending)
+        self.gathering.removeSubrange(first...)
+        return (pending.filter { !$0.isStillWanted }, pending.filter(\.isStillWanted))
+    }
+
     /// Makes a group of what has gathered, if the log is free and nothing more is awaited.
     ///
     /// - Returns: the transitions to give to the log; empty if nothing in the group changes
@@ -118,12 +136,12 @@ struct CommitGroups: Sendable {
         return transitions
     }
 
-    /// Ends the group with the log's answer.
-    mutating func end(failure: String?) {
-        switch self.group {
-        case .committing(let evaluated): self.group = .ended(evaluated, failure: failure)
-        case .none, .ended: preconditionFailure("a write-ahead log called `done` twice for a group")
+    /// Ends the group of that number with the log's answer.
+    mutating func end(_ number: UInt64, failure: String?) {
+        guard case .committing(let evaluated) = self.group, number == self.count else {
+            preconditionFailure("a write-ahead log called `done` twice for a group")
         }
+        self.group = .ended(evaluated, failure: failure)
     }
 
     /// Takes the group that has ended and decides what becomes of it; nil if none has.

@@ -54,7 +54,7 @@ extension Gate {
         at machine: Place,
         decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
     ) -> Action? {
-        guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
+        guard pending.isStillWanted else {
             return self.answer(
                 pending,
                 .failure(Refused(.withdrawn, current: machine)),
@@ -149,7 +149,7 @@ extension Gate {
         _ machine: Place
     ) -> Action? {
         guard let pending = self.queue.first else { return self.next(machine) }
-        guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
+        guard pending.isStillWanted else {
             return self.answer(
                 pending,
                 .failure(Refused(.withdrawn, current: machine)),

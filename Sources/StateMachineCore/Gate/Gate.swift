@@ -10,7 +10,8 @@ import Synchronization
 /// A proposal is in one place after the other: in `queue`; in `question`, if it is the first and
 /// voters may have to be asked (``OpenQuestion/Stage``); among those that `groups` gathers; in the
 /// group that the log has (``CommitGroups/Group``); and then its proposer is told. A withdrawn
-/// proposal leaves from wherever it is, unless the log already has it.
+/// proposal leaves from wherever it is, unless the log already has it; those that were evaluated after it are
+/// evaluated again.
 struct Gate: Sendable {
     typealias Answer = Move.Answer
     typealias Pending = PendingProposal
@@ -73,7 +74,10 @@ struct Gate: Sendable {
     /// Withdraws a proposal that its proposer no longer wants.
     mutating func withdrawn(_ pending: Pending) -> Withdrawal {
         switch self.queue.place(of: pending) {
-        case .nowhere: return .tooLate
+        case .nowhere:
+            pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
+            self.groups.withdrawn()
+            return .isEvaluated
         case .behind: break
         case .first:
             pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
@@ -125,8 +129,11 @@ struct Gate: Sendable {
         return self.next(machine)
     }
 
-    /// Records the log's answer: nil, or why it could not commit; then the caller has to pump.
-    mutating func committed(failure: String?) { self.groups.end(failure: failure) }
+    /// Records the log's answer to the group of that number: nil, or why it could not commit; then
+    /// the caller has to pump.
+    mutating func committed(_ group: UInt64, failure: String?) {
+        self.groups.end(group, failure: failure)
+    }
 
     // MARK: - Deciding what is next
 
@@ -134,11 +141,19 @@ struct Gate: Sendable {
     mutating func next(_ machine: Place) -> Action? {
         while true {
             if let ended = self.groups.takeEnded(at: machine) {
-                if !ended.again.isEmpty {
-                    self.queue.putBack(ended.again)
-                    self.question.cameQuiet()
-                }
+                self.putBack(ended.again)
                 return .tell(ended.told)
+            }
+            if let (withdrawn, again) = self.groups.takeWithdrawn() {
+                self.putBack(again)
+                return .tell(
+                    withdrawn.map { pending in
+                        Evaluated(
+                            pending,
+                            .answered(.failure(Refused(.withdrawn, current: machine)))
+                        )
+                    }
+                )
             }
             if let ballot = self.question.takeVoided() { return .asking(.void(ballot)) }
             if let recast = self.recasts.first {
@@ -146,7 +161,7 @@ struct Gate: Sendable {
                 if self.groups.areQuiet { return .recasting(.evaluate(recast, from: machine)) }
                 if let transitions = self.groups.begin() {
                     if transitions.isEmpty { continue }
-                    return .commit(transitions)
+                    return .commit(transitions, group: self.groups.count)
                 }
                 self.pumper = nil
                 return nil
@@ -173,11 +188,18 @@ struct Gate: Sendable {
             }
             if let transitions = self.groups.begin() {
                 if transitions.isEmpty { continue }
-                return .commit(transitions)
+                return .commit(transitions, group: self.groups.count)
             }
             self.pumper = nil
             return nil
         }
+    }
+
+    /// Has proposals that were evaluated evaluated again, before all others.
+    private mutating func putBack(_ again: [Pending]) {
+        guard !again.isEmpty else { return }
+        self.queue.putBack(again)
+        self.question.cameQuiet()
     }
 
     /// The machine as it will be when everything evaluated so far has happened.
@@ -209,8 +231,8 @@ extension Gate {
     enum Action: Sendable {
         /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
         case evaluateAll([Pending], from: Place)
-        /// Ask the log to commit these: ``committed(failure:)``.
-        case commit([Change])
+        /// Ask the log to commit these, a group of that number: ``committed(_:failure:)``.
+        case commit([Change], group: UInt64)
         /// Enter what these enter, at once and under the lock, then tell their proposers.
         case tell([Evaluated])
         /// Handle the first proposal that voters may have to be asked about.
@@ -235,9 +257,7 @@ extension Gate {
         case left
         /// With the voters: their ballot is to end.
         case isAsked(Ballot)
-        /// With the pump, which will find that it is withdrawn.
+        /// Evaluated: the pump will find that it is withdrawn, unless the log has it or it is decided.
         case isEvaluated
-        /// Decided.
-        case tooLate
     }
 }

@@ -46,7 +46,7 @@ extension Machine {
         return pending
     }
 
-    /// Answers the proposal with ``Refusal/withdrawn``, unless it is decided.
+    /// Answers the proposal with ``Refusal/withdrawn``, unless it is decided or with the log.
     ///
     /// The proposals behind it move up. Called from anywhere, under no lock.
     func withdraw(_ pending: PendingProposal) {
@@ -58,7 +58,7 @@ extension Machine {
             self.tell(pending, .failure(Refused(.withdrawn, current: current)))
             self.pump()
         case .isAsked(let ballot): ballot.withdraw()
-        case .isEvaluated, .tooLate: break
+        case .isEvaluated: self.pump()
         }
     }
 
@@ -105,9 +105,9 @@ extension Machine {
             case .evaluateAll(let run, let base):
                 let evaluated = self.evaluate(run, from: base)
                 step = self.after { $0.evaluated(evaluated, at: $1) }
-            case .commit(let group):
-                self.options.log?.record(group) { failure in
-                    self.holder.withLock { $0.gate.committed(failure: failure) }
+            case .commit(let changes, let group):
+                self.options.log?.record(changes) { failure in
+                    self.holder.withLock { $0.gate.committed(group, failure: failure) }
                     self.pump()
                 }
                 step = self.after { $0.performed(at: $1) }
@@ -132,6 +132,8 @@ extension Machine {
         return run.map { pending in
             let fate: EvaluatedProposal.Fate
             do throws(Refused) {
+                // It may have been withdrawn while the log had it, and not committed it.
+                guard pending.isStillWanted else { throw Refused(.withdrawn, current: base) }
                 let new = try pending.move.state(
                     from: base,
                     announcingEqual: self.options.announcesEqual

@@ -24,6 +24,8 @@ package final class PendingProposal: Sendable {
     /// Whether its proposer no longer wants it; set under the machine's lock.
     let isWithdrawn = Atomic<Bool>(false)
 
+    var isStillWanted: Bool { !self.isWithdrawn.load(ordering: .sequentiallyConsistent) }
+
     init(
         _ move: Move,
         asking question: Question?,

@@ -6,6 +6,8 @@ final class Poll: Sendable {
     private struct Count: Sendable {
         var tally: VoteTally
         var alarms: [Alarm] = []
+        /// Called once it is decided, beside `decided`.
+        var rest: (@Sendable () -> Void)?
         /// Called once, and let go of then: a machine's log may end with the question, and the
         /// machine is in the closure.
         var decided: (@Sendable (Verdict) -> Void)?
@@ -34,6 +36,15 @@ final class Poll: Sendable {
         }
     }
 
+    /// Has `rest` called once it is decided; called once.
+    func onceDecided(_ rest: @escaping @Sendable () -> Void) {
+        let isOpen = self.count.withLock { count in
+            if count.tally.isOpen { count.rest = rest }
+            return count.tally.isOpen
+        }
+        if !isOpen { rest() }
+    }
+
     /// Returns whether the vote counts: it is the voter's first, and the question is open.
     func vote(_ vote: Vote, by voter: ObjectIdentifier) -> Bool {
         let (counts, verdict) = self.count.withLock { $0.tally.voted(vote, by: voter) }
@@ -53,10 +64,11 @@ final class Poll: Sendable {
 
     private func end(with verdict: Verdict?) {
         guard let verdict else { return }
-        let (alarms, decided) = self.count.withLock { count in
-            (exchange(&count.alarms, with: []), count.decided.take())
+        let (alarms, decided, rest) = self.count.withLock { count in
+            (exchange(&count.alarms, with: []), count.decided.take(), count.rest.take())
         }
         for alarm in alarms { alarm.stop() }
+        rest?()
         decided?(verdict)
     }
 }

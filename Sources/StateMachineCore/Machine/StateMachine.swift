@@ -15,6 +15,8 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// Log entries that a context may fall behind before the machine drops what it has not
         /// heard, and tells its delegates how many that were; nil: any number.
         ///
+        /// Closures and actors hear the newest of what was dropped.
+        ///
         /// Nil by default: every delegate hears every transition. That costs memory, some 200 bytes
         /// plus the state's own for each transition that a stuck context has not heard; a machine
         /// whose delegates may block for hours should have a limit. It also holds while a delegate
@@ -207,10 +209,10 @@ extension StateMachine {
     /// its turn: is it as expected, is it legal, do the voters agree, is it durable. An error means
     /// that nothing has changed.
     ///
-    /// Cancelling the task withdraws the proposal: before its turn, and while voters are asked about it, it
-    /// ends with ``Refusal/withdrawn``, and those behind it move up. Once it was evaluated
-    /// and is with the write-ahead log it is too late for that: then it ends with what becomes of it, so
-    /// that an error always means that nothing has changed.
+    /// Cancelling the task withdraws the proposal: before its turn, while voters are asked about it, and
+    /// while it gathers behind what the write-ahead log has, it ends with ``Refusal/withdrawn``, and
+    /// those behind it move up. Once it is with the log itself it is too late for that: then it ends
+    /// with what becomes of it, so that an error always means that nothing has changed.
     ///
     /// - Parameters:
     ///   - new: the state to enter.

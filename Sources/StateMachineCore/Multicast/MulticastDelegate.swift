@@ -103,6 +103,10 @@ public final class MulticastDelegate<D>: Sendable {
             endQuietly: { [weak self] quiet in
                 recipient.cancel(quiet: quiet)
                 self?.leave([recipient])
+            },
+            giveKept: { [weak self] given in
+                guard let self else { return given() }
+                self.flush(recipient, then: given)
             }
         )
     }
@@ -208,6 +212,20 @@ public final class MulticastDelegate<D>: Sendable {
         for members in groups { members.first?.lane.wake() }
     }
 
+    /// Calls `given` when the calls that wait for the recipient have been made, or it is cancelled.
+    private func flush(_ recipient: Recipient, then given: @escaping @Sendable () -> Void) {
+        let waiter = Waiter(given)
+        guard recipient.wait(waiter) else { return given() }
+        // Of nobody's, so that nobody is told of it as missed.
+        let call = CallLane.Call(members: []) { _, _ in
+            recipient.forget(waiter)
+            waiter.tell()
+        }
+        let missed = self.roster.withLock { _ in recipient.lane.append(call) }
+        missed?.make(mayCall: false)
+        recipient.lane.wake()
+    }
+
     private func leave(_ leaving: [Recipient]) {
         guard !leaving.isEmpty else { return }
         // Those that leave are released after the lock: a delegate's context may go with them.
@@ -272,6 +290,12 @@ extension MulticastDelegate {
         if let deadline = question.deadline {
             poll.setAlarms(voters.mapValues { _ in deadline }, on: self.clock)
         }
+        // One that is removed is waited for no longer, though its context may be stuck.
+        let leavings = responders.map { recipient in
+            (recipient, Waiter { poll.release(ObjectIdentifier(recipient)) })
+        }
+        for (recipient, waiter) in leavings where !recipient.wait(waiter) { waiter.tell() }
+        poll.onceDecided { for (recipient, waiter) in leavings { recipient.forget(waiter) } }
         self.post(to: responders) { members, mayCall in
             for recipient in members {
                 let id = ObjectIdentifier(recipient)
@@ -365,6 +389,9 @@ extension MulticastDelegate {
                     case .yes, .abstain: value
                     case .no: nil
                     }
+                // One that is removed changes nothing, though its context may be stuck.
+                let leaving = Waiter { answer.give(value) }
+                guard recipient.wait(leaving) else { return leaving.tell() }
                 // Kept while the step is waited for.
                 if let deadline = question.deadline {
                     answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
@@ -372,6 +399,7 @@ extension MulticastDelegate {
                 self.post(to: [recipient]) { _, mayCall in
                     let isAsked = mayCall && recipient.call(facet) { answer.give(step($0, value)) }
                     if !isAsked { answer.give(value) }
+                    recipient.forget(leaving)
                 }
             }
         } onCancel: {

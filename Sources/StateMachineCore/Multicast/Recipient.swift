@@ -45,15 +45,17 @@ final class Recipient: Sendable {
         self.object == ObjectIdentifier(object) && self.weak === object
     }
 
-    func cancel() {
-        self.callGuard.cancel()
-        self.letGo()
-    }
+    func cancel() { self.cancel {} }
 
     func cancel(quiet: @escaping @Sendable () -> Void) {
         self.callGuard.cancel(quiet: quiet)
         self.letGo()
     }
+
+    /// Has `waiter` told when it is cancelled, and no call runs; false if that is so already.
+    func wait(_ waiter: Waiter) -> Bool { self.callGuard.wait(waiter) }
+
+    func forget(_ waiter: Waiter) { self.callGuard.forget(waiter) }
 
     /// Releases an object held strongly; after the lock, since its deinit may run a client's code.
     private func letGo() { _ = self.strong.withLock { $0.take() } }

@@ -38,7 +38,7 @@ public struct Delivery<Value: Sendable>: Sendable {
     /// All, or the newest of each key, in one batch per interval, which begins with the first
     /// value; sooner once `count` are kept.
     ///
-    /// A batch never exceeds the delivery's limit.
+    /// Its limit is at least `count`; with a lower one (``limited(to:)``) a batch never exceeds that.
     public static func batch(
         every interval: Duration,
         atMost count: Int,
@@ -46,7 +46,8 @@ public struct Delivery<Value: Sendable>: Sendable {
     ) -> Self {
         Self(
             keeping: key.map { .newestPer($0) } ?? .all,
-            timing: .batch(every: interval, atMost: count)
+            timing: .batch(every: interval, atMost: count),
+            limit: max(count, Self.defaultLimit)
         )
     }
 
@@ -69,7 +70,7 @@ public struct Delivery<Value: Sendable>: Sendable {
     /// The same, but keeps at most `limit` values until they are delivered: beyond that the oldest,
     /// or with keys the one that has waited longest, is dropped and counted.
     ///
-    /// 4096 by default. For ``each`` it applies to an iterator, at the source, and to events fed by
+    /// 4096 by default, or a batch's number if that is higher. For ``each`` it applies to an iterator, at the source, and to events fed by
     /// hand; a delegate with ``each`` is told of all, and what waits for its context is up to the
     /// machine (``StateMachine/Options/laneLimit``).
     public func limited(to limit: Int) -> Self {

@@ -3,19 +3,20 @@ import Synchronization
 /// Where a receptionist's values arrive: collects them and calls the task.
 ///
 /// Guarded state: `coalescer`, `task`, `alarm` and `alarmNumber` belong to whoever has the turn on
-/// the target context; a lane or a ``SerialTurn`` gives one turn at a time. `rung` is the number of
-/// the last alarm that rang, `isFlushing` whether to deliver what is held at the next turn; both
-/// are atomic. `waiting` and `turn` are behind their own locks.
+/// the target context; a lane or a ``SerialTurn`` gives one turn at a time. `rung`, atomic, is the
+/// number of the last alarm that rang. `turn` is behind its own lock.
 ///
 /// `@unchecked Sendable`: turns are handed on by the lane's flag or the serial turn's, which orders
 /// them.
 final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     private let clock: any Clock<Duration>
     private var task: (@Sendable (Delivery<Value>.Batch) -> Void)?
+    /// Whether no call of the task may begin any more.
+    ///
+    /// Asked before each: a turn may make several, and the task may end them. Set once, before the
+    /// first turn.
+    var isOver: @Sendable () -> Bool = { false }
     private let rung = Atomic<UInt64>(0)
-    private let isFlushing = Atomic<Bool>(false)
-    /// Called when what is held has been delivered; nil once all has been released.
-    private let waiting = Lock<[@Sendable () -> Void]?>([])
 
     private var coalescer: Coalescer<Value>?
     private var alarm: Alarm?
@@ -49,21 +50,8 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
         if isOwed { ask() }
     }
 
-    /// Requests a turn that delivers what is held; `given` is called after that, or when all is
-    /// released.
-    func flush(then given: (@Sendable () -> Void)? = nil) {
-        if let given {
-            let isWaiting = self.waiting.withLock { waiting in
-                waiting?.append(given)
-                return waiting != nil
-            }
-            guard isWaiting else { return given() }
-        }
-        self.isFlushing.store(true, ordering: .sequentiallyConsistent)
-        self.askForTurn()
-    }
-
-    private func askForTurn() {
+    /// Requests a turn on the target context.
+    func askForTurn() {
         let ask = self.turn.withLock { turn in
             if turn.ask == nil { turn.isOwed = true }
             return turn.ask
@@ -79,19 +67,13 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
 
     func burstEnded() { self.perform(self.coalescer?.burstEnded()) }
 
-    /// Handles an alarm that rang, or a flush.
+    /// Handles an alarm that rang.
     func nudged() {
         if self.alarm != nil,
             self.rung.load(ordering: .sequentiallyConsistent) == self.alarmNumber
         {
             self.alarm = nil
             self.perform(self.coalescer?.rang())
-        }
-        if self.isFlushing.exchange(false, ordering: .sequentiallyConsistent) {
-            // A flush that comes meanwhile requests another turn.
-            let waiting = self.waiting.withLock { $0 == nil ? [] : exchange(&$0, with: []) ?? [] }
-            self.deliver()
-            for given in waiting { given() }
         }
     }
 
@@ -104,7 +86,6 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
         self.alarm = nil
         self.coalescer = nil
         self.task = nil
-        for given in self.waiting.withLock({ $0.take() }) ?? [] { given() }
     }
 
     private func perform(_ action: Coalescer<Value>.Action?) {
@@ -112,7 +93,7 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
         case .wait, nil: break
         case .deliver(let batch, let interval):
             if let interval { self.ring(after: interval) }
-            self.task?(batch)
+            if !self.isOver() { self.task?(batch) }
         case .ring(let duration): self.ring(after: duration)
         }
     }

@@ -51,7 +51,7 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
 
     /// Delivers what is collected to the task, soon and on its context, however long it would have
     /// waited.
-    public func flush() { self.scheduler.flush() }
+    public func flush() { self.inbox.empty(flushing: true) {} }
 
     /// Ends it: no call of the task begins after this returns.
     public func close() { self.serialTurn.close() }

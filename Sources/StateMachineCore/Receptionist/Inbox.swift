@@ -9,6 +9,11 @@ final class Inbox<Value: Sendable>: Sendable {
         var lostFrom: UInt64 = 0
         /// How many were numbered here.
         var numbered: UInt64 = 0
+        /// Whether the next turn is to deliver what the scheduler holds, too.
+        var isFlushed = false
+        /// Called at the end of the next turn.
+        var waiting: [@Sendable () -> Void] = []
+        var isClosed = false
 
         /// Returns what is pushed out, to be released after the lock.
         mutating func put(_ value: Value, seq: UInt64) -> Value? {
@@ -60,15 +65,43 @@ final class Inbox<Value: Sendable>: Sendable {
     func turns(on context: any ExecutionContext) -> SerialTurn {
         let turns = SerialTurn(
             on: context,
-            letGo: { self.scheduler.letGo() },
+            refused: { self.giveUp() },
+            letGo: { self.close() },
             turn: { self.empty() }
         )
+        self.scheduler.isOver = { [weak turns] in turns?.isClosed ?? true }
         self.scheduler.onNeed { [weak turns] in turns?.ask() }
         return turns
     }
 
-    /// Delivers, soon, what is here and what the scheduler holds; then calls `given`.
-    func flush(then given: @escaping @Sendable () -> Void) { self.scheduler.flush(then: given) }
+    /// Gives the scheduler, soon, what is here, and then calls `given`; at once if nobody will.
+    ///
+    /// - Parameters:
+    ///   - isFlushing: whether the task is given what the scheduler holds, too.
+    ///   - given: called on the target context, or where it turns out that there is none.
+    func empty(flushing isFlushing: Bool, then given: @escaping @Sendable () -> Void) {
+        let isOpen = self.contents.withLock { contents in
+            guard !contents.isClosed else { return false }
+            contents.isFlushed = contents.isFlushed || isFlushing
+            contents.waiting.append(given)
+            return true
+        }
+        guard isOpen else { return given() }
+        self.scheduler.askForTurn()
+    }
+
+    /// The target context has ended: who waits is told.
+    private func giveUp() {
+        let waiting = self.contents.withLock { exchange(&$0.waiting, with: []) }
+        for given in waiting { given() }
+    }
+
+    /// No turn runs, and none will begin.
+    private func close() {
+        self.contents.withLock { $0.isClosed = true }
+        self.scheduler.letGo()
+        self.giveUp()
+    }
 
     /// On the target context, in its turn.
     func empty() {
@@ -80,5 +113,7 @@ final class Inbox<Value: Sendable>: Sendable {
         }
         if hasValues { self.scheduler.burstEnded() }
         self.scheduler.nudged()
+        if contents.isFlushed { self.scheduler.deliver() }
+        for given in contents.waiting { given() }
     }
 }

@@ -17,6 +17,7 @@ class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
         self.scheduler = scheduler
         self.select = select
         super.init(of: names, starting: start, representing: object, hearingBurstEnds: true)
+        scheduler.isOver = { [weak self] in self?.isCancelled ?? true }
     }
 
     override func receive(_ entry: ChangeEntry) -> Bool { self.receive(entry.change) }
@@ -37,11 +38,14 @@ class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
     override func nudged() { self.scheduler.nudged() }
 
     override func placed(in lane: Lane) {
-        self.scheduler.onNeed { [weak lane] in lane?.nudge() }
+        self.scheduler.onNeed { [weak lane, weak self] in
+            if let lane, let self { lane.nudge(self) }
+        }
     }
 
-    override func flush(then given: @escaping @Sendable () -> Void) {
-        self.scheduler.flush(then: given)
+    override func deliverKept(then given: @escaping @Sendable () -> Void) {
+        self.scheduler.deliver()
+        given()
     }
 
     override func letGo() {
@@ -87,8 +91,14 @@ final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
         _ = self.receive(newest)
     }
 
-    override func flush(then given: @escaping @Sendable () -> Void) {
-        self.inbox.flush(then: given)
+    // Passed on the target context.
+    override func reach(_ mark: DeliveryCount) {
+        mark.expectOneMore()
+        self.inbox.empty(flushing: false) { mark.pass(hearing: false) }
+    }
+
+    override func deliverKept(then given: @escaping @Sendable () -> Void) {
+        self.inbox.empty(flushing: true, then: given)
     }
 
     override func letGo() {

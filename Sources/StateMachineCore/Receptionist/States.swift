@@ -15,8 +15,8 @@ extension StateMachine {
 
     /// Waits for a state: the present one, or the first that is entered from now on, however briefly.
     ///
-    /// - Parameter isWanted: pure; called on a queue of the machine's, and not where the state is
-    ///   set.
+    /// - Parameter isWanted: pure; called in the waiting task, and not where the state is set. A slow
+    ///   one holds up nobody else.
     /// - Returns: where the machine was then; it may have moved on.
     /// - Throws: `CancellationError`.
     @discardableResult
@@ -48,24 +48,24 @@ extension StateMachine {
         guard !Task.isCancelled else { throw CancellationError() }
         let snapshot = self.snapshot
         if isWanted(snapshot.state) { return snapshot }
-        let (found, finding) = AsyncStream.makeStream(
-            of: Snapshot<State>.self,
-            bufferingPolicy: .bufferingOldest(1)
+        // However many it falls behind: a state may be there for a moment only.
+        let reader = TransitionReader(
+            of: self.machine,
+            starting: .current,
+            delivering: Delivery<Change>.each.limited(to: .max)
         )
-        let registration = self.addObserver(on: ReaderContext(of: self.machine), starting: .current)
-        {
-            transition in
-            guard isWanted(transition.new) else { return }
-            finding.yield(transition.snapshot)
-            finding.finish()
-        }
-        defer { registration.cancel() }
+        let mailbox = reader.mailbox
         let alarm = limit.map {
-            Alarm(after: $0, on: self.machine.options.clock) { finding.finish() }
+            Alarm(after: $0, on: self.machine.options.clock) { mailbox.end() }
         }
         defer { alarm?.stop() }
-        for await snapshot in found { return snapshot }
+        while let heard = await reader.next(isolation: nil) {
+            let snapshot = Snapshot<State>(heard.place)
+            if isWanted(snapshot.state) { return snapshot }
+        }
         guard !Task.isCancelled else { throw CancellationError() }
-        return nil
+        // What the machine's own queue was too late with, if the machine is there still.
+        let last = self.snapshot
+        return isWanted(last.state) ? last : nil
     }
 }

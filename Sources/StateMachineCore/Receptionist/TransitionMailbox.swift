@@ -7,6 +7,14 @@ final class TransitionMailbox: Sendable {
         case current(Place)
         case change(Change)
         case missed(Int, now: Place)
+
+        /// Where the machine was then.
+        var place: Place {
+            switch self {
+            case .current(let place), .missed(_, let place): place
+            case .change(let change): change.place
+            }
+        }
     }
 
     /// One call of `next()`.

@@ -98,8 +98,8 @@ extension StateMachine {
 ///
 /// It keeps the mailbox alive and not the member, which goes with the machine and then ends the
 /// mailbox.
-private final class TransitionReader: Sendable {
-    private let mailbox: TransitionMailbox
+final class TransitionReader: Sendable {
+    let mailbox: TransitionMailbox
     private let leave: @Sendable () -> Void
 
     init(
@@ -140,7 +140,7 @@ private final class TransitionReader: Sendable {
                         opening.mailbox.put(entry.change)
                         return true
                     },
-                    missed: { opening.mailbox.lose($1, to: $2.place) }
+                    missed: { opening.mailbox.lose($1, to: $2) }
                 )
             )
         }

@@ -11,7 +11,8 @@ extension StateMachine {
     ///   - limit: how long.
     ///   - names: the states.
     ///   - next: pure; makes the state to enter from the one that is left.
-    /// - Returns: its registration. Cancelling it, or the machine's end, stops the clock.
+    /// - Returns: its registration. Cancelling it, or the machine's end, stops the clock: a state that
+    ///   is being made by then is not entered.
     @discardableResult
     public func after(
         _ limit: Duration,
@@ -24,8 +25,8 @@ extension StateMachine {
         let alarm = StayAlarm(limit, in: Set(names).texts, of: self.machine, becoming)
         let registration = self.machine.follow({ alarm.heard($0) })
         return Registration(registration) { [weak alarm] ended in
-            alarm?.end()
-            ended()
+            guard let alarm else { return ended() }
+            alarm.end(then: ended)
         }
     }
 }
@@ -40,22 +41,38 @@ extension Machine {
                     heard(entry.change.place)
                     return true
                 },
-                missed: { heard($2.place) }
+                missed: { heard($2) }
             )
         )
         return self.add(member, on: ReaderContext(of: self))
     }
 
-    /// Enters the state if the stay still lasts; does not wait for a log.
-    fileprivate func leave(stay: UInt64, after limit: Duration, for next: (Value) -> Value) {
+    /// Enters the state if the stay still lasts and `isMeant` says so; does not wait for a log.
+    ///
+    /// `left` is called once, with whatever has become of it.
+    fileprivate func leave(
+        stay: UInt64,
+        after limit: Duration,
+        for next: (Value) -> Value,
+        ifMeant isMeant: @escaping @Sendable () -> Bool,
+        then left: @escaping @Sendable () -> Void
+    ) {
         let place = self.place
-        guard place.stay == stay else { return }
+        guard place.stay == stay else { return left() }
         let new = next(place.value)
-        let move = Move(to: new, if: .stay(stay), cause: "after \(limit)")
+        let move = Move(
+            to: new,
+            if: .holds { $0.stay == stay && isMeant() },
+            cause: "after \(limit)"
+        )
         if let answer = self.enterAtOnce(move, asking: .past) {
             self.left(for: new, answer)
+            left()
         } else {
-            self.propose(move, asking: nil) { self.left(for: new, $0) }
+            self.propose(move, asking: nil) { answer in
+                self.left(for: new, answer)
+                left()
+            }
         }
     }
 
@@ -78,6 +95,10 @@ private final class StayAlarm: Sendable {
         var stay: UInt64?
         var alarm: Alarm?
         var hasEnded = false
+        /// How many stays are being left, each by an alarm that has rung.
+        var leavings = 0
+        /// Called when none is.
+        var waiting: [@Sendable () -> Void] = []
     }
 
     private let limit: Duration
@@ -114,17 +135,43 @@ private final class StayAlarm: Sendable {
     }
 
     private func alarm(of stay: UInt64) -> Alarm {
-        Alarm(after: self.limit, on: self.clock) { [weak machine, limit, next] in
-            machine?.leave(stay: stay, after: limit, for: next)
-        }
+        Alarm(after: self.limit, on: self.clock) { [weak self] in self?.leave(stay) }
     }
 
-    /// Stops the clock for good.
-    func end() {
-        let last = self.guarded.withLock { guarded in
+    private func leave(_ stay: UInt64) {
+        let isMeant = self.guarded.withLock { guarded in
+            if !guarded.hasEnded { guarded.leavings += 1 }
+            return !guarded.hasEnded
+        }
+        guard isMeant else { return }
+        guard let machine else { return self.hasLeft() }
+        machine.leave(
+            stay: stay,
+            after: self.limit,
+            for: self.next,
+            ifMeant: { self.guarded.withLock { !$0.hasEnded } },
+            then: { self.hasLeft() }
+        )
+    }
+
+    private func hasLeft() {
+        let waiting = self.guarded.withLock { guarded in
+            guarded.leavings -= 1
+            return guarded.leavings == 0 ? exchange(&guarded.waiting, with: []) : []
+        }
+        for ended in waiting { ended() }
+    }
+
+    /// Stops the clock for good: a state that is being made is not entered.
+    ///
+    /// `ended` is called once, when none is being made.
+    func end(then ended: @escaping @Sendable () -> Void) {
+        let (last, isQuiet) = self.guarded.withLock { guarded in
             guarded.hasEnded = true
-            return guarded.alarm.take()
+            if guarded.leavings > 0 { guarded.waiting.append(ended) }
+            return (guarded.alarm.take(), guarded.leavings == 0)
         }
         last?.stop()
+        if isQuiet { ended() }
     }
 }

@@ -19,12 +19,19 @@ extension StateMachine {
         body: @escaping @Sendable (State) async -> Void
     ) -> Registration {
         let task = StayTask(in: Set(names).texts) { await body(TypedValue<State>.state(of: $0)) }
-        let registration = self.machine.follow({ task.heard($0) })
-        return Registration(registration) { [weak task] ended in
-            guard let task else { return ended() }
-            task.end(then: ended)
-        }
+        let way = WayToStayTask(task)
+        let registration = self.machine.follow({ way.task.heard($0) })
+        return Registration(registration) { task.end(then: $0) }
     }
+}
+
+/// The way to a stay task; when it is released, the machine is gone, or the registration has ended.
+private final class WayToStayTask: Sendable {
+    let task: StayTask
+
+    init(_ task: StayTask) { self.task = task }
+
+    deinit { self.task.end {} }
 }
 
 /// Runs one task at a time, one for each stay in one of some states.
@@ -38,29 +45,25 @@ private final class StayTask: Sendable {
         var next: Value?
         /// The running task, perhaps for a stay that is over.
         var task: Task<Void, Never>?
-        var hasEnded = false
-        /// Called when no task runs any more.
-        var waiting: [@Sendable () -> Void] = []
+        /// What to run; nil once no more is to be run.
+        var body: (@Sendable (Value) async -> Void)?
     }
 
     private let names: Set<String>
-    private let body: @Sendable (Value) async -> Void
-    private let guarded = Lock(Guarded())
+    private let guarded: Lock<Guarded>
 
     init(in names: Set<String>, _ body: @escaping @Sendable (Value) async -> Void) {
         self.names = names
-        self.body = body
+        self.guarded = Lock(Guarded(body: body))
     }
-
-    deinit { self.guarded.withLock { $0.task }?.cancel() }
 
     func heard(_ place: Place) {
         let isMeant = self.names.contains(place.value.name)
-        let last = self.guarded.withLock { guarded -> Task<Void, Never>? in
-            guard guarded.stay != place.stay, !guarded.hasEnded else { return nil }
+        // The state that gets no task is released after the lock.
+        let (last, _) = self.guarded.withLock { guarded -> (Task<Void, Never>?, Value?) in
+            guard guarded.stay != place.stay, guarded.body != nil else { return (nil, nil) }
             guarded.stay = place.stay
-            guarded.next = isMeant ? place.value : nil
-            return guarded.task
+            return (guarded.task, exchange(&guarded.next, with: isMeant ? place.value : nil))
         }
         last?.cancel()
         self.beginNext()
@@ -68,20 +71,17 @@ private final class StayTask: Sendable {
 
     private func beginNext() {
         self.guarded.withLock { guarded in
-            guard guarded.task == nil, let value = guarded.next.take() else { return }
-            guarded.task = Task { [weak self, body] in
+            guard guarded.task == nil, let body = guarded.body, let value = guarded.next.take()
+            else { return }
+            guarded.task = Task {
                 await body(value)
-                self?.taskEnded()
+                self.taskEnded()
             }
         }
     }
 
     private func taskEnded() {
-        let waiting = self.guarded.withLock { guarded in
-            guarded.task = nil
-            return exchange(&guarded.waiting, with: [])
-        }
-        for ended in waiting { ended() }
+        self.guarded.withLock { $0.task = nil }
         self.beginNext()
     }
 
@@ -89,13 +89,17 @@ private final class StayTask: Sendable {
     ///
     /// `ended` is called once, when nothing runs.
     func end(then ended: @escaping @Sendable () -> Void) {
-        let task = self.guarded.withLock { guarded in
-            guarded.hasEnded = true
-            guarded.next = nil
-            if guarded.task != nil { guarded.waiting.append(ended) }
-            return guarded.task
+        // What goes is released after the lock.
+        let (last, _) = self.guarded.withLock { guarded in
+            let next = guarded.next.take()
+            return (guarded.task, (guarded.body.take(), next))
         }
-        guard let task else { return ended() }
-        task.cancel()
+        guard let last else { return ended() }
+        last.cancel()
+        // Not kept: it ends with the task that it waits for.
+        Task {
+            await last.value
+            ended()
+        }
     }
 }
