@@ -75,7 +75,9 @@ package final class LogOutput: Sendable {
             }
         }
         guard leftOut > 0 else { return }
-        self.writeLine("statemachine: \(leftOut) lines of the log are left out: nobody read them\n")
+        self.writeLine(
+            "statemachine: \(leftOut) lines of the log are lost: whatever reads the log was too slow\n"
+        )
     }
 
     /// Writes all of it; what stderr does not take is lost, and there is nobody to tell.

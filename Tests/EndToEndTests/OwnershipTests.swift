@@ -61,7 +61,7 @@ struct OwnershipTests {
             #expect(mkdir(runtime, 0o755) == 0 && chmod(runtime, 0o777) == 0)
             let errors = try await Self.failure(in: directory)
             #expect(
-                errors.contains("others may write into the runtime directory \(runtime); chmod")
+                errors.contains("others may write into the runtime directory \(runtime); take")
             )
         }
     }

@@ -63,8 +63,8 @@ import Testing
         ),
         (
             "broken", "{}",
-            "\"broken\" needs \"reason\", which the present state does not have; give it a default, or an "
-                + "old name with was"
+            "the state \"broken\" needs the field \"reason\", which the present state does not have; give the field "
+                + "a \"default\", or if it was renamed its old name with \"was\""
         ),
     ])
     func whatDoesNotFitIsRefusedWithoutADefault(name: String, data: String, sentence: String) throws

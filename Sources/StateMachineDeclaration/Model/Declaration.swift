@@ -338,8 +338,8 @@ extension Declaration {
                 guard !field.isOptional else { return nil }
                 throw NotCarriedOver(
                     sentence:
-                        "\(state.name.quoted) needs \(field.name.quoted), which \(owner) does not "
-                        + "have; give it a default, or an old name with was",
+                        "the state \(state.name.quoted) needs the field \(field.name.quoted), which \(owner) "
+                        + "does not have; give the field a \"default\", or if it was renamed its old name with \"was\"",
                     hasState: true
                 )
             }

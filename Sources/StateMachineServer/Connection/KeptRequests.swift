@@ -51,17 +51,17 @@ final class KeptRequests {
         guard self.bytes + line.count <= limits.requestBytesPerConnection else {
             throw WireError(
                 .limit,
-                "there is no room to keep this request of \(line.count) bytes: this connection has "
-                    + "\(self.bytes), and requestBytesPerConnection allows "
-                    + "\(limits.requestBytesPerConnection)"
+                "there is no room to keep this request of \(line.count) bytes: those of this connection "
+                    + "have \(self.bytes), and requestBytesPerConnection allows "
+                    + "\(limits.requestBytesPerConnection); end a watch, wait or hold first"
             )
         }
         guard self.user.mayKeep(line.count, within: limits) else {
             throw WireError(
                 .limit,
-                "there is no room to keep this request of \(line.count) bytes: this user has "
+                "there is no room to keep this request of \(line.count) bytes: those of this user have "
                     + "\(self.user.requestBytes), and requestBytesPerUid allows "
-                    + "\(limits.requestBytesPerUid)"
+                    + "\(limits.requestBytesPerUid); end a watch, wait or hold first"
             )
         }
     }

@@ -73,7 +73,8 @@ final class DirectoryLock: Sendable {
             // One for everybody, as /tmp is, has to stay that.
             let remedy =
                 status.st_mode & S_ISVTX == 0
-                ? "chmod go-w \(path), or give another" : "make a directory in it, and give that as"
+                ? "take that from them (chmod go-w \(path)), or give another directory with"
+                : "make a directory in it, and give that with"
             throw DaemonError(
                 lasting:
                     "others may write into the runtime directory \(path); \(remedy) --runtime-directory"

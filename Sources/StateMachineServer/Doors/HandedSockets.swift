@@ -58,9 +58,9 @@ struct HandedSockets: Equatable {
     private static func error(_ what: String, _ handed: [HandedDescriptor]) -> DaemonError {
         let names = handed.map(\.name).filter { $0 != Self.connectionName }
         return DaemonError(
-            lasting: "the service manager handed over \(names.quoted), and \(what); expected "
-                + "are listening Unix stream sockets (ListenStream= with a path), one with "
-                + "FileDescriptorName=control, one with FileDescriptorName=events, or either alone"
+            lasting: "the service manager handed over \(names.quoted), and \(what); correct the "
+                + "socket units: listening Unix stream sockets (ListenStream=/a/path), one with "
+                + "FileDescriptorName=control, one with FileDescriptorName=events, or one of these alone"
         )
     }
 }

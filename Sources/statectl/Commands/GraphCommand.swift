@@ -86,7 +86,7 @@ struct GraphCommand: DaemonCommand {
         let present = try await client.accepted(.get)
         guard var drawing = Drawing(description: description.value, present: present.state?.name)
         else {
-            throw Refusal("the daemon describes no states")
+            throw Refusal("the daemon does not say which states there are; give the machine's file")
         }
         let stats = try await client.accepted(.stats)
         drawing.note(DrawingBar.bars(stats.value, description.value))

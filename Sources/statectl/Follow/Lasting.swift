@@ -164,7 +164,10 @@ struct LastingWait: Sendable {
             { try await timer.next(self.present) },
         ]
         return try await Race.run(entries, within: self.timeout) {
-            throw Refusal("it has not lasted that long within the timeout", .timeout)
+            throw Refusal(
+                "the time is over, and no such state has lasted that long; give a longer --timeout",
+                .timeout
+            )
         }
     }
 
