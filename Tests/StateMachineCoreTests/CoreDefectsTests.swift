@@ -308,6 +308,27 @@ import Testing
         #expect(machine.state == .open(2))
     }
 
+    @Test(arguments: [false, true])
+    func anIteratorThatComesLateGetsTheNewestOnly(perKey: Bool) async {
+        let machine = StateMachine<AppState>()
+        let delivery: Delivery<Transition<AppState>> =
+            perKey ? .latestPer { $0.new.name } : .latest
+        var iterator = machine.transitions(starting: .next, delivering: delivery)
+            .map { $0.seq }
+            .makeAsyncIterator()
+        for _ in 0..<100 {
+            machine.state = .authentication(.active)
+            machine.state = .ready(true)
+            await machine.flush()
+        }
+        if perKey {
+            #expect(await iterator.next() == 199)
+        }
+        #expect(await iterator.next() == 200)
+        machine.state = .ready(false)
+        #expect(await iterator.next() == 201)
+    }
+
     @Test func aBatchOfAnySizeFills() {
         let batches = Recorder<Delivery<Int>.Batch>()
         let receptionist = EventReceptionist<Int>(
@@ -669,6 +690,15 @@ extension Task where Success == StateMachine<Door>.Acceptance, Failure == any Er
             case .success: nil
             case .failure(let error): (error as? TransitionError<Door>)?.reason
             }
+        }
+    }
+}
+
+extension StateMachine.Heard {
+    fileprivate var seq: UInt64 {
+        switch self {
+        case .current(let snapshot), .missed(_, let snapshot): snapshot.seq
+        case .change(let transition): transition.seq
         }
     }
 }
