@@ -159,6 +159,9 @@ extension StateMachine {
 extension StateMachine {
     /// Waits, without a thread, until every context has passed what was committed before the call.
     ///
+    /// By then registrations have been told of it, and of what they begin with, receptionists at the
+    /// source included; what a delivery keeps for an interval is kept.
+    ///
     /// It waits as long as the slowest context takes; without a limit, for ever for a context that
     /// never runs its jobs: a stuck queue, or an adopted thread that nobody drains. One that has
     /// ended is not waited for. It also ends when the task is cancelled, whichever contexts have

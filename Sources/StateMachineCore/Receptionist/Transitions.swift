@@ -99,7 +99,9 @@ extension StateMachine {
 /// It keeps the mailbox alive and not the member, which goes with the machine and then ends the
 /// mailbox.
 final class TransitionReader: Sendable {
-    let mailbox: TransitionMailbox
+    private let mailbox: TransitionMailbox
+    /// Ends the iteration after what has been committed so far.
+    let finish: @Sendable () -> Void
     private let leave: @Sendable () -> Void
     /// Has what was kept until the task wanted it delivered.
     private let ask: @Sendable () -> Void
@@ -112,11 +114,16 @@ final class TransitionReader: Sendable {
         self.mailbox = TransitionMailbox(keeping: delivery.limit)
         guard let machine else {
             self.mailbox.end()
+            self.finish = {}
             self.leave = {}
             self.ask = {}
             return
         }
         let member = Self.member(of: machine, delivery, into: self.mailbox)
+        self.finish = { [weak machine, weak member, mailbox] in
+            guard let machine, let member else { return mailbox.end() }
+            machine.flush(member) { mailbox.end() }
+        }
         self.ask = { [weak delivered = member as? DeliveredMember] in
             delivered?.scheduler.askForTurn()
         }
