@@ -50,6 +50,20 @@ import Testing
         )
     }
 
+    @Test(arguments: [
+        "onEnter(NAME) { _ in }", "onExit(NAME) { _ in }", "during(NAME) { _ in }",
+        "after(.seconds(1), in: NAME) { $0 }",
+    ])
+    func workOfNoStateDoesNotCompile(call: String) async throws {
+        try await Self.expect(
+            Self.application,
+            compilesWith: "AppState.machine.\(call.replacing("NAME", with: ".ready"))",
+            butNotWith: "AppState.machine."
+                + call.replacing("(NAME)", with: "").replacing(", in: NAME", with: ""),
+            saying: "missing argument"
+        )
+    }
+
     @Test func aMisspeltMethodDoesNotCompile() async throws {
         try await Self.expect(
             Self.broadcaster,

@@ -308,6 +308,56 @@ import Testing
         #expect(machine.state == .open(2))
     }
 
+    @Test func aVoterThatWaitsForItsOwnProposalIsRefusedThatAndItsNoCounts() async {
+        let machine = StateMachine<AppState>()
+        let refusals = Recorder<Refusal?>()
+        machine.addVoter(
+            label: "door",
+            before: { $0.proposed == .ready(true) },
+            asking: { _ in
+                do throws(TransitionError<AppState>) {
+                    _ = try await machine.propose(.authentication(.active))
+                    refusals.record(nil)
+                } catch {
+                    refusals.record(error.reason)
+                }
+                return .no("never")
+            }
+        )
+        #expect(
+            await returns {
+                await #expect(throws: TransitionError<AppState>.self) {
+                    try await machine.propose(.ready(true), asking: Question(deadline: nil))
+                }
+            }
+        )
+        #expect(refusals.heard == [.wouldWait])
+        #expect(machine.state == .ready(false))
+        // It may propose to another machine, and to this one once it has voted.
+        await #expect(throws: Never.self) { try await machine.propose(.authentication(.active)) }
+    }
+
+    @Test(arguments: [false, true])
+    func anIteratorThatComesLateGetsTheNewestOnly(perKey: Bool) async {
+        let machine = StateMachine<AppState>()
+        let delivery: Delivery<Transition<AppState>> =
+            perKey ? .latestPer { $0.new.name } : .latest
+        var iterator = machine.transitions(starting: .next, delivering: delivery)
+            .map { $0.seq }
+            .makeAsyncIterator()
+        for _ in 0..<100 {
+            machine.state = .authentication(.active)
+            machine.state = .ready(true)
+            await machine.flush()
+        }
+        if perKey {
+            #expect(await iterator.next() == 199)
+        }
+        #expect(await iterator.next() == 200)
+        machine.state = .ready(false)
+        #expect(await iterator.next() == 201)
+    }
+
     @Test func aBatchOfAnySizeFills() {
         let batches = Recorder<Delivery<Int>.Batch>()
         let receptionist = EventReceptionist<Int>(
@@ -669,6 +719,15 @@ extension Task where Success == StateMachine<Door>.Acceptance, Failure == any Er
             case .success: nil
             case .failure(let error): (error as? TransitionError<Door>)?.reason
             }
+        }
+    }
+}
+
+extension StateMachine.Heard {
+    fileprivate var seq: UInt64 {
+        switch self {
+        case .current(let snapshot), .missed(_, let snapshot): snapshot.seq
+        case .change(let transition): transition.seq
         }
     }
 }

@@ -6,6 +6,8 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
     /// The object whose lifetime bounds the member, and whether there is one.
     private weak let receiver: (any AnyObject & Sendable)?
     private let hasReceiver: Bool
+    /// Whether it tells only when that is wanted.
+    private let waitsToBeAsked: Bool
 
     /// - Parameters:
     ///   - delivery: what to deliver, and when.
@@ -16,6 +18,7 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
     ///   - object: the delegate that it represents; nil: none.
     ///   - missed: told, before the next change, how many were dropped and where the machine was
     ///     then; nil: the newest of what the lane has dropped is delivered like any other.
+    ///   - isWanted: asked before each delivery, until which all is kept; nil: it always is.
     ///   - body: called with each remaining change.
     init(
         _ delivery: Delivery<Change>,
@@ -25,14 +28,21 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
         for receiver: (any AnyObject & Sendable)? = nil,
         representing object: ObjectIdentifier? = nil,
         missed: (@Sendable (Int, Place) -> Void)? = nil,
+        isWanted: (@Sendable () -> Bool)? = nil,
         body: @escaping @Sendable (Change) -> Void
     ) {
         let teller = DeliveryTeller(missed: missed, body: body)
         self.teller = teller
         self.receiver = receiver
         self.hasReceiver = receiver != nil
+        self.waitsToBeAsked = isWanted != nil
         super.init(
-            DeliveryScheduler(delivery, clock: clock) { teller.tell($0) },
+            DeliveryScheduler(
+                delivery,
+                clock: clock,
+                isWanted: isWanted ?? { true },
+                task: { teller.tell($0) }
+            ),
             // Other states do not get here.
             select: { $0 },
             of: names,
@@ -51,9 +61,9 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
     // Nothing is kept for a receiver that is gone, and its place is free.
     override func receive(_ entry: ChangeEntry) -> Bool { !self.isGone && super.receive(entry) }
 
-    // What is kept comes before what the lane has dropped.
+    // What is kept comes before what the lane has dropped; if it has to stay, that counts with it.
     override func receiveMissed(_ count: Int, newest: Change) {
-        guard self.teller.hearsMissed else {
+        guard self.teller.hearsMissed, !self.waitsToBeAsked else {
             if self.wants(newest) { super.receiveMissed(count, newest: newest) }
             return
         }

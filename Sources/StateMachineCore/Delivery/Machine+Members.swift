@@ -84,7 +84,7 @@ extension Machine {
 
     /// Has the member told of all that was committed so far, and given what is kept for it; then
     /// calls `given`, or when it is cancelled.
-    private func flush(_ member: Member, then given: @escaping @Sendable () -> Void) {
+    func flush(_ member: Member, then given: @escaping @Sendable () -> Void) {
         let waiter = Waiter(given)
         guard let place = member.place, member.callGuard.wait(waiter) else { return given() }
         let entry = FlushEntry(Flush(place: place, member: member, waiter: waiter))

@@ -52,6 +52,10 @@ final class Poll: Sendable {
         return counts
     }
 
+    func awaits(_ voter: ObjectIdentifier) -> Bool {
+        self.count.withLock { $0.tally.awaits(voter) }
+    }
+
     /// The voter has vanished: it is waited for no longer.
     func release(_ voter: ObjectIdentifier) { _ = self.vote(.abstain, by: voter) }
 
@@ -112,6 +116,8 @@ struct Ballot: Sendable {
         }
         self.poll.setAlarms(limits, on: clock)
     }
+
+    func awaits(_ voter: ObjectIdentifier) -> Bool { self.poll.awaits(voter) }
 
     func asks(_ voter: Member) -> Bool { self.asked[ObjectIdentifier(voter)] != nil }
 

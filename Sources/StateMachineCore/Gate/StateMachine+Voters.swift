@@ -1,8 +1,8 @@
 /// Asks voters before the state changes.
 ///
 /// They are asked at the same time, each on its own context, when they have heard of all that led
-/// to the current state. A voter may read and propose; if it sets the state past the gate, what it
-/// votes on is stale.
+/// to the current state. A voter may read and propose, but not wait for its proposal before it has
+/// voted; if it sets the state past the gate, what it votes on is stale.
 extension StateMachine {
     /// Asks before the state changes; the answer is known at once.
     ///
@@ -63,11 +63,7 @@ extension StateMachine {
             Void
     ) -> Registration {
         self.machine.addVoter(
-            Machine.Voter(
-                label: label,
-                deadline: limit.map { VoteDeadline(limit: $0, whenSilent: silence ?? .yes) },
-                whenSilent: silence
-            ),
+            Machine.Voter(label: label, within: limit, whenSilent: silence),
             on: context,
             before: { isAsked(Proposal($0)) },
             { ask in body(Proposal(ask.motion)) { ask.vote($0) } }
@@ -77,7 +73,9 @@ extension StateMachine {
     /// Asks an async function before the state changes; each question is a task of its own.
     ///
     /// A question may be decided without the answer, by another voter's no or because time is up:
-    /// the function then still runs to its end, but its vote does not count.
+    /// the function then still runs to its end, but its vote does not count. What its task, or one
+    /// that it starts, proposes to the same machine while the question waits for it would wait for
+    /// itself: that throws ``Refusal/wouldWait``.
     ///
     /// - Parameters:
     ///   - label: the voter's name when it says no.
@@ -96,16 +94,53 @@ extension StateMachine {
         before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
         asking vote: @escaping @Sendable (Proposal<State>) async -> Vote
     ) -> Registration {
-        self.addVoter(
-            label: label,
+        let machine = ObjectIdentifier(self.machine)
+        return self.machine.addVoter(
+            Machine.Voter(label: label, within: limit, whenSilent: silence),
             on: ReaderContext(of: self.machine),
-            within: limit,
-            whenSilent: silence,
-            before: isAsked
-        ) { proposal, reply in
-            // Not kept: it ends with the question's answer.
-            Task { reply(await vote(proposal)) }
+            before: { isAsked(Proposal($0)) },
+            { ask in
+                // Not kept: it ends with the question's answer.
+                Task {
+                    let vote = await Answering.$current.withValue(.init(of: machine, ask: ask)) {
+                        await vote(Proposal(ask.motion))
+                    }
+                    ask.vote(vote)
+                }
+            }
+        )
+    }
+}
+
+/// What a task is answering.
+struct Answering: Sendable {
+    @TaskLocal static var current: Answering?
+
+    /// The identity of the machine that asks.
+    private let machine: ObjectIdentifier
+    private let ask: Ask
+
+    init(of machine: ObjectIdentifier, ask: Ask) {
+        self.machine = machine
+        self.ask = ask
+    }
+
+    /// Whether the machine waits for the task that asks this.
+    static func isAwaited(by machine: Machine) -> Bool {
+        guard let current = self.current, current.machine == ObjectIdentifier(machine) else {
+            return false
         }
+        return current.ask.isAwaited
+    }
+}
+
+extension Machine.Voter {
+    fileprivate init(label: String, within limit: Duration?, whenSilent silence: Vote?) {
+        self.init(
+            label: label,
+            deadline: limit.map { VoteDeadline(limit: $0, whenSilent: silence ?? .yes) },
+            whenSilent: silence
+        )
     }
 }
 

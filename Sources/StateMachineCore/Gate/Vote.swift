@@ -111,6 +111,8 @@ struct VoteTally {
     /// For a question that has nobody to ask.
     mutating func begun() -> Verdict? { self.verdict() }
 
+    func awaits(_ voter: ObjectIdentifier) -> Bool { self.isOpen && self.awaited[voter] != nil }
+
     /// Returns whether the vote counts, and the verdict if it is the deciding one.
     mutating func voted(_ vote: Vote, by voter: ObjectIdentifier) -> (counts: Bool, Verdict?) {
         guard self.isOpen, let terms = self.awaited.removeValue(forKey: voter) else {

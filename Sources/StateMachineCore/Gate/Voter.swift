@@ -84,6 +84,9 @@ package final class Ask: Sendable {
     @discardableResult
     package func vote(_ vote: Vote) -> Bool { self.ballot.vote(vote, by: self.voter) }
 
+    /// Whether the question waits for it.
+    var isAwaited: Bool { self.ballot.awaits(self.voter) }
+
     deinit { self.ballot.release(self.voter) }
 }
 

@@ -159,6 +159,9 @@ extension StateMachine {
 extension StateMachine {
     /// Waits, without a thread, until every context has passed what was committed before the call.
     ///
+    /// By then registrations have been told of it, and of what they begin with, receptionists at the
+    /// source included; what a delivery keeps for an interval is kept.
+    ///
     /// It waits as long as the slowest context takes; without a limit, for ever for a context that
     /// never runs its jobs: a stuck queue, or an adopted thread that nobody drains. One that has
     /// ended is not waited for. It also ends when the task is cancelled, whichever contexts have
@@ -231,9 +234,7 @@ extension StateMachine {
         cause: String? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
         let move = Self.move(to: new, expecting: isExpected, reenter: reenter, cause: cause)
-        return try await self.outcome { completion in
-            self.machine.begin(move, asking: question, completion: completion)
-        }
+        return try await self.outcome(of: move, asking: question)
     }
 
     /// Sends an event: what follows is made of the state as it is at the event's turn.
@@ -262,9 +263,7 @@ extension StateMachine {
             next(TypedValue<State>.state(of: value)).map { TypedValue($0) }
         }
         let move = Move(to: .event(following), as: .enter, cause: event)
-        return try await self.outcome { completion in
-            self.machine.begin(move, asking: question, completion: completion)
-        }
+        return try await self.outcome(of: move, asking: question)
     }
 
     /// Sets the state without asking a voter, unless that is illegal from here or the machine has
@@ -294,6 +293,19 @@ extension StateMachine {
                 return nil
             }
             return self.machine.propose(move, asking: nil, completion: completion)
+        }
+    }
+
+    /// Waits for what becomes of a proposal.
+    private func outcome(
+        of move: Move,
+        asking question: Question
+    ) async throws(TransitionError<State>) -> Acceptance {
+        guard !Answering.isAwaited(by: self.machine) else {
+            throw TransitionError(.wouldWait, current: self.snapshot)
+        }
+        return try await self.outcome { completion in
+            self.machine.begin(move, asking: question, completion: completion)
         }
     }
 

@@ -73,7 +73,8 @@ public enum Refusal: Hashable, Sendable {
     case notCommitted(why: String)
     /// More proposals wait their turn than the machine takes.
     case overloaded
-    /// A call that must not wait cannot decide it: a voter, the log or an earlier proposal is pending.
+    /// A call that must not wait, or would wait for itself, cannot decide it: a voter, the log or an
+    /// earlier proposal is pending.
     case wouldWait
     /// The task that waited for it was cancelled in time.
     case withdrawn

@@ -17,8 +17,15 @@ struct Coalescer<Value: Sendable> {
     private var coalesced = 0
     private var dropped = 0
     private var isAlarmSet = false
+    /// Whether what is held was to be delivered when the task did not want it.
+    private var isDue = false
+    private let isWanted: @Sendable () -> Bool
 
-    init(_ delivery: Delivery<Value>) {
+    /// - Parameters:
+    ///   - delivery: what to deliver, and when.
+    ///   - isWanted: asked before each delivery; while it is false everything is kept.
+    init(_ delivery: Delivery<Value>, isWanted: @escaping @Sendable () -> Bool = { true }) {
+        self.isWanted = isWanted
         self.delivery = delivery
         self.held = BoundedBuffer(capacity: delivery.limit)
         self.newest = NewestPerKey(capacity: delivery.limit)
@@ -29,7 +36,10 @@ struct Coalescer<Value: Sendable> {
         self.keep(value)
         switch self.delivery.timing {
         case .atOnce: return self.deliver()
-        case .afterBurst, .settled: return .wait
+        case .afterBurst: return .wait
+        case .settled:
+            self.isDue = false
+            return .wait
         case .batch(let interval, let count):
             if self.count >= max(count, 1) { return self.deliver() }
             guard !self.isAlarmSet else { return .wait }
@@ -68,12 +78,30 @@ struct Coalescer<Value: Sendable> {
         }
     }
 
+    /// The task may want what was due.
+    mutating func asked() -> Action {
+        guard self.isDue else { return .wait }
+        switch self.delivery.timing {
+        case .atOnce, .afterBurst, .batch, .settled: return self.deliver()
+        case .paced(let interval):
+            self.isAlarmSet = true
+            return self.deliver(thenRingAfter: interval)
+        }
+    }
+
     /// Delivers what is held, now.
     mutating func deliver(thenRingAfter duration: Duration? = nil) -> Action {
         guard let seqs = self.seqs else { return .wait }
+        guard self.count > 0 else { return .wait }
+        guard self.isWanted() else {
+            self.isDue = true
+            // Nothing is left to be done at the interval.
+            if duration != nil { self.isAlarmSet = false }
+            return .wait
+        }
         let values = self.held.takeAll() + self.newest.takeAll()
-        guard !values.isEmpty else { return .wait }
         defer {
+            self.isDue = false
             self.seqs = nil
             self.coalesced = 0
             self.dropped = 0

@@ -34,9 +34,10 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     init(
         _ delivery: Delivery<Value>,
         clock: any Clock<Duration>,
+        isWanted: @escaping @Sendable () -> Bool = { true },
         task: @escaping @Sendable (Delivery<Value>.Batch) -> Void
     ) {
-        self.coalescer = Coalescer(delivery)
+        self.coalescer = Coalescer(delivery, isWanted: isWanted)
         self.clock = clock
         self.task = task
     }
@@ -67,7 +68,7 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
 
     func burstEnded() { self.perform(self.coalescer?.burstEnded()) }
 
-    /// Handles an alarm that rang.
+    /// Handles an alarm that rang, or that the task wants what was due.
     func nudged() {
         if self.alarm != nil,
             self.rung.load(ordering: .sequentiallyConsistent) == self.alarmNumber
@@ -75,6 +76,7 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
             self.alarm = nil
             self.perform(self.coalescer?.rang())
         }
+        self.perform(self.coalescer?.asked())
     }
 
     /// Delivers what is held, now.

@@ -122,14 +122,16 @@ extension StateMachine {
     /// goes on, as with an update in a daemon, does not.
     ///
     /// - Parameters:
-    ///   - names: the states.
+    ///   - name: a state, without its values.
+    ///   - others: more of them.
     ///   - context: where `body` runs; by default on the thread that set the state, before the
     ///     assignment returns.
     ///   - body: called with the transition.
     /// - Returns: its registration.
     @discardableResult
     public func onEnter(
-        _ names: State.Name...,
+        _ name: State.Name,
+        _ others: State.Name...,
         on context: any ExecutionContext = .immediate,
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
@@ -138,20 +140,21 @@ extension StateMachine {
             body(Transition(entry.change))
             return true
         })
-        return self.machine.add(CallingMember(of: Set(names).texts, calls), on: context)
+        return self.machine.add(CallingMember(of: Set([name] + others).texts, calls), on: context)
     }
 
     /// Calls `body` whenever the machine leaves one of some states, even for the same state with
     /// other values.
     ///
-    /// As ``onEnter(_:on:do:)``. For work that lasts as long as a stay, use ``during(_:body:)``.
+    /// As ``onEnter(_:_:on:do:)``. For work that lasts as long as a stay, use ``during(_:_:body:)``.
     @discardableResult
     public func onExit(
-        _ names: State.Name...,
+        _ name: State.Name,
+        _ others: State.Name...,
         on context: any ExecutionContext = .immediate,
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let names = Set(names).texts
+        let names = Set([name] + others).texts
         let calls = CallingMember.Calls(change: { _, entry in
             let change = entry.change
             guard change.beginsStay, names.contains(change.old.name) else { return false }

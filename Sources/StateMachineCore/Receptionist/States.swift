@@ -48,23 +48,23 @@ extension StateMachine {
         guard !Task.isCancelled else { throw CancellationError() }
         let snapshot = self.snapshot
         if isWanted(snapshot.state) { return snapshot }
-        // However many it falls behind: a state may be there for a moment only.
+        // A state may be there for a moment only: none is dropped that a context would hear of.
+        let room = max(1, self.machine.options.laneLimit ?? .max)
         let reader = TransitionReader(
             of: self.machine,
             starting: .current,
-            delivering: Delivery<Change>.each.limited(to: .max)
+            delivering: Delivery<Change>.each.limited(to: room)
         )
-        let mailbox = reader.mailbox
-        let alarm = limit.map {
-            Alarm(after: $0, on: self.machine.options.clock) { mailbox.end() }
-        }
+        // Not the reader, which ends with this call.
+        let finish = reader.finish
+        let alarm = limit.map { Alarm(after: $0, on: self.machine.options.clock, ring: finish) }
         defer { alarm?.stop() }
         while let heard = await reader.next(isolation: nil) {
             let snapshot = Snapshot<State>(heard.place)
             if isWanted(snapshot.state) { return snapshot }
         }
         guard !Task.isCancelled else { throw CancellationError() }
-        // What the machine's own queue was too late with, if the machine is there still.
+        // What was dropped may have led where the machine still is.
         let last = self.snapshot
         return isWanted(last.state) ? last : nil
     }

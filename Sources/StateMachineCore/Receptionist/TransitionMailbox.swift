@@ -72,8 +72,13 @@ final class TransitionMailbox: Sendable {
     /// Called before anything is taken: what has come since the registration is behind it.
     func begin(with current: Place) { self.contents.withLock { $0.current = current } }
 
+    /// Whether a task waits for an element.
+    var isAwaited: Bool { self.contents.withLock { !$0.waiting.isEmpty } }
+
     /// Called in the task that waits.
-    func take(_ continuation: CheckedContinuation<Heard?, Never>, as wait: Wait) {
+    ///
+    /// - Returns: whether there is no element for it yet.
+    func take(_ continuation: CheckedContinuation<Heard?, Never>, as wait: Wait) -> Bool {
         let heard = self.contents.withLock { contents -> Heard?? in
             // Checked under the lock: a task cancelled later is found in `waiting`.
             if Task.isCancelled { return .some(nil) }
@@ -83,6 +88,7 @@ final class TransitionMailbox: Sendable {
             return .none
         }
         if let heard { continuation.resume(returning: heard) }
+        return heard == nil
     }
 
     /// Called when the waiting task was cancelled; others may go on.

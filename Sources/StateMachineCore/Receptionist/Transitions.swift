@@ -99,8 +99,12 @@ extension StateMachine {
 /// It keeps the mailbox alive and not the member, which goes with the machine and then ends the
 /// mailbox.
 final class TransitionReader: Sendable {
-    let mailbox: TransitionMailbox
+    private let mailbox: TransitionMailbox
+    /// Ends the iteration after what has been committed so far.
+    let finish: @Sendable () -> Void
     private let leave: @Sendable () -> Void
+    /// Has what was kept until the task wanted it delivered.
+    private let ask: @Sendable () -> Void
 
     init(
         of machine: Machine?,
@@ -110,10 +114,19 @@ final class TransitionReader: Sendable {
         self.mailbox = TransitionMailbox(keeping: delivery.limit)
         guard let machine else {
             self.mailbox.end()
+            self.finish = {}
             self.leave = {}
+            self.ask = {}
             return
         }
         let member = Self.member(of: machine, delivery, into: self.mailbox)
+        self.finish = { [weak machine, weak member, mailbox] in
+            guard let machine, let member else { return mailbox.end() }
+            machine.flush(member) { mailbox.end() }
+        }
+        self.ask = { [weak delivered = member as? DeliveredMember] in
+            delivered?.scheduler.askForTurn()
+        }
         let (_, current) = machine.register(member, on: ReaderContext(of: machine))
         switch start {
         case .next: break
@@ -149,6 +162,8 @@ final class TransitionReader: Sendable {
             by: machine.options.clock,
             starting: .next,
             missed: { opening.mailbox.lose($0, to: $1) },
+            // The newest by the time that the task gets to it, and not by the time that it was told.
+            isWanted: { opening.mailbox.isAwaited },
             body: { opening.mailbox.put($0) }
         )
     }
@@ -158,7 +173,7 @@ final class TransitionReader: Sendable {
         return await withTaskCancellationHandler(
             operation: {
                 await withCheckedContinuation(isolation: actor) { continuation in
-                    self.mailbox.take(continuation, as: wait)
+                    if self.mailbox.take(continuation, as: wait) { self.ask() }
                 }
             },
             onCancel: { self.mailbox.withdraw(wait) },

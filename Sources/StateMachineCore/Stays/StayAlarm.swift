@@ -9,20 +9,22 @@ extension StateMachine {
     ///
     /// - Parameters:
     ///   - limit: how long.
-    ///   - names: the states.
+    ///   - name: a state, without its values.
+    ///   - others: more of them.
     ///   - next: pure; makes the state to enter from the one that is left.
     /// - Returns: its registration. Cancelling it, or the machine's end, stops the clock: a state that
     ///   is being made by then is not entered.
     @discardableResult
     public func after(
         _ limit: Duration,
-        in names: State.Name...,
+        in name: State.Name,
+        _ others: State.Name...,
         become next: @escaping @Sendable (State) -> State
     ) -> Registration {
         let becoming: @Sendable (Value) -> Value = {
             TypedValue(next(TypedValue<State>.state(of: $0)))
         }
-        let alarm = StayAlarm(limit, in: Set(names).texts, of: self.machine, becoming)
+        let alarm = StayAlarm(limit, in: Set([name] + others).texts, of: self.machine, becoming)
         let registration = self.machine.follow({ alarm.heard($0) })
         return Registration(registration) { [weak alarm] ended in
             guard let alarm else { return ended() }

@@ -8,17 +8,21 @@ extension StateMachine {
     /// see ``addObserver(on:of:starting:delivering:_:)``.
     ///
     /// - Parameters:
-    ///   - names: the states.
+    ///   - name: a state, without its values.
+    ///   - others: more of them.
     ///   - body: called with the state as it was entered; nothing happens when it returns by
     ///     itself.
     /// - Returns: its registration. Cancelling it, or the machine's end, cancels the task;
     ///   ``Registration/cancelAndWait()`` also waits for the task's end.
     @discardableResult
     public func during(
-        _ names: State.Name...,
+        _ name: State.Name,
+        _ others: State.Name...,
         body: @escaping @Sendable (State) async -> Void
     ) -> Registration {
-        let task = StayTask(in: Set(names).texts) { await body(TypedValue<State>.state(of: $0)) }
+        let task = StayTask(in: Set([name] + others).texts) {
+            await body(TypedValue<State>.state(of: $0))
+        }
         let way = WayToStayTask(task)
         let registration = self.machine.follow({ way.task.heard($0) })
         return Registration(registration) { task.end(then: $0) }
