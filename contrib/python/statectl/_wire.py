@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import reprlib
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional, Protocol, Union
@@ -24,8 +25,8 @@ WHY_BYTES = 256
 # A line of the daemon's may be as long as `limits.serverLineBytes` says; 1 MiB until that is known, and more than 64 MiB
 # is believed of nobody.
 LINE_BYTES, LONGEST_LINE_BYTES = 1 << 20, 64 << 20
-# A request may be nested 64 deep, and the daemon's lines put that into a few objects more.
-DEPTH = 100
+# A request may be nested 64 deep, and the daemon's lines put that into a few objects more. Python shows some 900.
+DEPTH = 200
 # Goes back to the daemon in a request; its own have some 30 characters.
 CURSOR_LENGTH = 1024
 # A watch asks for a line every 10 s, and believes the daemon gone after 20 s without one.
@@ -65,7 +66,16 @@ def _plain(value: object) -> Any:
         return moment("a time", value)
     if isinstance(value, enum.Enum):
         return value.value
-    raise TypeError(f"{value!r} is nothing that JSON has; give text, a number, a Boolean, None, a list or a dict")
+    raise TypeError(f"{shown(value)} is nothing that JSON has; give text, a number, a Boolean, None, a list or a dict")
+
+
+_shown = reprlib.Repr()
+_shown.maxstring = _shown.maxother = 100
+
+
+def shown(value: object) -> str:
+    """A value for a message: not all of a long one, and no deeper than can be shown."""
+    return _shown.repr(value)
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
@@ -92,9 +102,9 @@ def naming(what: str, named: Union[str, Named], data: object, fields: dict[str, 
         return named, merged(data, fields)
     name, to_data = getattr(named, "NAME", None), getattr(named, "to_data", None)
     if not isinstance(name, str) or not callable(to_data):
-        raise TypeError(f"the {what} must be a text, not {named!r}")
+        raise TypeError(f"the {what} must be a text, not {shown(named)}")
     if data is not None or fields:
-        raise TypeError(f"{named!r} has its fields already; give none beside it")
+        raise TypeError(f"{shown(named)} has its fields already; give none beside it")
     return name, merged(to_data(), {})
 
 
@@ -103,12 +113,12 @@ def merged(data: object, fields: dict[str, Any]) -> Optional[dict[str, Any]]:
     if data is None:
         return fields or None
     if not isinstance(data, Mapping):
-        raise TypeError(f"data takes a mapping of fields, not {data!r}; a field called data goes into it: {{'data': …}}")
+        raise TypeError(f"data takes a mapping of fields, not {shown(data)}; a field called data goes into it: {{'data': …}}")
     for key in data:
         if not isinstance(key, str):
-            raise TypeError(f"the field {key!r} must be a text")
+            raise TypeError(f"the field {shown(key)} must be a text")
         if key in fields:
-            raise TypeError(f"the field {key!r} is given twice")
+            raise TypeError(f"the field {shown(key)} is given twice")
     return {**data, **fields} or None
 
 
@@ -118,16 +128,19 @@ def patterns(what: str, given: object) -> Optional[list[Any]]:
         return None
     many = [given] if isinstance(given, (str, Mapping)) else given
     if not isinstance(many, Iterable):
-        raise TypeError(f"{what} takes a pattern or a list of them, not {given!r}")
+        raise TypeError(f"{what} takes a pattern or a list of them, not {shown(given)}")
     result = list(many)
     if not result:
         raise ValueError(f"{what} is an empty list; give a pattern")
     for pattern in result:
         if not isinstance(pattern, (str, Mapping)):
-            raise TypeError(f"{what} takes patterns, which are texts, not {pattern!r}")
+            raise TypeError(f"{what} takes patterns, which are texts, not {shown(pattern)}")
         if not pattern:
             raise ValueError(f"{what} has an empty pattern; name a state")
-    return [pattern if isinstance(pattern, str) else dict(pattern) for pattern in result]
+    made = [pattern if isinstance(pattern, str) else dict(pattern) for pattern in result]
+    # They may be sent later than something else.
+    request(what, patterns=made)
+    return made
 
 
 def several(given: tuple[Any, ...]) -> Any:
@@ -147,10 +160,10 @@ def sums(add: object) -> Optional[dict[str, Any]]:
     if add is None:
         return None
     if not isinstance(add, Mapping) or not add:
-        raise TypeError(f"add takes a mapping of fields and numbers, not {add!r}")
+        raise TypeError(f"add takes a mapping of fields and numbers, not {shown(add)}")
     for key, value in add.items():
         if not isinstance(key, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"add takes numbers by field, not {key!r}: {value!r}")
+            raise TypeError(f"add takes numbers by field, not {shown(key)}: {shown(value)}")
     return dict(add)
 
 
@@ -158,7 +171,7 @@ def number(what: str, value: object, least: int = 0, most: int = LARGEST) -> Opt
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{what} takes an integer, not {value!r}")
+        raise TypeError(f"{what} takes an integer, not {shown(value)}")
     if not least <= value <= most:
         raise ValueError(f"{what} takes an integer from {least} to {most}, not {value}")
     return value
@@ -168,15 +181,16 @@ def text(what: str, value: object, most: Optional[int] = None) -> Optional[str]:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise TypeError(f"{what} takes a text, not {value!r}")
-    if most is not None and len(value.encode()) > most:
-        raise ValueError(f"{what} may have {most} bytes, and this has {len(value.encode())}")
+        raise TypeError(f"{what} takes a text, not {shown(value)}")
+    length = len(value.encode())
+    if most is not None and length > most:
+        raise ValueError(f"{what} may have {most} bytes, and this has {length}")
     return value
 
 
 def flag(what: str, value: object) -> Optional[bool]:
     if value is not None and not isinstance(value, bool):
-        raise TypeError(f"{what} takes True or False, not {value!r}")
+        raise TypeError(f"{what} takes True or False, not {shown(value)}")
     return value
 
 
@@ -187,7 +201,7 @@ def seconds(what: str, value: object, most: float = LONGEST) -> Optional[float]:
     if isinstance(value, datetime.timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{what} takes seconds, not {value!r}")
+        raise TypeError(f"{what} takes seconds, not {shown(value)}")
     if not 0 <= value < math.inf:
         raise ValueError(f"{what} takes seconds, 0 or more, not {value}")
     if value > most:
@@ -205,7 +219,10 @@ def moment(what: str, value: object) -> Optional[Union[str, int]]:
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:
             raise ValueError(f"{what} is a time without a time zone; give datetime(…, tzinfo=timezone.utc)")
-        return value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+        try:
+            return value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+        except OverflowError:
+            raise ValueError(f"{what} is {value}, which is no time in UTC") from None
     if value is None or isinstance(value, str):
         return value
     return number(what, value)
@@ -223,6 +240,10 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
+# Searched for as a byte: this is done 50,000 times a second.
+_BACKSLASH = ord("\\")
+
+
 def _finite(digits: str) -> float:
     value = float(digits)
     if math.isinf(value):
@@ -238,14 +259,14 @@ def parsed(line: bytes) -> dict[str, Any]:
     try:
         content = line.decode()
         value, end = _decode(content)
-        if b"\\u" in line:
+        if _BACKSLASH in line and b"\\u" in line:
             # Half a surrogate pair is no text, and could neither be shown nor sent.
             _encoder.encode(value).encode()
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: {error}") from None
     if end != len(content) or type(value) is not dict:
         raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: it is not one JSON object")
-    if line.count(b"{") + line.count(b"[") > DEPTH and _is_deep(value):
+    if len(line) > 2 * DEPTH and line.count(b"{") + line.count(b"[") > DEPTH and _is_deep(value):
         raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: it is nested more than {DEPTH} deep")
     return value
 
@@ -513,7 +534,7 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
     if runtime_directory is not None:
         path = os.fspath(runtime_directory)
         if not isinstance(path, str):
-            raise TypeError(f"runtime_directory takes a text or a path, not {runtime_directory!r}")
+            raise TypeError(f"runtime_directory takes a text or a path, not {shown(runtime_directory)}")
         if not path or "\0" in path:
             raise ValueError(f"runtime_directory is {path!r}; name the directory")
         return path
@@ -521,9 +542,9 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
     bases = ["/run/statemachine"] + ([f"{own}/statemachine"] if own else [])
     if machine is not None:
         if not isinstance(machine, str):
-            raise TypeError(f"machine takes a name, not {machine!r}")
+            raise TypeError(f"machine takes a name, not {shown(machine)}")
         if not re.fullmatch(r"[^/\0]+", machine) or machine in (".", ".."):
-            raise ValueError(f"{machine!r} is not the name of a machine; give a directory as runtime_directory=")
+            raise ValueError(f"{shown(machine)} is not the name of a machine; give a directory as runtime_directory=")
         if named:
             bases.insert(0, named.rstrip("/"))
         candidates = [f"{base}/{machine}" for base in bases]
@@ -538,7 +559,7 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
             return candidate
     looked = " or ".join(candidates)
     if machine is not None:
-        raise Unreachable(f"there is no machine {machine!r}: no socket in {looked}; `statectl machines` lists the machines")
+        raise Unreachable(f"there is no machine {shown(machine)}: no socket in {looked}; `statectl machines` lists the machines")
     raise Unreachable(f"no daemon was found: there is no socket in {looked}; is the service running?")
 
 

@@ -425,7 +425,7 @@ class Machine:
         call of the machine's or when `held` is asked, and `lost` says how often it was lost, after the `with` too.
         """
         if mode not in ("block", "delay"):
-            raise ValueError(f'mode takes "block" or "delay", not {mode!r}')
+            raise ValueError(f'mode takes "block" or "delay", not {wire.shown(mode)}')
         if max is not None and mode != "delay":
             raise ValueError('max is how long a set waits; it needs mode="delay"')
         patterns = _needed(wire.patterns("before", before))
@@ -468,11 +468,11 @@ class Machine:
         again when it is back; `lost` says how often it was lost.
         """
         if not callable(ask):
-            raise TypeError(f"ask takes a function of a question, not {ask!r}")
+            raise TypeError(f"ask takes a function of a question, not {wire.shown(ask)}")
         # blocking: if inspect.iscoroutinefunction(ask):
-        # blocking:     raise TypeError(f"ask is called here, not awaited, and takes no async function: {ask!r}; statectl.aio does")
+        # blocking:     raise TypeError(f"ask is called here, not awaited, and takes no async function: {wire.shown(ask)}; statectl.aio does")
         if on_timeout not in (None, "allow", "deny"):
-            raise ValueError(f'on_timeout takes "allow" or "deny", not {on_timeout!r}')
+            raise ValueError(f'on_timeout takes "allow" or "deny", not {wire.shown(on_timeout)}')
         head = wire.request(
             "guard",
             before=_needed(wire.patterns("before", before)),
@@ -967,7 +967,7 @@ class Guard(_Standing):
             if not isinstance(answer, (bool, str)) and hasattr(answer, "__await__"):  # aio
                 answer = await apart(answer)  # aio
             if not isinstance(answer, (bool, str)):
-                raise TypeError(f"ask has to return True, or a text: why not; it returned {answer!r}")
+                raise TypeError(f"ask has to return True, or a text: why not; it returned {wire.shown(answer)}")
             allow, why = answer is True, answer if isinstance(answer, str) else None
         except BaseException as error:
             failure, why = error, type(error).__name__

@@ -89,7 +89,7 @@ for place, values in enumerate([
     for value in values:
         ODD.append((LINE % (*GOOD[:place], value, *GOOD[place + 1:])).encode() + b"\n")
 ODD += [(LINE % (*GOOD[:2], data, *GOOD[3:])).encode() + b"\n" for data in [
-    '{"a":' + "[" * 101 + "]" * 101 + "}", '{"a":' * 900 + "1" + "}" * 900, '{"a":1e400}', '{"a":[-1e400]}', r'{"a":"\ud800"}', r'{"\udfff":1}',
+    '{"a":' + "[" * 201 + "]" * 201 + "}", '{"a":' * 900 + "1" + "}" * 900, '{"a":1e400}', '{"a":[-1e400]}', r'{"a":"\ud800"}', r'{"\udfff":1}',
 ]]
 ODD += [(LINE % (*GOOD[:4], cursor)).encode() + b"\n" for cursor in [r'"\ud800"', '"' + "x" * 70_000 + '"']]
 for key, value in [("by", "7"), ("by", "{}"), ("by", '{"uid":-1,"pid":1}'), ("due", "[]"), ("due", '{"state":"a"}'),
@@ -205,6 +205,20 @@ def test_an_answer_that_nobody_asked_for_answers_nothing(fake):
         assert machine.get().seq == 1
         with pytest.raises(statectl.ProtocolError, match="what was not asked"):
             machine.set("a")
+        assert machine.get().seq == 1
+
+
+def test_garbage_that_nobody_asked_for_is_a_protocol_error_too(face, fake):
+    def script(fake, sock, lines):
+        id = json.loads(lines.readline()).get("id")
+        sock.sendall(json.dumps(STATE if id is None else {**STATE, "id": id}).encode() + b"\ngarbage\n")
+        assert lines.readline() == b""
+
+    daemon = fake(script, Fake.saying(STATE))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        assert machine.get().seq == 1
+        with pytest.raises(statectl.ProtocolError):
+            machine.get()
         assert machine.get().seq == 1
 
 

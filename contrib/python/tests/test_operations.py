@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import functools
 import os
 import subprocess
 import sys
@@ -92,6 +93,10 @@ def test_values_of_python_become_those_of_json(machine):
     assert data["tags"] == [1, 2.5, True, None, {"a": "é\u2028\"\n"}, [1], "2026-11-20T20:55:03Z"]
 
 
+DEEP = functools.reduce(lambda inner, _: [inner], range(3000), [])
+WEST = datetime.timezone(datetime.timedelta(hours=-5))
+
+
 @pytest.mark.parametrize("call, kind, sentence", [
     (lambda m: m.set(""), ValueError, "empty"),
     (lambda m: m.set(3), TypeError, "must be a text"),
@@ -138,6 +143,13 @@ def test_values_of_python_become_those_of_json(machine):
     (lambda m: m.watch(idle=float("nan")), ValueError, "0 or more"),
     (lambda m: m.hold("busy", when_not="busy", timeout=1e300).__enter__(), ValueError, "at most"),
     (lambda m: m.guard("busy", print, timeout=10 ** 400), ValueError, "at most"),
+    (lambda m: m.wait("ready", fail={"state": "failed", "data": {"why": {1, 2}}}), TypeError, "nothing that JSON has"),
+    (lambda m: m.wait("ready", fail="\ud800"), ValueError, "surrogates"),
+    (lambda m: m.wait("ready", since="\ud800"), ValueError, "surrogates"),
+    (lambda m: m.hold("busy", when_not={"state": "busy", "data": {"ratio": float("nan")}}).__enter__(), ValueError, "JSON"),
+    (lambda m: m.set("busy", cause=DEEP), TypeError, "a text, not .*\\.\\.\\."),
+    (lambda m: m.set("busy", tags=DEEP), ValueError, "too deep"),
+    (lambda m: m.set("busy", title=datetime.datetime.max.replace(tzinfo=WEST)), ValueError, "no time in UTC"),
 ])
 def test_wrong_arguments_are_said_before_anything_is_sent(face, fake, call, kind, sentence):
     daemon = fake(lambda fake, sock, lines: fake.requests.extend(lines))
