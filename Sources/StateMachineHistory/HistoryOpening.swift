@@ -45,7 +45,9 @@ struct HistoryOpening {
             return try Self(database, schema, clock, after: loss)
         }
         func openAnew() throws -> Self {
-            let aside = try directory.setDatabaseAside(at: WallTime.now.fileName)
+            // As in `20261121T120000.000000Z`.
+            let time = WallTime.now.rfc3339.filter { $0 != "-" && $0 != ":" }
+            let aside = try directory.setDatabaseAside(at: time)
             return try open(after: .corrupt(setAside: aside))
         }
         do {
@@ -117,7 +119,7 @@ struct HistoryOpening {
         if isNew {
             var writer = LineWriter()
             let due = schema.encoded(self.value).deadline?.due(since: stay.start)
-            newest = newest.with(due: due?.text(by: &writer))
+            newest.due = due?.text(by: &writer)
         }
         self.newest = newest
         self.carriedOver = isNew ? newest : nil

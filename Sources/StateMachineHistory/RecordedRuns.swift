@@ -6,24 +6,24 @@ extension HistoryDatabase {
     /// Where the last run ended.
     struct Past {
         /// The numbering; nil if there is none.
-        let epoch: String?
+        var epoch: String?
         /// The numberings that it continues, oldest first.
-        let earlier: [EarlierNumbering]
+        var earlier: [EarlierNumbering] = []
         /// Whether nothing of it can have been lost.
-        let isWhole: Bool
+        var isWhole: Bool = true
         /// The newest transition; nil if there is none at all.
-        let newest: RecordedTransition?
+        var newest: RecordedTransition?
         /// The oldest transition except the initial state; nil if there is none.
-        let oldest: UInt64?
+        var oldest: UInt64?
         /// The declaration of the newest state; nil if its states were built into a program.
-        let declaration: LastDeclaration?
+        var declaration: LastDeclaration?
         /// The boot in which it was written; nil if not known.
-        let boot: String?
+        var boot: String?
         /// When the newest transition's stay began, or the oldest kept row of it was made; nil if
         /// there is no transition.
-        let begun: WallTime?
+        var begun: WallTime?
         /// The last recorded start of a stay; nil if there is none.
-        let stay: NotedStay?
+        var stay: NotedStay?
         /// The holds and guards that were there.
         let voters: [KeptVoter]
 

@@ -31,7 +31,9 @@ struct Restoration {
             (self.newest, self.isAsFound) = (last, true)
         } else if isNew || schema.declaration == nil && stays && recorded.says(the: last.new) {
             // Nothing has ever happened, or the same state is encoded differently.
-            (self.newest, self.isAsFound) = (last.with(new: recorded), false)
+            var recoded = last
+            recoded.new = recorded
+            (self.newest, self.isAsFound) = (recoded, false)
         } else {
             // Past rows stay as they were written.
             self.isAsFound = true
