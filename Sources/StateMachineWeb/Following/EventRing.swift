@@ -87,23 +87,15 @@ struct ServerEvent: Sendable {
     let data: String
 
     /// In the stream of one machine, with the cursor as its id.
-    var bytes: [UInt8] { self.bytes(id: self.cursor?.description, members: self.data.utf8[...]) }
+    var bytes: [UInt8] { self.bytes(id: self.cursor?.description, instance: nil) }
 
-    /// In a stream of several machines: `data` begins with the machine's name.
-    func bytes(id: String?, instance: JSONValue) -> [UInt8] {
+    /// In a stream of several machines, where `data` begins with the machine's name.
+    func bytes(id: String?, instance: JSONValue?) -> [UInt8] {
         let rest = self.data.utf8.dropFirst()
-        let name = "{\"instance\":\(instance)\(rest.count > 1 ? "," : "")"
-        return self.bytes(id: id, name, members: rest)
-    }
-
-    private func bytes(
-        id: String?,
-        _ beginning: String = "",
-        members: Substring.UTF8View.SubSequence
-    ) -> [UInt8] {
+        let name = instance.map { "\"instance\":\($0)\(rest.count > 1 ? "," : "")" } ?? ""
         let id = id.map { "id: \($0)\n" } ?? ""
-        let head = "\(id)event: \(self.kind.rawValue)\ndata: \(beginning)"
-        return Array(head.utf8) + members + [0x0a, 0x0a]
+        let head = "\(id)event: \(self.kind.rawValue)\ndata: {\(name)"
+        return Array(head.utf8) + rest + [0x0a, 0x0a]
     }
 }
 
