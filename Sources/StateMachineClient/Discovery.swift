@@ -16,6 +16,16 @@ extension RuntimeDirectory {
         )
     }
 
+    /// The directory at that path, else that of the instance of that name, else the one that is to be looked for.
+    package static func find(
+        path: String?,
+        instance: String?
+    ) throws(ClientError) -> RuntimeDirectory {
+        if let path { return RuntimeDirectory(path) }
+        if let instance { return try Instance.directory(of: instance) }
+        return try self.discover()
+    }
+
     static func discover(
         environment: (String) -> String?,
         isRoot: Bool,

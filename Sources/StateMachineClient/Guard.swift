@@ -44,39 +44,37 @@ public struct Guard: AsyncSequence, Sendable {
     let clock: any Clock<Duration>
 
     /// Registers the guard with the first call of `next()`.
-    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+    public func makeAsyncIterator() -> Iterator {
+        let request = self.request
+        let subscription = Subscription(
+            self.client,
+            clock: self.clock,
+            requests: { _ in [request] },
+            interrupted: Event.interrupted,
+            read: { line, connection in
+                if line.kind == .ask, let number = line.ask {
+                    return .event(
+                        .asked(Question(line: line, number: number, connection: connection))
+                    )
+                }
+                guard line.kind == .reply, line.id == nil else { return .nothing }
+                guard line.isOK == true, let number = line.guard else { return .refusal }
+                return .event(.registered(number))
+            }
+        )
+        return Iterator(subscription: subscription)
+    }
 
     /// One guard.
     public struct Iterator: AsyncIteratorProtocol {
-        private var request: StandingRequest
-
-        fileprivate init(_ guarding: Guard) {
-            self.request = StandingRequest(
-                guarding.request,
-                of: guarding.client,
-                number: \.guard,
-                clock: guarding.clock
-            )
-        }
+        fileprivate var subscription: Subscription<Event>
 
         /// The next event; never nil.
         ///
         /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the guard,
         ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
         ///   if the task is cancelled.
-        public mutating func next() async throws -> Event? {
-            while let event = try await self.request.next() {
-                switch event {
-                case .granted(let number): return .registered(number)
-                case .line(let line, let connection):
-                    guard line.kind == .ask, let number = line.ask else { continue }
-                    return .asked(Question(line: line, number: number, connection: connection))
-                case .interrupted(let error, let attempt, let pause):
-                    return .interrupted(error, attempt: attempt, retryingIn: pause)
-                }
-            }
-            return nil
-        }
+        public mutating func next() async throws -> Event? { try await self.subscription.next() }
     }
 }
 

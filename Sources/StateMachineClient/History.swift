@@ -54,6 +54,17 @@ extension Client {
         return reply
     }
 
+    /// The change that a request for one asks for; nil if there is none.
+    ///
+    /// - Parameter request: as for ``changes(_:progress:_:)``, with a limit of 1.
+    /// - Returns: the change.
+    /// - Throws: ``ClientError``, also for a refusal, or `CancellationError`.
+    package func change(_ request: Request) async throws -> Line? {
+        var found: Line?
+        _ = try await self.changes(request) { found = $0 }.accepted()
+        return found
+    }
+
     /// The changes that several requests for history ask for, one request after the other.
     ///
     /// - Parameters:

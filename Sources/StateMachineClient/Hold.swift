@@ -18,37 +18,32 @@ public struct Hold: AsyncSequence, Sendable {
     let clock: any Clock<Duration>
 
     /// Takes the hold with the first call of `next()`.
-    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+    public func makeAsyncIterator() -> Iterator {
+        let request = self.request
+        let subscription = Subscription(
+            self.client,
+            clock: self.clock,
+            requests: { _ in [request] },
+            interrupted: Event.interrupted,
+            read: { line, _ in
+                guard line.kind == .reply, line.id == nil else { return .nothing }
+                guard line.isOK == true, let number = line.hold else { return .refusal }
+                return .event(.taken(number))
+            }
+        )
+        return Iterator(subscription: subscription)
+    }
 
     /// One hold.
     public struct Iterator: AsyncIteratorProtocol {
-        private var request: StandingRequest
-
-        fileprivate init(_ hold: Hold) {
-            self.request = StandingRequest(
-                hold.request,
-                of: hold.client,
-                number: \.hold,
-                clock: hold.clock
-            )
-        }
+        fileprivate var subscription: Subscription<Event>
 
         /// The next event; never nil.
         ///
         /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the hold,
         ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
         ///   if the task is cancelled.
-        public mutating func next() async throws -> Event? {
-            while let event = try await self.request.next() {
-                switch event {
-                case .granted(let number): return .taken(number)
-                case .line: continue
-                case .interrupted(let error, let attempt, let pause):
-                    return .interrupted(error, attempt: attempt, retryingIn: pause)
-                }
-            }
-            return nil
-        }
+        public mutating func next() async throws -> Event? { try await self.subscription.next() }
     }
 }
 

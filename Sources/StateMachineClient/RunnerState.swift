@@ -18,16 +18,11 @@ package struct RunnerState {
     package init?(in directory: RuntimeDirectory) {
         let bytes: [UInt8]
         do {
-            let file = try FileDescriptor.open(
-                FilePath("\(directory.path)/runner.json"),
-                .readOnly,
-                options: [.closeOnExec, .noFollow, .nonBlocking]
+            bytes = try FileDescriptor.bytes(
+                of: "\(directory.path)/runner.json",
+                atMost: Self.limit,
+                [.noFollow, .nonBlocking]
             )
-            bytes = try file.closeAfter {
-                try [UInt8](unsafeUninitializedCapacity: Self.limit) { buffer, count in
-                    count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-                }
-            }
         } catch {
             // Nobody runs commands here.
             return nil
@@ -54,16 +49,8 @@ package struct RunnerState {
     private static func isThere(_ pid: pid_t, since start: Int64?) -> Bool {
         guard kill(pid, 0) == 0 || errno == EPERM else { return false }
         do {
-            let file = try FileDescriptor.open(
-                FilePath("/proc/\(pid)/stat"),
-                .readOnly,
-                options: .closeOnExec
-            )
-            let text = try file.closeAfter {
-                var buffer = [UInt8](repeating: 0, count: 4096)
-                let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
-                return String(decoding: buffer[..<count], as: UTF8.self)
-            }
+            let bytes = try FileDescriptor.bytes(of: "/proc/\(pid)/stat", atMost: 4096)
+            let text = String(decoding: bytes, as: UTF8.self)
             // After the name in parentheses come the third field of proc(5) and the rest; the third
             // is Z for a process that has ended and has not been waited for, and the 22nd is the
             // start.

@@ -2,14 +2,16 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// A request that lasts as long as its connection, made again over as many connections as it takes.
-struct Subscription {
-    /// What happens to it.
-    enum Event {
-        /// A line that is not a farewell.
-        case line(Line, Connection)
-        /// There is no connection; the next attempt, counted from 1, follows after that pause.
-        case interrupted(ClientError, attempt: Int, retryingIn: Duration)
+/// Requests that last as long as their connection, made again over as many connections as it takes.
+struct Subscription<Event> {
+    /// What a line that is not a farewell means.
+    enum Reading {
+        case event(Event)
+        /// The last event.
+        case end(Event)
+        case nothing
+        /// The daemon refuses a request.
+        case refusal
     }
 
     private enum Stage {
@@ -23,6 +25,8 @@ struct Subscription {
     private let client: Client
     private let clock: any Clock<Duration>
     private let requests: @Sendable (_ since: String?) -> [Request]
+    private let interrupted: (ClientError, _ attempt: Int, _ retryingIn: Duration) -> Event
+    private let read: (Line, Connection) -> Reading
     private var resumption: Resumption
     private var stage = Stage.disconnected
     private var random = SystemRandomNumberGenerator()
@@ -32,17 +36,23 @@ struct Subscription {
     ///   - clock: what the pauses between attempts are measured with.
     ///   - resumption: where to begin.
     ///   - requests: what is sent on each connection, given the cursor of the last line.
+    ///   - interrupted: the event of a lost connection; the next attempt, counted from 1, follows after that pause.
+    ///   - read: what a line means.
     init(
         _ client: Client,
         clock: any Clock<Duration>,
-        resumption: Resumption,
-        requests: @escaping @Sendable (_ since: String?) -> [Request]
+        resumption: Resumption = Resumption(since: nil, isPatient: false),
+        requests: @escaping @Sendable (_ since: String?) -> [Request],
+        interrupted: @escaping (ClientError, Int, Duration) -> Event,
+        read: @escaping (Line, Connection) -> Reading
     ) {
         self.client = client
         // Dispatch wakes up every second for one that has slept by the usual clock.
         self.clock = clock is ContinuousClock ? QuietClock() : clock
         self.resumption = resumption
         self.requests = requests
+        self.interrupted = interrupted
+        self.read = read
     }
 
     /// The next event; nil once it has ended.
@@ -63,9 +73,10 @@ struct Subscription {
                     defer { vigil.end() }
                     let line = try await dialogue.next()
                     self.stage = .answered(dialogue)
-                    return self.event(line, dialogue)
+                    if let event = try self.event(line, dialogue) { return event }
                 case .answered(let dialogue):
-                    return self.event(try await dialogue.next(), dialogue)
+                    let line = try await dialogue.next()
+                    if let event = try self.event(line, dialogue) { return event }
                 }
             } catch let error as ClientError {
                 return try self.failed(error)
@@ -76,22 +87,19 @@ struct Subscription {
         }
     }
 
-    /// Notes that the daemon refused the request, and drops the connection.
+    /// Drops the connection.
     ///
     /// - Throws: the error, unless trying again may help.
-    mutating func failed(_ error: ClientError) throws -> Event {
+    private mutating func failed(_ error: ClientError) throws -> Event {
         switch self.resumption.connectionFailed(error, using: &self.random) {
         case .giveUp:
             self.stage = .ended
             throw error
         case .retry(let pause):
             self.stage = .pausing(pause)
-            return .interrupted(error, attempt: self.resumption.attempts, retryingIn: pause)
+            return self.interrupted(error, self.resumption.attempts, pause)
         }
     }
-
-    /// Ends the events and drops the connection.
-    mutating func end() { self.stage = .ended }
 
     private func connect() async throws -> Stage {
         let requests = self.requests(self.resumption.cursor)
@@ -102,9 +110,17 @@ struct Subscription {
         return .asked(dialogue, vigil)
     }
 
-    private mutating func event(_ line: Line, _ dialogue: Dialogue) -> Event {
+    /// The event of a line; nil if it means nothing.
+    private mutating func event(_ line: Line, _ dialogue: Dialogue) throws -> Event? {
         // A refusal gives nothing to resume from.
         if line.isOK != false { self.resumption.lineReceived(line) }
-        return .line(line, dialogue.connection)
+        switch self.read(line, dialogue.connection) {
+        case .event(let event): return event
+        case .nothing: return nil
+        case .refusal: throw ClientError.refused(line)
+        case .end(let event):
+            self.stage = .ended
+            return event
+        }
     }
 }

@@ -38,7 +38,7 @@ final class Vigil: Sendable {
         self.heard = heard
         self.task = Task(executorPreference: Self.executor) {
             let (limit, extra) = (client.patience, client.patience / 2)
-            while await Self.pause(limit) {
+            while await QuietClock().hasSlept(limit) {
                 if heard.take() { continue }
                 if await client.showsLife(at: connection.path, within: extra) {
                     isAlive()
@@ -56,16 +56,6 @@ final class Vigil: Sendable {
     func end() { self.task.cancel() }
 
     deinit { self.task.cancel() }
-
-    /// Waits; false if the task was cancelled.
-    private static func pause(_ duration: Duration) async -> Bool {
-        do {
-            try await QuietClock().sleep(for: duration)
-            return true
-        } catch {
-            return false
-        }
-    }
 }
 
 extension Client {

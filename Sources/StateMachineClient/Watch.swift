@@ -23,7 +23,8 @@ public struct Watch: AsyncSequence, Sendable {
     private static let endID: RequestID = "until"
 
     let client: Client
-    let since: String?
+    /// The cursor after which each iteration begins; nil for the present state.
+    package var since: String?
     let only: [Pattern]
     let pace: Pace
     let end: [Pattern]
@@ -31,7 +32,22 @@ public struct Watch: AsyncSequence, Sendable {
     let clock: any Clock<Duration>
 
     /// Begins a subscription with the first call of `next()`.
-    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+    public func makeAsyncIterator() -> Iterator {
+        let subscription = Subscription(
+            self.client,
+            clock: self.clock,
+            resumption: Resumption(since: self.since, isPatient: self.isPatient),
+            requests: self.requests,
+            interrupted: Event.interrupted
+        ) { line, _ in
+            guard line.kind == .reply else { return .event(.line(line)) }
+            guard line.id == Self.endID else { return .refusal }
+            if line.isOK == true { return .end(.reached(line)) }
+            // A daemon that goes down ends the wait first and then says farewell.
+            return line.error == .shuttingDown ? .nothing : .refusal
+        }
+        return Iterator(subscription: subscription)
+    }
 
     @Sendable private func requests(since cursor: String?) -> [Request] {
         let watch = Request.watch(since: cursor, only: self.only, pace: self.pace)
@@ -42,41 +58,14 @@ public struct Watch: AsyncSequence, Sendable {
 
     /// One subscription.
     public struct Iterator: AsyncIteratorProtocol {
-        private var subscription: Subscription
-
-        fileprivate init(_ watch: Watch) {
-            self.subscription = Subscription(
-                watch.client,
-                clock: watch.clock,
-                resumption: Resumption(since: watch.since, isPatient: watch.isPatient),
-                requests: watch.requests
-            )
-        }
+        fileprivate var subscription: Subscription<Event>
 
         /// The next event; nil only after ``Watch/Event/reached(_:)``.
         ///
         /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the watch,
         ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
         ///   if the task is cancelled.
-        public mutating func next() async throws -> Event? {
-            while var event = try await self.subscription.next() {
-                if case .line(let line, _) = event, line.kind == .reply {
-                    if line.isOK == true, line.id == Watch.endID {
-                        self.subscription.end()
-                        return .reached(line)
-                    }
-                    // A daemon that goes down ends the wait first and then says farewell.
-                    if line.error == .shuttingDown, line.id == Watch.endID { continue }
-                    event = try self.subscription.failed(.refused(line))
-                }
-                switch event {
-                case .line(let line, _): return .line(line)
-                case .interrupted(let error, let attempt, let pause):
-                    return .interrupted(error, attempt: attempt, retryingIn: pause)
-                }
-            }
-            return nil
-        }
+        public mutating func next() async throws -> Event? { try await self.subscription.next() }
     }
 }
 

@@ -37,8 +37,12 @@ final class StateDirectory: Sendable {
             throw HistoryError("cannot open \(lockPath)", errno: errno)
         }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
             let owner = Self.owner(of: lock)
             close(lock)
+            guard code == EWOULDBLOCK else {
+                throw HistoryError("cannot lock \(lockPath)", errno: code)
+            }
             throw HistoryError(
                 "\(lockPath) is locked by another daemon\(owner); "
                     + "end that one, or choose another --state-directory"

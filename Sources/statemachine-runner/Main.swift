@@ -25,7 +25,7 @@ struct RunnerCommand: ParsableCommand {
 
             SIGTERM and SIGINT stop what runs; SIGUSR2 leaves it, if it is a unit, to the next runner; SIGHUP has \
             the file read again. Exit codes: 0 ended, or the file declares no command; 1 it cannot continue; 64 usage; 78 a \
-            file that is refused.
+            file that is refused, or a state directory or lock of another user.
             """,
         version: StateMachineVersion.current
     )

@@ -26,7 +26,7 @@ import Testing
         let cursors = Box<String?>()
         let queue = CommandQueue(
             command,
-            printer: LinePrinter(options: try SharedOptions.parse([])),
+            target: MachineTarget(options: try SharedOptions.parse([])),
             complain: { complaints.add($0) },
             done: { cursors.add($0.cursor) }
         )

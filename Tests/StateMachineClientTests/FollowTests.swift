@@ -14,7 +14,7 @@ import Testing
     private func news(of door: ScriptedDoor, count: Int) async throws -> [String] {
         var news: [String] = []
         try await ScriptedDaemon.with(control: door) { daemon in
-            let follow = Follow(watch: { daemon.client.watch(since: $0) }, count: count)
+            let follow = Follow(watch: daemon.client.watch(), count: count)
             try await follow.run { each in
                 switch each {
                 case .line(let line):

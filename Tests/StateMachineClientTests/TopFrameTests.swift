@@ -17,28 +17,37 @@ import Testing
         )
     }
 
-    private func view(_ data: String, cause: String, name: String? = nil) throws -> MachineView {
+    private func view(
+        _ data: String,
+        cause: String,
+        name: String? = nil,
+        machine: String? = nil
+    ) throws -> MachineView {
         let options = try SharedOptions.parse([])
         let mark = name.map { MachineMark.all([$0])[0] }
         var view = MachineView(MachineTarget(options: options, mark: mark))
         let state =
             #""state":"dim","data":{"note":\#(data)},"at":"2026-11-20T21:55:03.120007Z","#
             + #""cursor":"7f3a9c:41","by":{"uid":0,"pid":812,"comm":"deploy"},"cause":\#(cause)"#
-        view.answered(
-            MachineStatus(
-                state: try Line.of(#"{"type":"reply","ok":true,"seq":41,\#(state)}"#),
-                stats: try Line.of(
-                    #"""
-                    {"type":"reply","ok":true,"connections":[{"uid":0,"pid":9,"comm":"watch","watches":1,"lag":7}],\#
-                    "holds":[{"hold":3,"uid":0,"pid":5,"comm":"film","mode":"block","why":"the film","before":["dark"],\#
-                    "at":"2026-11-20T21:54:15.120007Z"}],\#
-                    "guards":[{"guard":4,"uid":0,"pid":6,"comm":"ask","timeoutMs":1000,"onTimeout":"allow",\#
-                    "allowed":2,"denied":1,"isAsked":true,"before":["dim"],"at":"2026-11-20T21:54:15.120007Z"}]}
-                    """#
-                ),
-                runner: nil
-            )
+        var status = MachineStatus(
+            state: try Line.of(#"{"type":"reply","ok":true,"seq":41,\#(state)}"#),
+            stats: try Line.of(
+                #"""
+                {"type":"reply","ok":true,"connections":[{"uid":0,"pid":9,"comm":"watch","watches":1,"lag":7}],\#
+                "holds":[{"hold":3,"uid":0,"pid":5,"comm":"film","mode":"block","why":"the film","before":["dark"],\#
+                "at":"2026-11-20T21:54:15.120007Z"}],\#
+                "guards":[{"guard":4,"uid":0,"pid":6,"comm":"ask","timeoutMs":1000,"onTimeout":"allow",\#
+                "allowed":2,"denied":1,"isAsked":true,"before":["dim"],"at":"2026-11-20T21:54:15.120007Z"}]}
+                """#
+            ),
+            runner: nil
         )
+        if let machine {
+            status.describe(
+                try Line.of(#"{"type":"reply","ok":true,"machine":"\#(machine)","states":[]}"#)
+            )
+        }
+        view.answered(status)
         for seq in [40, 41, 39] {
             view.take(
                 try Line.of(
@@ -57,8 +66,7 @@ import Testing
     }
 
     @Test func aMachineIsShownWhole() throws {
-        var view = try self.view(#""x""#, cause: #""login""#)
-        view.name = "lamp"
+        let view = try self.view(#""x""#, cause: #""login""#, machine: "lamp")
         #expect(
             self.frame([view], 80, 24) == [
                 "lamp                                                           21:55:15  q quits",
@@ -99,7 +107,11 @@ import Testing
 
     @Test func severalMachinesHaveALineEach() throws {
         var gone = try self.view("1", cause: "\"x\"", name: "right")
-        gone.failed("nothing listens on /run/x")
+        gone.failed(
+            .refused(
+                try Line.of(#"{"type":"reply","ok":false,"message":"nothing listens on /run/x"}"#)
+            )
+        )
         let lines = self.frame([try self.view("1", cause: "\"x\"", name: "left"), gone], 100, 24)
         #expect(lines[0].hasPrefix("2 machines "))
         #expect(

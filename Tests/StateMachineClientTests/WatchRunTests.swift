@@ -23,13 +23,13 @@ import Testing
                 let keeper = CursorKeeper(CursorFile(path: "\(scratch.path)/cursor"))
                 let queue = CommandQueue(
                     command,
-                    printer: LinePrinter(options: try SharedOptions.parse([])),
+                    target: MachineTarget(options: try SharedOptions.parse([])),
                     complain: { Issue.record("\($0)") },
                     done: { keeper.note($0.cursor) }
                 )
                 var run = WatchRun(
-                    follow: Follow(watch: { daemon.client.watch(since: $0, until: ["b"]) }),
-                    printer: LinePrinter(options: try SharedOptions.parse([]))
+                    follow: Follow(watch: daemon.client.watch(until: ["b"])),
+                    target: MachineTarget(options: try SharedOptions.parse([]))
                 )
                 (run.queue, run.keeper) = (queue, keeper)
                 try await run.run()
@@ -49,13 +49,13 @@ import Testing
                 let command = try #require(ChildCommand(["true"]))
                 let queue = CommandQueue(
                     command,
-                    printer: LinePrinter(options: try SharedOptions.parse([])),
+                    target: MachineTarget(options: try SharedOptions.parse([])),
                     complain: { Issue.record("\($0)") },
                     done: { keeper.note($0.cursor) }
                 )
                 var run = WatchRun(
-                    follow: Follow(watch: { daemon.client.watch(since: $0) }),
-                    printer: LinePrinter(options: try SharedOptions.parse([]))
+                    follow: Follow(watch: daemon.client.watch()),
+                    target: MachineTarget(options: try SharedOptions.parse([]))
                 )
                 (run.queue, run.keeper) = (queue, keeper)
                 await #expect(throws: CursorFile.Failure.self) { try await run.run() }

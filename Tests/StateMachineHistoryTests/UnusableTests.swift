@@ -62,14 +62,63 @@ struct UnusableTests {
         }
     }
 
+    /// As over NFS without a lock service.
+    @Test
+    func aLockThatTheKernelRefusesIsNotAnotherDaemons() async throws {
+        try await withTemporaryDirectory { directory in
+            let lock = "\(directory)/statemachine.lock"
+            let error = try await blocking {
+                try Self.withoutLocks { try Self.error(directory) }
+            }
+            #expect(error == "cannot lock \(lock): \(String(cString: strerror(ENOLCK)))")
+        }
+    }
+
     private static let nobody: uid_t = 65534
 
-    /// The system call's number, a macro that Swift does not see.
+    /// The system calls' numbers, macros that Swift does not see.
     #if arch(x86_64)
-    private static let setresuid: CLong = 117
+    private static let (setresuid, prctl, flock): (CLong, CLong, UInt64) = (117, 157, 73)
     #else
-    private static let setresuid: CLong = 147
+    private static let (setresuid, prctl, flock): (CLong, CLong, UInt64) = (147, 167, 32)
     #endif
+
+    /// Runs `body` on a thread of its own, for which each `flock` fails with `ENOLCK`.
+    ///
+    /// It must not begin threads, which would inherit that.
+    private static func withoutLocks<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) throws -> Result {
+        let symbol = try #require(dlsym(nil, "syscall"))
+        let syscall = unsafeBitCast(
+            symbol,
+            to: (@convention(c) (CLong, Int, Int, UnsafeRawPointer?, Int, Int) -> CLong).self
+        )
+        // seccomp(2): load the number; unless it is flock's, jump over the error; allow.
+        let filter: [UInt64] = [
+            0x20, self.flock << 32 | 1 << 24 | 0x15, (0x5_0000 | UInt64(ENOLCK)) << 32 | 0x06,
+            0x7fff_0000 << 32 | 0x06,
+        ]
+        let (noNewPrivileges, seccomp) = (38, 22)
+        let ended = DispatchSemaphore(value: 0)
+        let result = Lock<Swift.Result<Result, any Error>?>(nil)
+        Thread {
+            let isFiltered = filter.withUnsafeBufferPointer { filter in
+                let program = [UInt64(filter.count), UInt64(UInt(bitPattern: filter.baseAddress))]
+                return syscall(self.prctl, noNewPrivileges, 1, nil, 0, 0) == 0
+                    && syscall(self.prctl, seccomp, 2, program, 0, 0) == 0
+            }
+            let made = Swift.Result {
+                guard isFiltered else { throw TestFailure("prctl: errno \(errno)") }
+                return try body()
+            }
+            result.withLock { $0 = made }
+            ended.signal()
+        }
+        .start()
+        ended.wait()
+        return try #require(result.withLock { $0 }).get()
+    }
 
     /// Root may do anything to files, so only this thread runs `body` as another user.
     private static func asNobody<Result>(_ body: () throws -> Result) throws -> Result {

@@ -158,6 +158,39 @@ struct RunnerLifeTests {
         }
     }
 
+    /// Whoever is root may open it all the same, unless that right is taken away.
+    @Test(
+        .enabled(if: geteuid() == 0),
+        arguments: [
+            ("memory", "belongs to uid 65534", [true, false]),
+            ("memory/runner.lock", "is in the way", [true, false]),
+            ("memory/runner-record.json", "cannot read", [false]),
+            ("memory/runner-children.json", "cannot read", [false]),
+            ("run/runner.lock", "is in the way", [true, false]),
+        ]
+    )
+    func whatSomebodyElseOwnsEndsTheRunnerForGood(
+        _ path: String,
+        _ said: String,
+        _ overriding: [Bool]
+    ) async throws {
+        try await self.run { machine in
+            try makeDirectory("\(machine.directory)/memory")
+            try makeDirectory(machine.run)
+            let foreign = "\(machine.directory)/\(path)"
+            if path != "memory" {
+                try "[]".write(toFile: foreign, atomically: false, encoding: .utf8)
+            }
+            #expect(chmod(foreign, 0o700) == 0 && chown(foreign, 65534, 65534) == 0)
+            let without = ["/usr/bin/setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+            for mayOverride in overriding {
+                let runner = try machine.spawnRunner(nil, through: mayOverride ? [] : without)
+                #expect(try await runner.ended() == 78, "\(runner.said)")
+                #expect(runner.said.contains(said), "\(runner.said)")
+            }
+        }
+    }
+
     @Test(arguments: [(78, "broken: ["), (0, "start: idle\nstates: {idle: {final: true}}")])
     func whatAKilledRunnerLeftEndsThoughItsFileIsNoUse(
         _ status: Int32,

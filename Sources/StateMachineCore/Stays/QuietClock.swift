@@ -28,4 +28,14 @@ package struct QuietClock: Clock {
         try await ContinuousClock().sleep(until: deadline, tolerance: tolerance)
         #endif
     }
+
+    /// Sleeps that long; false if the task is cancelled.
+    package func hasSlept(_ duration: Duration) async -> Bool {
+        do {
+            try await self.sleep(for: duration)
+            return true
+        } catch {
+            return false
+        }
+    }
 }

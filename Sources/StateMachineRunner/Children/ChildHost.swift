@@ -239,7 +239,7 @@ struct ChildLedger: Sendable {
         do {
             bytes = try self.file.read()
         } catch {
-            throw RunnerError("cannot read \(self.file.path): \(error)")
+            throw RunnerError(cannot: "read \(self.file.path)", error)
         }
         guard let bytes, let json = JSONValue(parsing: String(decoding: bytes, as: UTF8.self))
         else {
@@ -270,7 +270,7 @@ struct ChildLedger: Sendable {
         do throws(Errno) {
             try self.file.write("\(json)\n", mode: 0o600, isDurable: false)
         } catch {
-            throw RunnerError("cannot write \(self.file.path): \(error)")
+            throw RunnerError(cannot: "write \(self.file.path)", error)
         }
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineClient
 import StateMachineDeclaration
 import SystemPackage
 
@@ -26,27 +27,10 @@ struct EnvironmentFile {
         self = file
     }
 
+    /// Nil if it cannot be read, or is too long.
     private static func bytes(of path: String) -> [UInt8]? {
-        do {
-            let file = try FileDescriptor.open(
-                FilePath(path),
-                .readOnly,
-                options: [.closeOnExec, .nonBlocking]
-            )
-            return try file.closeAfter {
-                var bytes: [UInt8] = []
-                while bytes.count <= Self.limit {
-                    let more = try [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
-                        count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-                    }
-                    if more.isEmpty { return bytes }
-                    bytes += more
-                }
-                return nil
-            }
-        } catch {
-            return nil
-        }
+        let bytes = try? FileDescriptor.bytes(of: path, atMost: Self.limit + 1, .nonBlocking)
+        return bytes.flatMap { $0.count <= Self.limit ? $0 : nil }
     }
 
     /// Nil if there is a NUL among the bytes, or they are not UTF-8.

@@ -4,6 +4,7 @@ import StateMachineClient
 import StateMachineCore
 package import StateMachineDeclaration
 package import StateMachineProtocol
+import SystemPackage
 import Systemd
 
 /// What a runner is given when it begins.
@@ -289,8 +290,8 @@ package final class Runner {
 package struct RunnerError: Error, Hashable, CustomStringConvertible {
     package let description: String
 
-    /// The status that the process should exit with: 1, or 78 (`EX_CONFIG` of sysexits.h) where a file is
-    /// refused and would be again.
+    /// The status that the process should exit with: 1, or 78 (`EX_CONFIG` of sysexits.h) where another
+    /// start would end as this one until a person changes something.
     package let exitStatus: CInt
 
     package init(_ description: String, exitStatus: CInt = EXIT_FAILURE) {
@@ -298,8 +299,15 @@ package struct RunnerError: Error, Hashable, CustomStringConvertible {
         self.exitStatus = exitStatus
     }
 
+    /// Errors of a path, an owner, a permission or a mount; a lack of room or memory can end by itself.
+    private static let lasting: Set<Errno> = [
+        .permissionDenied, .notPermitted, .noSuchFileOrDirectory, .notDirectory, .isDirectory,
+        .fileExists, .tooManySymbolicLinkLevels, .fileNameTooLong, .readOnlyFileSystem,
+    ]
+
     /// For a failed system call.
-    init(cannot what: String, errno code: CInt) {
-        self.init("cannot \(what): \(String(cString: strerror(code)))")
+    init(cannot what: String, _ error: Errno) {
+        let status = Self.lasting.contains(error) ? EX_CONFIG : EXIT_FAILURE
+        self.init("cannot \(what): \(error)", exitStatus: status)
     }
 }

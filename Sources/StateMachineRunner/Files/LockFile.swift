@@ -41,9 +41,14 @@ final class LockFile: Sendable {
     private static func taken(_ path: String) throws(Failure) -> CInt {
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         let descriptor = open(path, flags, 0o600)
-        guard descriptor >= 0 else { throw .system(Errno(rawValue: errno)) }
+        var status = stat()
+        guard descriptor >= 0 else {
+            let error = Errno(rawValue: errno)
+            // Somebody else's, which may not even be opened.
+            guard lstat(path, &status) != 0 || status.st_uid == geteuid() else { throw .obstructed }
+            throw .system(error)
+        }
         do throws(Failure) {
-            var status = stat()
             guard fstat(descriptor, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
             // It is written to, so it must not be a file that somebody has put there.
             guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG,
@@ -76,8 +81,11 @@ extension RunnerError {
             let owner = pid.map { " (pid \($0))" } ?? ""
             self.init("another statemachine-runner\(owner) \(taken)")
         case .obstructed:
-            self.init("\(path) is in the way: it is not this user's lock; remove it")
-        case .system(let error): self.init("cannot lock \(path): \(error)")
+            self.init(
+                "\(path) is in the way: it is not this user's lock; remove it",
+                exitStatus: EX_CONFIG
+            )
+        case .system(let error): self.init(cannot: "lock \(path)", error)
         }
     }
 }

@@ -16,10 +16,13 @@ package final class MemoryDirectory: Sendable {
     /// A link stands for the directory that it leads to at the moment.
     package init(_ named: String) throws(RunnerError) {
         if mkdir(named, 0o700) != 0, errno != EEXIST {
-            throw RunnerError(cannot: "make the state directory \(named)", errno: errno)
+            throw RunnerError(cannot: "make the state directory \(named)", Errno(rawValue: errno))
         }
         guard let resolved = realpath(named, nil) else {
-            throw RunnerError(cannot: "examine the state directory \(named)", errno: errno)
+            throw RunnerError(
+                cannot: "examine the state directory \(named)",
+                Errno(rawValue: errno)
+            )
         }
         defer { free(resolved) }
         let path = String(cString: resolved)
@@ -47,7 +50,7 @@ package final class MemoryDirectory: Sendable {
         do {
             bytes = try self.file.read()
         } catch {
-            throw RunnerError("cannot read \(self.file.path): \(error)")
+            throw RunnerError(cannot: "read \(self.file.path)", error)
         }
         let record = bytes.flatMap { JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
             .flatMap { Record($0, of: label) }
@@ -59,7 +62,7 @@ package final class MemoryDirectory: Sendable {
         do {
             try self.file.write(text, mode: 0o600, isDurable: true)
         } catch {
-            throw RunnerError("cannot write \(self.file.path): \(error)")
+            throw RunnerError(cannot: "write \(self.file.path)", error)
         }
     }
 
@@ -67,16 +70,17 @@ package final class MemoryDirectory: Sendable {
     private static func close(_ path: String) throws(RunnerError) {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw RunnerError(cannot: "examine the state directory \(path)", errno: errno)
+            throw RunnerError(cannot: "examine the state directory \(path)", Errno(rawValue: errno))
         }
         guard status.st_uid == geteuid() else {
             throw RunnerError(
                 "the state directory \(path) belongs to uid \(status.st_uid) and not to \(geteuid()); "
-                    + "chown it, or give another --state-directory"
+                    + "chown it, or give another --state-directory",
+                exitStatus: EX_CONFIG
             )
         }
         guard status.st_mode & 0o077 == 0 || chmod(path, 0o700) == 0 else {
-            throw RunnerError(cannot: "set the mode of \(path)", errno: errno)
+            throw RunnerError(cannot: "set the mode of \(path)", Errno(rawValue: errno))
         }
     }
 }

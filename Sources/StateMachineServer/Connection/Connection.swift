@@ -13,8 +13,6 @@ final class Connection {
 
     let parts: ConnectionParts
     private let requests: Requests
-    private let order: WritingOrder
-    private let farewell: Farewell
 
     private(set) var lifecycle = ConnectionLifecycle()
     /// Its standing in the server's lists and turns.
@@ -25,8 +23,6 @@ final class Connection {
     init(_ parts: ConnectionParts, inheriting inheritance: Inheritance? = nil) {
         self.parts = parts
         self.requests = Requests(parts)
-        self.order = WritingOrder(parts)
-        self.farewell = Farewell(parts)
         self.inheritance = inheritance
     }
 
@@ -48,7 +44,7 @@ final class Connection {
             self.server.users.admitAgain(self.peer.uid)
             self.lifecycle.admitted()
             self.parts.resume(with: record, of: handOver)
-            if self.outbox.isClosed { self.order.drop() }
+            if self.outbox.isClosed { self.drop() }
             if record.isOpen { _ = self.lifecycle.timeCame() }
             self.reader.pause()
             self.reader.read(false)
@@ -145,11 +141,8 @@ final class Connection {
 
     /// Whether it has something to do in a round of turns.
     var wantsTurn: Bool {
-        self.order.hasOutput || self.requests.areToGoOn || self.reader.hasSeenEnd
+        self.hasOutput || self.requests.areToGoOn || self.reader.hasSeenEnd
     }
-
-    /// Whether there may be something to write.
-    var hasOutput: Bool { self.order.hasOutput }
 
     /// Whether requests may be left that were not dealt with for lack of time.
     var hasUnserved: Bool { !self.lifecycle.isWaiting && self.reader.hasUnserved }
@@ -172,9 +165,6 @@ final class Connection {
         if self.requests.areToGoOn || self.hasUnserved { self.serve() } else { self.finish() }
     }
 
-    /// Writes all that can be written now, as far as there is time.
-    func pump(_ haste: ConnectionTurn.Haste = .turn) { self.order.write(haste) }
-
     /// Goes on when the channel has written what the socket did not take.
     func hasRoom() {
         // A reader about to lose changes does not wait in line.
@@ -189,7 +179,111 @@ final class Connection {
         if self.lifecycle.isGone { self.turn.want() } else { self.server.answered(self) }
     }
 
+    // MARK: - Output
+
+    /// Whether there may be something to write.
+    var hasOutput: Bool {
+        self.outbox.hasLines || self.parts.waits.areBehind || self.parts.subscriptions.isRunning
+            || self.parts.voters.hasQuestions
+    }
+
+    /// How long waits are judged out of turn, where their client's changes are written out of turn.
+    private static let urgentJudging = TimeAmount.microseconds(250)
+
+    /// Writes all that can be written now, as far as there is time.
+    func pump(_ haste: ConnectionTurn.Haste = .turn) {
+        switch haste {
+        case .turn, .last: self.turn.write(haste) { self.writeAndJudge() }
+        case .urgent:
+            self.turn.write(haste) { self.write() }
+            guard self.parts.waits.areBehind else { break }
+            self.turn.write(.last(until: .now() + Self.urgentJudging)) { self.writeAndJudge() }
+        }
+        if self.outbox.isClosed { self.drop() }
+    }
+
+    /// Waits are judged also while the client does not read.
+    private func writeAndJudge() {
+        repeat {
+            self.write()
+        } while !self.turn.isCutShort
+            && self.parts.waits.judge(until: self.server.limits.replyBytesPerConnection)
+            && self.outbox.isFree
+    }
+
+    /// Writes watches first, then replies, and last questions, which nobody has asked for just now.
+    ///
+    /// Watches are brought up to the head of the ring, and the ring up to the reply, so that a reply that carries a seq
+    /// comes after every change up to it.
+    private func write() {
+        while self.channel.isActive, self.outbox.isFree {
+            guard !self.outbox.isMidLine || self.outbox.writeNext() else { return }
+            guard self.parts.subscriptions.write() else { return }
+            // A reply comes after every change up to it.
+            guard !self.turn.isCutShort, !self.parts.subscriptions.isReadingPast else {
+                return
+            }
+            guard self.parts.history.write() else { return }
+            guard let seq = self.outbox.nextSeq else {
+                self.parts.voters.writeQuestions()
+                return
+            }
+            let head = self.server.ring.head
+            if seq > head {
+                self.server.catchUp()
+                // If they are arriving right now, whoever delivers them writes this afterwards.
+                guard self.server.ring.head > head else { return }
+                continue
+            }
+            switch self.outbox.nextMark {
+            case .start(let watch): watch.start()
+            case .end(let watch): self.parts.subscriptions.remove(watch)
+            case .history, nil: break
+            }
+            guard self.outbox.writeNext() else { return }
+            guard !self.outbox.hasSegments || !self.turn.mustStop() else { return }
+        }
+    }
+
+    /// Drops everything for the client, which no longer reads.
+    ///
+    /// The connection is not closed here: the client's input has yet to be dealt with, and its end
+    /// has yet to be seen.
+    private func drop() {
+        self.outbox.close()
+        self.parts.subscriptions.drop()
+        self.parts.waits.drop()
+        self.parts.voters.end()
+    }
+
     // MARK: - End
+
+    /// Why a client has to go.
+    private enum Reason {
+        /// There is no place for it, because of that limit.
+        case noPlace(limit: String, max: Int)
+        /// It has sent a line that is too long.
+        case tooLong
+        /// The daemon is going down.
+        case daemonEnds(ServerLine.ByeReason)
+
+        /// The line that says so.
+        var line: [UInt8] {
+            switch self {
+            case .noPlace(let limit, let places):
+                ServerLine.bye(.limit) { writer in
+                    writer.string("limit", limit)
+                    writer.number("max", places)
+                    writer.number("retryMs", 1000)
+                }
+            case .tooLong: ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
+            case .daemonEnds(let reason):
+                ServerLine.bye(reason) { writer in
+                    if reason == .restart { writer.number("retryMs", ServerLimits.retryMs) }
+                }
+            }
+        }
+    }
 
     /// The client will send no more.
     func clientEnded() {
@@ -203,18 +297,33 @@ final class Connection {
     private func inputEnded() {
         switch self.lifecycle.inputEnded() {
         case .endImplicitWatch:
-            self.farewell.endInput()
+            if self.reader.hasBytes {
+                let message = "the last line has no newline and was not carried out"
+                self.outbox.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
+            }
+            self.parts.subscriptions.endImplicit()
+            self.parts.voters.end()
             self.pump()
         case .close: self.close()
         case .ignore: break
         }
     }
 
-    /// Tells the client why, and closes once that has been written.
-    private func leave(_ reason: Farewell.Reason) {
+    /// Tells the client why, and closes once that has been written, or the client is too slow to read it.
+    private func leave(_ reason: Reason) {
         switch self.lifecycle.leave() {
-        case .sayBye: self.farewell.say(reason)
-        case .ignore: break
+        case .ignore: return
+        case .sayBye: break
+        }
+        self.reader.clear()
+        self.parts.voters.end()
+        self.parts.subscriptions.leavePast()
+        self.parts.history.leavePast()
+        self.outbox.append(reason.line, replies: 0)
+        self.channel.eventLoop.assumeIsolated().scheduleTask(
+            in: .milliseconds(self.server.limits.farewellMs)
+        ) { [weak parts = self.parts] in
+            parts?.channel.close(promise: nil)
         }
     }
 
@@ -268,7 +377,7 @@ final class Connection {
 
     /// The channel is gone.
     func vanished() {
-        self.order.drop()
+        self.drop()
         _ = self.reader.resume()
         switch self.lifecycle.vanished(hasRequests: self.requests.hasRest) {
         case .carryOutRest: self.turn.want()

@@ -96,6 +96,9 @@ final class Outbox {
     /// Whether nothing is left for the client, not even in the channel.
     var isEmpty: Bool { !self.isBlocked && !self.hasLines }
 
+    /// Whether the next lines have begun: nothing else is written before their end.
+    private(set) var isMidLine = false
+
     /// Whether lines wait for their turn.
     var hasSegments: Bool { !self.queue.isEmpty }
 
@@ -108,15 +111,55 @@ final class Outbox {
     /// What happens before the next lines are written.
     var nextMark: LineQueue.Mark? { self.queue.nextMark }
 
+    /// Replies with a line that others are sent too, of which no copy is made, and the request's `id`.
+    func reply(_ line: [UInt8], id: RequestID?) {
+        guard let id, !self.isClosed else { return self.reply(shared: line, from: 0) }
+        let head = #"{"type":"reply""#.utf8.count
+        let named = ChangeLine.head(id: id).dropFirst(ChangeLine.head.count)
+        self.append(Array(line[..<head] + named), replies: 0)
+        self.reply(shared: line, from: head)
+    }
+
+    private func reply(shared line: [UInt8], from start: Int) {
+        guard !self.isClosed else { return }
+        self.repliesInFlight += 1
+        self.bytes += line.count - start
+        self.queue.append(shared: line, from: start)
+    }
+
     /// Writes the next lines; false if the socket did not take it all.
+    ///
+    /// Of what it did not take, the channel is left a copy of a piece at a time.
     func writeNext() -> Bool {
         var segment = self.queue.takeNext()
         if case .history(let run) = segment.mark { self.run = run }
-        self.bytes -= segment.bytes.count
-        guard self.write(segment.bytes[...], replies: segment.replies) else { return false }
-        self.scratch.giveBack(&segment.bytes)
-        return true
+        segment.mark = nil
+        self.isMidLine = false
+        let total = segment.rest.count
+        self.bytes -= total
+        guard let count = total == 0 ? 0 : self.offer(segment.rest) else { return false }
+        guard count < total else {
+            self.repliesInFlight -= segment.replies
+            if segment.start == 0 { self.scratch.giveBack(&segment.bytes) }
+            return true
+        }
+        let left = segment.rest.dropFirst(count)
+        guard left.count > Self.pieceBytes else {
+            self.leave(left, replies: segment.replies)
+            return false
+        }
+        self.leave(left.prefix(Self.pieceBytes))
+        segment.start = left.startIndex + Self.pieceBytes
+        self.bytes += segment.rest.count
+        self.queue.putBack(segment)
+        self.isMidLine = true
+        return false
     }
+
+    /// How much of what the socket did not take is copied for the channel.
+    ///
+    /// 64 KiB: as much as a client may owe.
+    private static let pieceBytes = 64 * 1024
 
     /// Ends the answer to `history` that is being written; false if the socket did not take it all.
     func endRun() -> Bool {
@@ -237,6 +280,7 @@ final class Outbox {
     func close() {
         self.state = .closed
         self.queue.clear()
+        self.isMidLine = false
         self.run = nil
         self.repliesInFlight = 0
         self.bytes = 0
@@ -253,14 +297,17 @@ final class Outbox {
     func handOver(to record: inout HandOverRecord.Connection, place: (Watch) -> Int) {
         record.bytes = self.sent
         record.history = self.run?.record
+        let begun = self.isMidLine ? self.queue.takeNext() : LineQueue.Segment()
         record.outbox = self.queue.record(place: place)
+        record.unsent = Data(begun.rest)
+        record.unsentReplies = begun.replies
         guard case .blocked(let buffer, let replies) = self.state else { return }
         let left = self.channel.syncOptions.flatMap { options in
             // Refused only by a channel that is closed, whose bytes nobody reads.
             try? options.getOption(.bufferedWritableBytes)
         }
-        record.unsent = Data(buffer.readableBytesView.suffix(left ?? 0))
-        record.unsentReplies = record.unsent.isEmpty ? 0 : replies
+        record.unsent.insert(contentsOf: buffer.readableBytesView.suffix(left ?? 0), at: 0)
+        record.unsentReplies += left ?? 0 > 0 ? replies : 0
     }
 
     /// Takes over the last process's answers in order; `watch` returns the watch at a position.

@@ -196,16 +196,18 @@ struct Requests {
             self.outbox.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
         case .describe:
             self.outbox.reply(
-                self.server.prepared.reply(to: .describe, at: self.door, id: request.id) {
+                self.server.prepared.reply(to: .describe, at: self.door) {
                     self.server.description(for: self.door)
-                }
+                },
+                id: request.id
             )
         case .help:
             self.outbox.reply(
-                self.server.prepared.reply(to: .help, at: self.door, id: request.id) {
+                self.server.prepared.reply(to: .help, at: self.door) {
                     let text = self.door.help(withEvents: self.server.machine.events != nil)
                     return ServerLine.reply(id: nil, own: { $0.string("help", text) })
-                }
+                },
+                id: request.id
             )
         }
     }

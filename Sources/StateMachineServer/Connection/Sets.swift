@@ -11,7 +11,6 @@ final class Sets {
     private let peer: Peer
     private let outbox: Outbox
     private let turn: ConnectionTurn
-    private let refusals: SetRefusals
 
     /// Those that are under way, in the order of their requests.
     private var underWay = CircularBuffer<PendingSet>()
@@ -26,7 +25,6 @@ final class Sets {
         self.peer = peer
         self.outbox = outbox
         self.turn = turn
-        self.refusals = SetRefusals(server: server, outbox: outbox)
     }
 
     // MARK: - Requests
@@ -178,9 +176,9 @@ final class Sets {
             self.accept(id, isChanged: true, isHandled: isSend ? true : nil, snapshot)
         case .unchanged(let snapshot, let isHandled):
             self.accept(id, isChanged: false, isHandled: isSend ? isHandled : nil, snapshot)
-        case .rejected(let error, let current): self.refusals.answer(id, error, current)
+        case .rejected(let error, let current): self.refuse(id, error, current)
         case .refused(let refusal, let state, let current):
-            self.refusals.answer(request(), of: state, refusal, current)
+            self.refuse(request(), of: state, refusal, current)
         }
         self.server.scheduleFlush()
     }
@@ -208,6 +206,90 @@ final class Sets {
     ///
     /// 64: so that clients are paused well before the ring is half full. Not tuned.
     private static let burst: UInt64 = 64
+
+    // MARK: - Refusals
+
+    /// Tells the client why its request changes nothing.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - entered: the state that was to be entered; nil if it was none.
+    ///   - refusal: why not.
+    ///   - current: where the machine was.
+    private func refuse(
+        _ request: ChangeRequest,
+        of entered: Value?,
+        _ refusal: Refusal,
+        _ current: EncodedSnapshot
+    ) {
+        let (id, name) = (request.id, current.state.name)
+        // Without one it is what was to be left.
+        let state = entered ?? request.state ?? current.state
+        switch refusal {
+        case .conflict:
+            let expected = request.expected(at: current)
+            let message =
+                "expected \(expected), but it is \(current.state.shortText) at seq \(current.seq)"
+            self.refuse(id, .conflict, message, current)
+        case .illegal:
+            let allowed = self.server.machine.schema.names.filter(
+                current.state.successors.contains
+            )
+            let others =
+                allowed.isEmpty
+                ? "nothing may be set from there" : "allowed: \(allowed.joined(separator: ", "))"
+            let message = "\(state.name) may not follow \(name); \(others)"
+            self.refuse(id, .illegalTransition, message, current) { writer in
+                writer.json("allowed", .array(allowed.map { .string($0) }))
+            }
+        case .denied(let deciding):
+            let blocking = self.server.voters.all + Array(self.server.kept.voters)
+            let denials = Denials(deciding, and: blocking, of: state)
+            self.refuse(id, .denied, denials.message, current) { writer in
+                denials.write(to: &writer, ownPeer: self.server.ownPeer)
+            }
+        case .stale:
+            let message = "the program set the state while voters were asked"
+            self.refuse(id, .conflict, message, current)
+        case .notCommitted(let why):
+            self.refuse(id, .internal, "could not be recorded: \(why)", current)
+        case .overloaded:
+            self.refuse(id, .limit, "too many sets wait their turn", current)
+        case .wouldWait:
+            self.refuse(id, .internal, "could not be decided at once", current)
+        case .withdrawn:
+            self.refuse(id, .internal, "was withdrawn", current)
+        }
+    }
+
+    private func refuse(
+        _ id: RequestID?,
+        _ code: ErrorCode,
+        _ message: String,
+        _ current: EncodedSnapshot,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) {
+        self.refuse(id, WireError(code, message), current, own: own)
+    }
+
+    /// Answers with that error and where the machine was, after every change up to there.
+    private func refuse(
+        _ id: RequestID?,
+        _ error: WireError,
+        _ current: EncodedSnapshot,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) {
+        self.server.counters.refusals.add()
+        self.outbox.reply(
+            ServerLine.refusal(
+                id: id,
+                error,
+                report: self.server.report(of: current),
+                own: own
+            ),
+            after: current.seq
+        )
+    }
 }
 
 extension Value {

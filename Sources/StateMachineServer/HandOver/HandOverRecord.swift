@@ -201,7 +201,7 @@ extension LineQueue.Segment {
             case nil: nil
             }
         return HandOverRecord.Segment(
-            bytes: Data(self.bytes),
+            bytes: Data(self.rest),
             replies: self.replies,
             mark: mark
         )

@@ -42,21 +42,18 @@ final class Machine: Sendable {
     ///
     /// - Parameter told: called whenever readers have been told that there is more.
     func run(_ told: @escaping @Sendable () -> Void) async {
-        let (pokes, poke) = AsyncStream.makeStream(
-            of: Void.self,
-            bufferingPolicy: .bufferingNewest(1)
-        )
+        let bell = Doorbell()
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.follow { poke.yield() } }
+            group.addTask { await self.follow { bell.ring() } }
             group.addTask {
-                for await _ in pokes {
+                for await _ in bell.rings {
                     self.feed.bell.ring()
                     told()
-                    guard await Self.hasSlept(Self.pace) else { return }
+                    guard await QuietClock().hasSlept(Self.pace) else { return }
                 }
             }
             group.addTask {
-                while await Self.hasSlept(Self.beat) { self.feed.bell.beat() }
+                while await QuietClock().hasSlept(Self.beat) { self.feed.bell.beat() }
             }
         }
     }
@@ -80,17 +77,7 @@ final class Machine: Sendable {
                 // Only a cancelled task's watch throws anything else.
                 return
             }
-        } while await Self.hasSlept(Self.pause)
-    }
-
-    /// Sleeps; false if the task is cancelled.
-    static func hasSlept(_ duration: Duration) async -> Bool {
-        do {
-            try await QuietClock().sleep(for: duration)
-            return true
-        } catch {
-            return false
-        }
+        } while await QuietClock().hasSlept(Self.pause)
     }
 
     private static func overview(_ client: Client) async throws -> String {

@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 package import StateMachineProtocol
 import Synchronization
 
@@ -47,10 +48,10 @@ package final class Machines: Sendable {
     package func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                while await Machine.hasSlept(Self.pause) { self.look() }
+                while await QuietClock().hasSlept(Self.pause) { self.look() }
             }
             group.addTask {
-                while await Machine.hasSlept(Machine.beat) { self.bell.beat() }
+                while await QuietClock().hasSlept(Machine.beat) { self.bell.beat() }
             }
             for await machine in self.found {
                 group.addTask { await machine.run { self.bell.ring() } }

@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 import StateMachineDeclaration
 import StateMachineProtocol
 
@@ -101,7 +102,7 @@ struct Answers: Sendable {
     ) async {
         guard isSo(feed) else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { _ = await Machine.hasSlept(time) }
+            group.addTask { _ = await QuietClock().hasSlept(time) }
             group.addTask {
                 while true {
                     let count = feed.bell.count
@@ -115,28 +116,16 @@ struct Answers: Sendable {
     }
 
     private static func metrics(of machines: [Machine]) async -> String {
-        let samples = await withTaskGroup(of: (Int, PrometheusText.Sample?).self) { group in
-            for (index, machine) in machines.enumerated() {
-                group.addTask {
-                    do {
-                        let sample = try await PrometheusText.Sample(
-                            of: machine.client,
-                            as: machine.name,
-                            within: .seconds(2),
-                            held: DrawingBar.held
-                        )
-                        return (index, sample)
-                    } catch {
-                        // It shows as 0 in `up`.
-                        return (index, nil)
-                    }
-                }
-            }
-            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        let samples = await machines.concurrentlyMapped { machine in
+            // One that does not answer shows as 0 in `up`.
+            try? await PrometheusText.Sample(
+                of: machine.client,
+                as: machine.name,
+                within: .seconds(2),
+                held: DrawingBar.held
+            )
         }
-        return PrometheusText.text(
-            samples.sorted { $0.key < $1.key }.map(\.value),
-            missing: machines.indices.filter { samples[$0] == nil }.map { machines[$0].name }
-        ) + "\n"
+        let missing = zip(machines, samples).compactMap { $1 == nil ? $0.name : nil }
+        return PrometheusText.text(samples.compactMap(\.self), missing: missing) + "\n"
     }
 }

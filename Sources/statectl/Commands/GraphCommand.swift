@@ -1,6 +1,9 @@
 import ArgumentParser
 import StateMachineClient
+import StateMachineCore
 import StateMachineDeclaration
+import Subprocess
+import SystemPackage
 
 struct GraphCommand: DaemonCommand {
     /// How the machine is drawn.
@@ -46,12 +49,7 @@ struct GraphCommand: DaemonCommand {
     @Flag(help: "Say how often each way was taken, and how long the stay before it was.")
     var counts = false
 
-    @Option(
-        help: ArgumentHelp(
-            "With --counts only the changes from then on, as of history.",
-            valueName: "when"
-        )
-    )
+    @Option(help: .value("when", "With --counts only the changes from then on, as of history."))
     var since: String?
 
     func validate() throws {
@@ -88,8 +86,7 @@ struct GraphCommand: DaemonCommand {
         let present = try await client.accepted(.get)
         guard var drawing = Drawing(description: description.value, present: present.state?.name)
         else {
-            StandardError.write("statectl: the daemon describes no states")
-            throw ExitStatus.no
+            throw Refusal("the daemon describes no states")
         }
         let stats = try await client.accepted(.stats)
         drawing.note(DrawingBar.bars(stats.value, description.value))
@@ -99,5 +96,98 @@ struct GraphCommand: DaemonCommand {
             drawing.note(try await reading.span().ways())
         }
         return drawing
+    }
+}
+
+/// Has Graphviz make a picture of a graph.
+enum Graphviz {
+    /// The most bytes of a picture.
+    ///
+    /// 16 MiB: a hundred times what the largest machine takes.
+    private static let pictureBytes = 16 << 20
+
+    /// The picture as SVG.
+    static func picture(of graph: String) async throws -> String {
+        let picture: String?
+        do {
+            let result = try await Subprocess.run(
+                .name("dot"),
+                arguments: ["-Tsvg"],
+                input: .string(graph),
+                output: .string(limit: Self.pictureBytes),
+                error: .discarded
+            )
+            picture = result.terminationStatus.isSuccess ? result.standardOutput : nil
+        } catch {
+            throw Refusal("cannot run dot; install the package graphviz, or take another --format")
+        }
+        guard let picture else {
+            throw Refusal("dot could not draw the machine; take another --format")
+        }
+        return picture
+    }
+}
+
+/// A machine as text for people: a drawing if there is room, else a list.
+struct DiagramText {
+    let style: Style
+    /// Columns of the terminal; nil if lines may have any length.
+    let width: Int?
+
+    /// Several lines, without the last one's newline.
+    func text(_ drawing: Drawing) -> String {
+        guard let diagram = Diagram(drawing, width: self.width) else {
+            return drawing.text(as: .text)
+        }
+        return diagram.rows.map { row in
+            let line = row.reduce(StyledText()) { $0 + StyledText($1.text, as: Self.role($1.kind)) }
+            return line.text(self.style).trimmed
+        }
+        .joined(separator: "\n")
+    }
+
+    private static func role(_ kind: Diagram.Kind) -> Style.Role? {
+        switch kind {
+        case .state: .state
+        case .present: .lit
+        case .remark: .aside
+        case .label: nil
+        case .lane: .label
+        }
+    }
+}
+
+extension String {
+    /// Without trailing spaces.
+    fileprivate var trimmed: String {
+        var text = self
+        while text.last == " " { text.removeLast() }
+        return text
+    }
+}
+
+extension String {
+    /// The text for use between tags and in attributes of XML, at most that many characters of it,
+    /// with unprintable characters escaped.
+    func markup(atMost count: Int = 400) -> String {
+        // A character may have any number of marks on it; counting scalars bounds the bytes too.
+        var text = ""
+        for scalar in self.unicodeScalars.prefix(count) {
+            switch scalar {
+            case "&": text += "&amp;"
+            case "<": text += "&lt;"
+            case ">": text += "&gt;"
+            case "\"": text += "&quot;"
+            case "'": text += "&#39;"
+            case "\u{FFFE}", "\u{FFFF}": text += "\u{FFFD}"
+            default:
+                if scalar.isUnprintable {
+                    text += "\\u{\(String(scalar.value, radix: 16))}"
+                } else {
+                    text.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        return self.unicodeScalars.count > count ? text + "…" : text
     }
 }

@@ -108,15 +108,12 @@ struct Statectl: DaemonCommand {
             command = try await self.asyncParseAsRoot(words)
         } catch {
             // Help and completions come as errors too.
-            guard !self.exitCode(for: error).isSuccess else { throw error }
-            let objection =
-                check.objectionToCommand ?? check.objectionToNegative
-                ?? self.unknownOption(in: words)
-                ?? check.objectionToOption(self.message(for: error))
-                ?? WordCheck.objectionToTime(self.message(for: error))
-            throw objection.map { UsageError($0, instead: self.fullMessage(for: error)) } ?? error
+            guard !self.exitCode(for: error).isSuccess,
+                let objection = check.objection(insteadOf: self.message(for: error))
+            else { throw error }
+            throw UsageError(objection, to: check.type)
         }
-        if let objection = WordCheck.objectionToExec(words) ?? check.objectionToRepetition {
+        if let objection = check.objection(beside: words) {
             throw UsageError(objection, to: type(of: command))
         }
         return command
@@ -152,26 +149,12 @@ struct Statectl: DaemonCommand {
         }
     }
 
-    /// The first option that the command does not have, if the command is one that takes words.
-    private static func unknownOption(in words: [String]) -> String? {
-        guard let index = words.firstIndex(where: { ["set", "send", "update"].contains($0) })
-        else { return nil }
-        let known = WordCheck(words).options(of: words[index])
-        for word in words[index...].prefix(while: { $0 != "--" }) where word.hasPrefix("--") {
-            let option = String(word.prefix { $0 != "=" })
-            guard !known.contains(option) else { continue }
-            return "\(words[index]) has no option \(option)"
-                + (NearestName.of(option, among: known).map { "; did you mean \($0)?" } ?? "")
-        }
-        return nil
-    }
-
     static func main() {
         ProcessStart.prepare("statectl", orExit: ExitStatus.unreachable.rawValue)
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
         if let word = ArgumentBytes.firstUnreadable {
-            StandardError.write("statectl: \"\(word)\" is not UTF-8")
+            StandardError.say("\"\(word)\" is not UTF-8")
             Glibc.exit(ExitStatus.usage.rawValue)
         }
         // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
@@ -194,4 +177,30 @@ struct Statectl: DaemonCommand {
             Glibc.exit(ExitStatus.reporting(error).rawValue)
         }
     }
+}
+
+/// What "statectl help patterns" explains; it does nothing.
+struct PatternsTopic: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "patterns",
+        abstract: "How patterns, values and times are written.",
+        usage: "",
+        discussion: """
+            ready                  that state, or the states of that group
+            ready:value=true,n=2   that state with these fields; others may be anything
+            !ready                 every state but that; a shell wants it quoted
+
+            Where one pattern can be given, several can: together they select all that any of them selects, \
+            less what !PATTERN excludes.
+
+            key=value              a value, read as the type of its field says
+            key:=JSON              a value in JSON, such as n:=2 or tags:='["a"]'
+            value                  the value of the one field that must be given
+
+            200ms, 30s, 2min, 1h30min, 2d or a number of seconds is a time.
+            """,
+        shouldDisplay: false
+    )
+
+    func run() throws { throw CleanExit.helpRequest(self) }
 }

@@ -2,15 +2,11 @@ import ArgumentParser
 import Glibc
 import StateMachineClient
 import StateMachineCore
+import SystemPackage
 
 /// Fields as they are typed after a command: words, or all of them as one object.
 struct TypedValues: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "All values as one JSON object; - reads it from standard input.",
-            valueName: "json"
-        )
-    )
+    @Option(help: .value("json", "All values as one JSON object; - reads it from standard input."))
     var data: String?
 
     /// The fields as typed: words keep their text, as the daemon knows the fields' types.
@@ -101,45 +97,27 @@ struct TypedPlace {
     private func time(_ text: String) -> WallTime? {
         switch text {
         case "now": return self.now
-        case "today": return self.midnight(daysAgo: 0)
-        case "yesterday": return self.midnight(daysAgo: 1)
+        case "today": return self.moment(self.day())
+        case "yesterday": return self.moment(self.day(ahead: -1))
         default: break
         }
-        if let time = WallTime(reading: text) { return time }
-        let text = text.hasSuffix(" ago") ? String(text.dropLast(4)) : text
-        if let ago = Seconds(argument: text), text.utf8.last.map({ $0 > 0x39 }) ?? false {
-            return WallTime(microseconds: self.now.microseconds - ago.duration.wholeMicroseconds)
-        }
+        let span = text.hasSuffix(" ago") ? String(text.dropLast(4)) : text
+        if let time = WallTime(reading: text) ?? self.moment(span, ahead: -1) { return time }
         let parts = text.split(separator: text.contains("T") ? "T" : " ", maxSplits: 1)
             .map(String.init)
         guard let first = parts.first else { return nil }
-        if parts.count == 1, let clock = TimeOfDay(first) { return self.latest(clock) }
-        guard let date = CivilDate(first) else { return nil }
-        guard parts.count == 2 else { return self.moment(date, TimeOfDay(hour: 0)) }
-        return TimeOfDay(parts[1]).flatMap { self.moment(date, $0) }
+        if parts.count == 1, let clock = Self.clock(first) {
+            // The last time that the clock showed that.
+            let today = self.moment(self.day(), clock)
+            return today <= self.now ? today : self.moment(self.day(ahead: -1), clock)
+        }
+        guard let day = Self.day(first) else { return nil }
+        guard parts.count == 2 else { return self.moment(day) }
+        return Self.clock(parts[1]).map { self.moment(day, $0) }
     }
 
-    /// The last time that the clock showed that.
-    private func latest(_ clock: TimeOfDay) -> WallTime? {
-        guard let today = self.moment(self.date(daysAgo: 0), clock) else { return nil }
-        return today <= self.now ? today : self.moment(self.date(daysAgo: 1), clock)
-    }
-
-    private func midnight(daysAgo days: Int32) -> WallTime? {
-        self.moment(self.date(daysAgo: days), TimeOfDay(hour: 0))
-    }
-
-    func date(daysAgo days: Int32) -> CivilDate {
-        let fields = self.today
-        return CivilDate(
-            year: fields.tm_year + 1900,
-            month: fields.tm_mon + 1,
-            day: fields.tm_mday - days
-        )
-    }
-
-    /// The present moment by the calendar.
-    var today: tm {
+    /// The calendar's day that many days from now.
+    private func day(ahead days: Int32 = 0) -> tm {
         var seconds = time_t(self.now.microseconds / 1_000_000)
         var fields = tm()
         if self.isUTC {
@@ -147,84 +125,66 @@ struct TypedPlace {
         } else {
             localtime_r(&seconds, &fields)
         }
+        fields.tm_mday += days
         return fields
     }
 
-    /// The moment at which a clock shows that: where clocks are set back there are two, where they are set forward there
-    /// may be none, and then it is what the system takes it for.
-    func moment(_ date: CivilDate, _ clock: TimeOfDay) -> WallTime? {
+    /// The moment that is as far from now as a text with a unit says; nil if it is none.
+    private func moment(_ text: String, ahead direction: Int64) -> WallTime? {
+        guard let span = Seconds(argument: text)?.duration,
+            text.utf8.last.map({ $0 > 0x39 }) ?? false
+        else { return nil }
+        return WallTime(
+            microseconds: self.now.microseconds + direction * span.wholeMicroseconds
+        )
+    }
+
+    /// The moment at which a clock shows that, in microseconds from midnight: where clocks are set back there are two,
+    /// where they are set forward there may be none, and then it is what the system takes it for.
+    private func moment(_ day: tm, _ clock: Int64 = 0) -> WallTime {
+        let second = Int32(clock / 1_000_000)
         var fields = tm()
-        fields.tm_year = date.year - 1900
-        fields.tm_mon = date.month - 1
-        fields.tm_mday = date.day
-        fields.tm_hour = clock.hour
-        fields.tm_min = clock.minute
-        fields.tm_sec = clock.second
-        guard !self.isUTC else { return self.wall(timegm(&fields), clock) }
+        (fields.tm_year, fields.tm_mon, fields.tm_mday) = (day.tm_year, day.tm_mon, day.tm_mday)
+        (fields.tm_hour, fields.tm_min, fields.tm_sec) = (
+            second / 3600, second / 60 % 60, second % 60
+        )
+        func wall(_ seconds: time_t) -> WallTime {
+            WallTime(microseconds: Int64(seconds) * 1_000_000 + clock % 1_000_000)
+        }
+        guard !self.isUTC else { return wall(timegm(&fields)) }
         // -1: whether it is summer time is for the system to know.
         let moments = [Int32(-1), 0, 1].map { isSummer -> (seconds: time_t, isShown: Bool) in
             var shown = fields
             shown.tm_isdst = isSummer
             let seconds = mktime(&shown)
-            return (seconds, shown.tm_hour == clock.hour && shown.tm_min == clock.minute)
+            return (seconds, shown.tm_hour == fields.tm_hour && shown.tm_min == fields.tm_min)
         }
         let shown = moments.filter(\.isShown).map(\.seconds)
-        return self.wall((self.isLater ? shown.max() : shown.min()) ?? moments[0].seconds, clock)
-    }
-
-    private func wall(_ seconds: time_t, _ clock: TimeOfDay) -> WallTime {
-        WallTime(microseconds: Int64(seconds) * 1_000_000 + clock.microseconds)
-    }
-}
-
-/// A day of the calendar; day 0 is the last day of the month before.
-struct CivilDate {
-    let year: Int32
-    let month: Int32
-    let day: Int32
-
-    init(year: Int32, month: Int32, day: Int32) {
-        self.year = year
-        self.month = month
-        self.day = day
+        return wall((self.isLater ? shown.max() : shown.min()) ?? moments[0].seconds)
     }
 
     /// `2026-11-20`; nil if there is no such day.
-    init?(_ text: String) {
+    private static func day(_ text: String) -> tm? {
         guard text.utf8.count == 10, WallTime(reading: "\(text)T00:00:00Z") != nil else {
             return nil
         }
         let numbers = text.split(separator: "-").compactMap { Int32(String($0)) }
-        self.init(year: numbers[0], month: numbers[1], day: numbers[2])
-    }
-}
-
-/// A time of day.
-struct TimeOfDay {
-    let hour: Int32
-    let minute: Int32
-    let second: Int32
-    let microseconds: Int64
-
-    init(hour: Int32) {
-        (self.hour, self.minute, self.second, self.microseconds) = (hour, 0, 0, 0)
+        var day = tm()
+        (day.tm_year, day.tm_mon, day.tm_mday) = (numbers[0] - 1900, numbers[1] - 1, numbers[2])
+        return day
     }
 
-    /// `22:40`, `22:40:05` or `22:40:05.123`; nil for anything else.
-    init?(_ text: String) {
+    /// `22:40`, `22:40:05` or `22:40:05.123` in microseconds from midnight; nil for anything else.
+    private static func clock(_ text: String) -> Int64? {
         let hour = text.prefix { $0 != ":" }.utf8.count
         // Nine digits after the point are more than any clock shows.
         guard (1...2).contains(hour), text.utf8.count <= hour + 16 else { return nil }
         let whole = (hour == 1 ? "0" : "") + text + (text.utf8.count == hour + 3 ? ":00" : "")
-        guard let time = WallTime(reading: "1970-01-01T\(whole)Z")?.microseconds else { return nil }
-        let second = Int32(time / 1_000_000)
-        (self.hour, self.minute, self.second) = (second / 3600, second / 60 % 60, second % 60)
-        self.microseconds = time % 1_000_000
+        return WallTime(reading: "1970-01-01T\(whole)Z")?.microseconds
     }
-}
 
-/// A time to come, as it is typed: `18:00`, `mon 9:00`, `tomorrow`, `"2026-12-01 09:00"`, or how long from now.
-extension TypedPlace {
+    // MARK: - A time to come
+
     /// Examples, for an end that cannot be read.
     static let endExample = "18:00, \"mon 9:00\", \"2026-12-01 09:00\" or 2d"
 
@@ -233,32 +193,63 @@ extension TypedPlace {
         "sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
     ]
 
-    /// The next time that a text names; nil if it names none.
+    /// The next time that a text names, such as `18:00`, `mon 9:00`, `tomorrow`, `"2026-12-01 09:00"`, or how long from
+    /// now; nil if it names none.
     func next(_ text: String) -> WallTime? {
-        if let time = WallTime(reading: text) { return time }
-        if let span = Seconds(argument: text), text.utf8.last.map({ $0 > 0x39 }) ?? false {
-            return WallTime(
-                microseconds: self.now.microseconds + span.duration.wholeMicroseconds
-            )
-        }
+        if let time = WallTime(reading: text) ?? self.moment(text, ahead: 1) { return time }
         let words = text.lowercased().split(separator: " ").map(String.init)
         guard let first = words.first, words.count <= 2 else { return nil }
-        if words.count == 1, let time = TimeOfDay(first) {
-            let today = self.moment(self.date(daysAgo: 0), time)
-            return today.flatMap { $0 > self.now ? $0 : self.moment(self.date(daysAgo: -1), time) }
+        if words.count == 1, let clock = Self.clock(first) {
+            let today = self.moment(self.day(), clock)
+            return today > self.now ? today : self.moment(self.day(ahead: 1), clock)
         }
-        let time = words.count == 2 ? TimeOfDay(words[1]) : TimeOfDay(hour: 0)
-        guard let time else { return nil }
+        guard let clock = words.count == 2 ? Self.clock(words[1]) : 0 else { return nil }
         switch first {
-        case "today": return self.moment(self.date(daysAgo: 0), time)
-        case "tomorrow": return self.moment(self.date(daysAgo: -1), time)
+        case "today": return self.moment(self.day(), clock)
+        case "tomorrow": return self.moment(self.day(ahead: 1), clock)
         default: break
         }
-        if let date = CivilDate(first) { return self.moment(date, time) }
+        if let day = Self.day(first) { return self.moment(day, clock) }
         guard first.utf8.count >= 3, let day = Self.days.firstIndex(where: { $0.hasPrefix(first) })
         else { return nil }
-        let ahead = (Int32(day) - self.today.tm_wday + 7) % 7
-        guard let moment = self.moment(self.date(daysAgo: -ahead), time) else { return nil }
-        return moment > self.now ? moment : self.moment(self.date(daysAgo: -ahead - 7), time)
+        let ahead = (Int32(day) - self.day().tm_wday + 7) % 7
+        let moment = self.moment(self.day(ahead: ahead), clock)
+        return moment > self.now ? moment : self.moment(self.day(ahead: ahead + 7), clock)
+    }
+}
+
+/// Standard input, for commands that read what they are given there.
+enum StandardInput {
+    /// The whole of it, up to its end.
+    ///
+    /// - Parameter limit: the most bytes; more are refused.
+    /// - Returns: the text.
+    /// - Throws: `ValidationError`, or why it cannot be read.
+    static func text(upTo limit: Int) throws -> String {
+        var bytes: [UInt8] = []
+        while true {
+            let more: [UInt8]
+            do {
+                more = try [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
+                    count = try FileDescriptor.standardInput.read(
+                        into: UnsafeMutableRawBufferPointer(buffer)
+                    )
+                }
+            } catch Errno.resourceTemporarilyUnavailable {
+                // Whoever shares the descriptor with us has made it non-blocking.
+                var wish = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                poll(&wish, 1, -1)
+                continue
+            }
+            if more.isEmpty { break }
+            bytes += more
+            guard bytes.count <= limit else {
+                throw ValidationError("standard input is longer than \(limit) bytes")
+            }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw ValidationError("standard input is not UTF-8")
+        }
+        return text
     }
 }

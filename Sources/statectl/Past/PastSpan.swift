@@ -1,5 +1,7 @@
+import Glibc
 import StateMachineClient
 import StateMachineCore
+import StateMachineProtocol
 
 /// A span of the past with the stays that reach into it.
 struct PastSpan {
@@ -104,5 +106,225 @@ extension [Int64] {
     var median: Int64? {
         guard !self.isEmpty else { return nil }
         return self.sorted()[(self.count - 1) / 2]
+    }
+}
+
+/// The stays of the past, the oldest first: which state was entered when, and by which change.
+///
+/// Kept in columns: a million of them take 14 MB.
+struct PastStays {
+    /// The names of the states, each once.
+    private(set) var names: [String] = []
+    private var places: [Spelling: UInt16] = [:]
+    /// For each stay the index of its state in `names`.
+    private(set) var states: [UInt16] = []
+    /// When each stay began, in microseconds; not always ascending, as clocks are set back.
+    private(set) var starts: [Int64] = []
+    /// For each stay, by how much the change that began it is beyond `firstSeq`.
+    private var offsets: [UInt32] = []
+    private var firstSeq: UInt64 = 0
+    /// The number of changes that were read, including those that began no stay.
+    private(set) var changes: UInt64 = 0
+
+    var count: Int { self.states.count }
+    var isEmpty: Bool { self.states.isEmpty }
+
+    /// Reserves room for that many stays.
+    mutating func reserve(_ count: Int) {
+        self.states.reserveCapacity(count)
+        self.starts.reserveCapacity(count)
+        self.offsets.reserveCapacity(count)
+    }
+
+    /// The number of the change that began a stay.
+    func seq(of stay: Int) -> UInt64 { self.firstSeq + UInt64(self.offsets[stay]) }
+
+    /// The most states.
+    ///
+    /// 4096: sixteen times what a file may declare; names that a machine has had count too.
+    static let mostNames = 4096
+
+    /// Whether there are more states than a machine can have had; those beyond count as the last one.
+    private(set) var isTooMany = false
+
+    /// The index of a state in `names`, to which a new one is added.
+    mutating func place(of name: String) -> UInt16 {
+        let spelling = Spelling(name)
+        if let place = self.places[spelling] { return place }
+        guard self.names.count < Self.mostNames else {
+            self.isTooMany = true
+            return UInt16(Self.mostNames - 1)
+        }
+        let place = UInt16(self.names.count)
+        self.names.append(name)
+        self.places[spelling] = place
+        return place
+    }
+
+    /// Adds a stay in the state of that name.
+    mutating func enter(_ state: String, at time: Int64, seq: UInt64) {
+        self.enter(self.place(of: state), at: time, seq: seq)
+    }
+
+    /// Adds a stay.
+    mutating func enter(_ state: UInt16, at time: Int64, seq: UInt64) {
+        if self.isEmpty { self.firstSeq = seq }
+        self.states.append(state)
+        self.starts.append(time)
+        self.offsets.append(seq > self.firstSeq ? UInt32(clamping: seq - self.firstSeq) : 0)
+    }
+
+    /// Adds the stays of an outline.
+    mutating func take(_ outline: TransitionOutline) {
+        let places = outline.names.map { self.place(of: $0) }
+        for (index, entry) in outline.entries.enumerated() {
+            guard let state = entry.state else { continue }
+            self.enter(
+                places[state],
+                at: entry.at.microseconds,
+                seq: outline.first + UInt64(index)
+            )
+        }
+        self.changes += UInt64(outline.entries.count)
+    }
+}
+
+/// What is drawn of a span: stays that are wide enough to be seen or alone in their column, one by
+/// one, and the others as their share of the time around them.
+struct PictureMarks {
+    /// A part of the picture with more stays than can be seen.
+    struct Crowd: Equatable {
+        /// The pixels that it takes, from the span's beginning.
+        var columns: Range<Int>
+        /// The state's share of their time, in eighths from 1 to 8.
+        let eighths: Int
+        /// How many stays begin there.
+        var stays: Int
+    }
+
+    /// What a column has of a state whose stays are too short to be seen.
+    private struct Cell {
+        var share = 0.0
+        var stays = 0
+        var last = 0
+    }
+
+    /// The stays that are drawn one by one, in their order.
+    private(set) var stays: [Int] = []
+    /// The crowds of the other stays, for each state.
+    private(set) var crowds: [[Crowd]] = []
+
+    /// - Parameters:
+    ///   - span: the span.
+    ///   - columns: its width in pixels.
+    init(_ span: PastSpan, columns: Int) {
+        let width = Double(max(1, span.end - span.start)) / Double(columns)
+        var cells = [[Cell]](
+            repeating: [Cell](repeating: Cell(), count: columns),
+            count: span.stays.names.count
+        )
+        for stay in 0..<span.stays.count {
+            let part = span.part(of: stay)
+            if Double(part.count) >= width {
+                self.stays.append(stay)
+                continue
+            }
+            // It lies in one column, or in two that follow each other, of which the first counts.
+            let from = Double(part.lowerBound - span.start) / width
+            let column = min(Int(from), columns - 1)
+            let state = Int(span.stays.states[stay])
+            cells[state][column].share += Double(part.count) / width
+            cells[state][column].stays += 1
+            cells[state][column].last = stay
+        }
+        self.crowds = cells.map(Self.crowds)
+        // A stay that is alone can be pointed at, however short it was.
+        self.stays += cells.joined().compactMap { $0.stays == 1 ? $0.last : nil }
+        self.stays.sort()
+    }
+
+    /// Merges neighbours that look the same.
+    private static func crowds(_ cells: [Cell]) -> [Crowd] {
+        var crowds: [Crowd] = []
+        for (column, cell) in cells.enumerated() where cell.stays > 1 {
+            let eighths = min(8, max(1, Int((cell.share * 8).rounded())))
+            if let last = crowds.last, last.columns.upperBound == column, last.eighths == eighths {
+                crowds[crowds.count - 1].columns = last.columns.lowerBound..<column + 1
+                crowds[crowds.count - 1].stays += cell.stays
+            } else {
+                crowds.append(
+                    Crowd(columns: column..<column + 1, eighths: eighths, stays: cell.stays)
+                )
+            }
+        }
+        return crowds
+    }
+}
+
+/// The marks of a span of time: round local times, so far apart that their labels have room.
+struct TimeAxis {
+    struct Mark: Equatable {
+        /// In microseconds.
+        let time: Int64
+        let label: String
+    }
+
+    let start: Int64
+    let end: Int64
+    let isUTC: Bool
+
+    private static let second: Int64 = 1_000_000
+    private static let day = 86_400 * Self.second
+    /// Milliseconds, then seconds, minutes, hours and days.
+    private static let steps: [Int64] =
+        [1, 2, 5, 10, 20, 50, 100, 200, 500].map { $0 * 1000 }
+        + [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800].map { $0 * Self.second }
+        + [1, 2, 3, 6, 12].map { $0 * 3600 * Self.second }
+        + [1, 2, 7, 14, 28, 91, 182, 364, 1820, 3640].map { $0 * Self.day }
+
+    /// The marks, at most that many; none if the span is too short for two.
+    func marks(atMost count: Int) -> [Mark] {
+        guard count > 0, self.end > self.start,
+            let step = Self.steps.first(where: { (self.end - self.start) / $0 < Int64(count) })
+        else { return [] }
+        let offset = self.offset(at: self.start)
+        var next = (self.start + offset).dividedRoundingUp(by: step) * step - offset
+        var marks: [Mark] = []
+        while next <= self.end {
+            // Where the clocks are changed in between, days begin at another time.
+            let time = step < Self.day ? next : next + offset - self.offset(at: next)
+            if let label = self.label(of: time, step: step) {
+                marks.append(Mark(time: time, label: label))
+            }
+            next += step
+        }
+        return marks
+    }
+
+    private func label(of time: Int64, step: Int64) -> String? {
+        guard let shown = LocalTime(WallTime(microseconds: time), inUTC: self.isUTC) else {
+            return nil
+        }
+        let clock = shown.time.prefix(12)
+        if step >= 182 * Self.day { return String(shown.date.prefix(7)) }
+        if step >= Self.day || clock == "00:00:00.000" { return String(shown.date.dropFirst(5)) }
+        if step >= 60 * Self.second { return String(clock.prefix(5)) }
+        return String(step >= Self.second ? clock.prefix(8) : clock.dropFirst(6))
+    }
+
+    /// The microseconds by which local time is ahead of UTC.
+    private func offset(at time: Int64) -> Int64 {
+        guard !self.isUTC else { return 0 }
+        var seconds = time_t(time / Self.second)
+        var fields = tm()
+        localtime_r(&seconds, &fields)
+        return Int64(fields.tm_gmtoff) * Self.second
+    }
+}
+
+extension Int64 {
+    fileprivate func dividedRoundingUp(by divisor: Int64) -> Int64 {
+        let quotient = self / divisor
+        return self % divisor > 0 ? quotient + 1 : quotient
     }
 }

@@ -14,7 +14,6 @@ def show(colour: str) -> None:
 
 with statectl.connect(*sys.argv[1:]) as machine:
     for it in machine.watch(latest=True):
-        if isinstance(it, statectl.Gone):
-            show("dark")
-        elif isinstance(it, (statectl.State, statectl.Change)):
-            show(COLOURS.get(it.state, "white"))
+        if isinstance(it, (statectl.State, statectl.Change)):
+            colour = COLOURS.get(it.state, "white")
+        show("dark" if isinstance(it, statectl.Gone) else colour)

@@ -7,14 +7,16 @@ import errno
 import select
 import socket
 import time
-from typing import Any, Optional, cast
+from collections.abc import Awaitable
+from typing import Any, Optional, TypeVar, cast
 
 from ._errors import ProtocolError
 from ._pause import Forks
-from ._wire import Lines, Lost, end, parsed
+from ._wire import Lines, Lost, Past, end, parsed
 
 CHUNK = 1 << 16
 clock = time.monotonic
+_T = TypeVar("_T")
 
 
 async def pause(future: asyncio.Future[Any], timeout: Optional[float]) -> bool:
@@ -37,6 +39,21 @@ async def pause(future: asyncio.Future[Any], timeout: Optional[float]) -> bool:
         handle.cancel()
         future.remove_done_callback(wake)
     return future.done()
+
+
+async def apart(awaited: Awaitable[_T]) -> _T:
+    """What it gives, in a task of its own: it may be cancelled without whoever waits for it."""
+    task = asyncio.ensure_future(awaited)
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
+    if task.cancelled():
+        # Raised as it is, it would end the task that waits here.
+        raise RuntimeError("ask was cancelled before it had answered")
+    return task.result()
 
 
 class Wire:
@@ -141,6 +158,15 @@ class Wire:
             if not self._lines and self._lost is None and until is not None and clock() >= until:
                 return None
 
+    async def reply(self, timeout: float) -> dict[str, Any]:
+        """The next answer; what else comes is passed over. Raises Lost if there is none in that time."""
+        until = clock() + timeout
+        while clock() < until:
+            line = await self.read(until - clock())
+            if line is not None and line.get("type") == "reply":
+                return line
+        raise Lost(f"no answer within {timeout:g} s", is_silent=True)
+
     def _readable(self) -> None:
         if self._lines and self._is_full():
             # Whoever is slow costs one chunk here, and the rest is the socket's.
@@ -182,7 +208,7 @@ class Wire:
         try:
             self._sock.shutdown(socket.SHUT_WR)
             until = clock() + timeout
-            while await self.read(until - clock()) is not None:
+            while clock() < until and await self.read(until - clock()) is not None:
                 pass
         except (OSError, Lost, ProtocolError):
             pass
@@ -214,7 +240,7 @@ class _Awaited:
         self,
         id: int,
         future: asyncio.Future[dict[str, Any]],
-        collect: Optional[list[dict[str, Any]]],
+        collect: Optional[Past],
         until: Optional[float],
     ) -> None:
         self.id, self.future, self.collect, self.until = id, future, collect, until
@@ -233,9 +259,9 @@ class Requests(Wire):
         self._poll.register(sock.fileno(), select.POLLIN)
 
     async def ask(
-        self, head: bytes, collect: Optional[list[dict[str, Any]]] = None, is_again: bool = False
+        self, head: bytes, collect: Optional[Past] = None, is_again: bool = False
     ) -> dict[str, Any]:
-        """The reply to a request; lines before it go to `collect`. Raises Lost, and then the wire is closed."""
+        """The reply to a request; changes before it go to `collect`. Raises Lost, and then the wire is closed."""
         awaited = await self._send(head, collect, clock() + self._timeout)
         future = awaited.future
         id = awaited.id
@@ -254,7 +280,7 @@ class Requests(Wire):
         """Sends a request that is answered much later; returns its id."""
         return (await self._send(head, None, None)).id
 
-    async def _send(self, head: bytes, collect: Optional[list[dict[str, Any]]], until: Optional[float]) -> _Awaited:
+    async def _send(self, head: bytes, collect: Optional[Past], until: Optional[float]) -> _Awaited:
         if not self._awaited and self._lost is None and self._poll.poll(0):
             # What comes unasked is a `bye` or an end.
             self._readable()
@@ -334,8 +360,7 @@ class Requests(Wire):
                 del self._awaited[cast(int, id)]
                 if not awaited.future.done():
                     awaited.future.set_result(line)
-            elif awaited.collect is not None:
-                awaited.collect.append(line)
+            elif awaited.collect is not None and awaited.collect.take(line):
                 awaited.until = clock() + self._timeout
 
     def _end(self, error: Exception) -> None:

@@ -12,11 +12,13 @@ from typing import Any, Optional, Protocol
 
 from ._errors import ProtocolError
 from ._pause import Forks
-from ._wire import Lines, Lost, end, parsed
+from ._wire import Lines, Lost, Past, end, parsed
 
 CHUNK = 1 << 16
 _NO_SIGNAL = socket.MSG_NOSIGNAL
 clock = time.monotonic
+# poll(2) takes milliseconds as an int; whoever waits longer asks again.
+LONGEST_POLL = 86_400.0
 
 
 class Attended(Protocol):
@@ -64,7 +66,7 @@ class Attendance:
                 else:
                     poll.register(own.fileno(), select.POLLIN)
                     by_fd[own.fileno()] = one
-            events = poll.poll(None if left is None else max(0.0, left) * 1000)
+            events = poll.poll(None if left is None else min(max(0.0, left), LONGEST_POLL) * 1000)
             is_readable = False
             for fd, _ in events:
                 if fd in by_fd:
@@ -117,6 +119,9 @@ class Wire:
     def fileno(self) -> int:
         return self._sock.fileno()
 
+    def _is_readable(self, timeout: float) -> bool:
+        return bool(self._poll.poll(min(max(0.0, timeout), LONGEST_POLL) * 1000))
+
     @property
     def has_line(self) -> bool:
         return bool(self._lines)
@@ -163,10 +168,20 @@ class Wire:
             if self.attendance is not None:
                 is_readable = self.attendance.wait(self, left)
             else:
-                is_readable = bool(self._poll.poll(left * 1000))
-            if not is_readable:
+                is_readable = self._is_readable(left)
+            if is_readable:
+                self._receive()
+            elif clock() >= until:
                 return None
-            self._receive()
+
+    def reply(self, timeout: float) -> dict[str, Any]:
+        """The next answer; what else comes is passed over. Raises Lost if there is none in that time."""
+        until = clock() + timeout
+        while clock() < until:
+            line = self.read(until - clock())
+            if line is not None and line.get("type") == "reply":
+                return line
+        raise Lost(f"no answer within {timeout:g} s", is_silent=True)
 
     def _receive(self) -> None:
         try:
@@ -184,7 +199,7 @@ class Wire:
         try:
             self._sock.shutdown(socket.SHUT_WR)
             until = clock() + timeout
-            while self._poll.poll(max(0.0, until - clock()) * 1000) and self._sock.recv(CHUNK):
+            while clock() < until and self._is_readable(until - clock()) and self._sock.recv(CHUNK):
                 pass
         except OSError:
             pass
@@ -214,9 +229,9 @@ class Requests(Wire):
         self._last_line: dict[str, Any] = {}
 
     def ask(
-        self, head: bytes, collect: Optional[list[dict[str, Any]]] = None, is_again: bool = False
+        self, head: bytes, collect: Optional[Past] = None, is_again: bool = False
     ) -> dict[str, Any]:
-        """The reply to a request; lines before it go to `collect`. Raises Lost, and then the wire is closed.
+        """The reply to a request; changes before it go to `collect`. Raises Lost, and then the wire is closed.
 
         With `is_again` it is the same object as the last time if it is the same line, and `remember` was called.
         """
@@ -225,23 +240,29 @@ class Requests(Wire):
         self._is_asking = True
         try:
             # What came unasked is a `bye`, an end, or the answer to a wait.
-            if self._poll.poll(0):
+            is_readable = self._poll.poll(0)
+            if is_readable or self._lines:
                 try:
-                    self._receive()
+                    if is_readable:
+                        self._receive()
                     self._sort()
                 except Lost as lost:
                     lost.was_sent = False
                     raise
             sock = self._sock
             self.send(head + b"}\n")
+            # The kernel keeps the time until something comes; from then on, it is kept here.
+            until: Optional[float] = None
             while True:
+                if until is not None and not self._is_readable(until - clock()):
+                    raise BlockingIOError
                 received = sock.recv(CHUNK)
                 if is_again and received == self._last:
-                    self._is_asking = False
                     return self._last_line
                 if not received:
                     raise Lost("the connection has ended")
                 self._lines.add(received)
+                has_come = False
                 while True:
                     line = self.next()
                     if line is None:
@@ -249,12 +270,15 @@ class Requests(Wire):
                     if "id" in line:
                         self._keep(line)
                     elif line.get("type") == "reply":
-                        self._is_asking = False
                         if is_again and received.startswith(b"{") and received.find(b"\n") == len(received) - 1:
                             self._new, self._last_line = received, line
                         return line
                     elif collect is not None:
-                        collect.append(line)
+                        has_come = collect.take(line) or has_come
+                if until is None or has_come:
+                    until = clock() + self._timeout
+                elif clock() >= until:
+                    raise BlockingIOError
         except BlockingIOError:
             self.close()
             raise Lost(f"no answer within {self._timeout:g} s", is_silent=True) from None
@@ -264,6 +288,8 @@ class Requests(Wire):
         except BaseException:
             self.close()
             raise
+        finally:
+            self._is_asking = False
 
     def remember(self) -> None:
         """What was answered last may be answered again as the same object."""
@@ -285,7 +311,8 @@ class Requests(Wire):
             if reply is not None:
                 del self._awaited[id]
                 return reply
-            line = self.read(max(0.0, until - clock()))
+            left = until - clock()
+            line = self.read(left) if left > 0 else None
             if line is None:
                 return None
             self._keep(line)

@@ -164,3 +164,8 @@ def refusal(answer: dict[str, Any], state: Optional[State] = None) -> Refused:
     """The exception for an answer that says no."""
     code = answer.get("error")
     return _BY_CODE.get(code if isinstance(code, str) else "", Refused)(answer, state)
+
+
+for _name in __all__:
+    # As programs name them, in tracebacks too.
+    globals()[_name].__module__ = "statectl"

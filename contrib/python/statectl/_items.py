@@ -159,7 +159,10 @@ class Gone(_Value):
 
 
 class Back(_Value):
-    """The daemon is there again. What happened meanwhile follows: changes, or a `Gap` and a State."""
+    """The daemon is there again.
+
+    What happened meanwhile follows: changes, or a `Gap` and a State; nothing if nothing has changed since the last item.
+    """
 
     __slots__ = ()
 

@@ -18,10 +18,16 @@ from ._items import Back, By, Change, Declared, Due, Gap, Item, Place, Question,
 # Of the protocol: what one request line may have, and the largest number.
 REQUEST_BYTES = 65_536
 LARGEST = (1 << 53) - 1
+# A time span, in seconds; what is sent are milliseconds.
+LONGEST = LARGEST / 1000
 WHY_BYTES = 256
 # A line of the daemon's may be as long as `limits.serverLineBytes` says; 1 MiB until that is known, and more than 64 MiB
 # is believed of nobody.
 LINE_BYTES, LONGEST_LINE_BYTES = 1 << 20, 64 << 20
+# A request may be nested 64 deep, and the daemon's lines put that into a few objects more.
+DEPTH = 100
+# Goes back to the daemon in a request; its own have some 30 characters.
+CURSOR_LENGTH = 1024
 # A watch asks for a line every 10 s, and believes the daemon gone after 20 s without one.
 BEAT_SECONDS, SILENCE_SECONDS = 10, 20
 
@@ -174,7 +180,7 @@ def flag(what: str, value: object) -> Optional[bool]:
     return value
 
 
-def seconds(what: str, value: object) -> Optional[float]:
+def seconds(what: str, value: object, most: float = LONGEST) -> Optional[float]:
     """A time span in seconds; None for none."""
     if value is None:
         return None
@@ -182,18 +188,16 @@ def seconds(what: str, value: object) -> Optional[float]:
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{what} takes seconds, not {value!r}")
-    if not (math.isfinite(value) and value >= 0):
+    if not 0 <= value < math.inf:
         raise ValueError(f"{what} takes seconds, 0 or more, not {value}")
+    if value > most:
+        raise ValueError(f"{what} may be {most:g} seconds at most")
     return float(value)
 
 
-def milliseconds(what: str, value: object, most: float = LARGEST / 1000) -> Optional[int]:
-    span = seconds(what, value)
-    if span is None:
-        return None
-    if span > most:
-        raise ValueError(f"{what} may be {most:g} seconds at most, not {span:g}")
-    return math.ceil(span * 1000)
+def milliseconds(what: str, value: object, most: float = LONGEST) -> Optional[int]:
+    span = seconds(what, value, most)
+    return None if span is None else math.ceil(span * 1000)
 
 
 def moment(what: str, value: object) -> Optional[Union[str, int]]:
@@ -219,7 +223,14 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_constant).raw_decode
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits:.40} is out of range")
+    return value
+
+
+_decode = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant).raw_decode
 
 
 def parsed(line: bytes) -> dict[str, Any]:
@@ -227,14 +238,26 @@ def parsed(line: bytes) -> dict[str, Any]:
     try:
         content = line.decode()
         value, end = _decode(content)
+        if b"\\u" in line:
+            # Half a surrogate pair is no text, and could neither be shown nor sent.
+            _encoder.encode(value).encode()
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: {error}") from None
     if end != len(content) or type(value) is not dict:
         raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: it is not one JSON object")
+    if line.count(b"{") + line.count(b"[") > DEPTH and _is_deep(value):
+        raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: it is nested more than {DEPTH} deep")
     return value
 
 
-def _excerpt(line: bytes) -> str:
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEPTH):
+        level = [part for one in level if type(one) in (dict, list) for part in (one.values() if type(one) is dict else one)]
+    return any(type(one) in (dict, list) for one in level)
+
+
+def _excerpt(line: Union[bytes, bytearray]) -> str:
     return repr(line[:80].decode(errors="replace")) + ("…" if len(line) > 80 else "")
 
 
@@ -253,6 +276,14 @@ def word(line: Mapping[str, Any], key: str) -> str:
     value = line.get(key)
     if type(value) is not str:
         raise _wrong(line, key)
+    return value
+
+
+def cursor(line: Mapping[str, Any]) -> str:
+    """The cursor of a line."""
+    value = line.get("cursor")
+    if type(value) is not str or len(value) > CURSOR_LENGTH:
+        raise _wrong(line, "cursor")
     return value
 
 
@@ -296,7 +327,7 @@ def _fill(item: Any, line: Mapping[str, Any]) -> None:
         raise _wrong(line, "state")
     if type(data) is not dict:
         raise _wrong(line, "data")
-    if type(cursor) is not str:
+    if type(cursor) is not str or len(cursor) > CURSOR_LENGTH:
         raise _wrong(line, "cursor")
     item.state, item.data, item.seq, item.cursor = name, data, seq, cursor
     item.at = time(line, "at")
@@ -369,7 +400,8 @@ class Lines:
 
     def __init__(self, limit: int = LINE_BYTES) -> None:
         self._whole: list[bytes] = []
-        self._rest = b""
+        # Grows in place, so that a line takes time by its length, however small the parts are in which it comes.
+        self._rest = bytearray()
         self.limit = limit
 
     def add(self, received: bytes) -> None:
@@ -377,11 +409,15 @@ class Lines:
 
         Raises ProtocolError for a line that is longer than any may be.
         """
-        lines = received.split(b"\n") if not self._rest else (self._rest + received).split(b"\n")
-        self._rest = lines.pop()
+        lines = received.split(b"\n")
+        rest = lines.pop()
         if lines:
+            if self._rest:
+                lines[0] = bytes(self._rest) + lines[0]
+                self._rest.clear()
             lines.reverse()
             self._whole = lines + self._whole
+        self._rest += rest
         if len(self._rest) > self.limit:
             raise ProtocolError(f"a line has more than {self.limit} bytes: {_excerpt(self._rest)}")
 
@@ -391,6 +427,23 @@ class Lines:
 
     def __bool__(self) -> bool:
         return bool(self._whole)
+
+
+class Past(list[dict[str, Any]]):
+    """The changes before a reply: as many as were asked for, and no more."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def take(self, line: dict[str, Any]) -> bool:
+        """Whether the line is one of them. Raises ProtocolError for one too many."""
+        if line.get("type") != "change":
+            return False
+        if len(self) == self._most:
+            raise ProtocolError(f"more changes came than the {self._most} that were asked for")
+        self.append(line)
+        return True
 
 
 class Following:
@@ -429,15 +482,15 @@ class Following:
             into.append(state(line))
             if resync is not None:
                 into.append(Gap(count(line, "missed") if "missed" in line else None, word(line, "resync")))
-            self._seq, self.cursor = count(line, "seq"), word(line, "cursor")
+            self._seq, self.cursor = count(line, "seq"), cursor(line)
         elif kind == "live" or kind == "beat":
             seq = count(line, "seq")
             if last is not None and (seq < last or self._is_whole and seq != last):
                 raise ProtocolError(f"a {kind} at {seq} follows {last}, and nothing was said of what is between")
-            self._seq, self.cursor = seq, word(line, "cursor")
+            self._seq, self.cursor = seq, cursor(line)
         elif kind == "declared":
             version = line.get("version")
-            self.cursor = word(line, "cursor")
+            self.cursor = cursor(line)
             into.append(
                 Declared(word(line, "declaration"), version if type(version) is str else None, count(line, "seq"), self.cursor)
             )

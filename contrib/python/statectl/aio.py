@@ -6,6 +6,7 @@ This file is the source of both faces: `contrib/python/generate` makes `blocking
 from __future__ import annotations
 
 import asyncio  # aio
+# blocking: import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator  # aio
 # blocking: from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any, Optional, TypeVar, Union, cast
 
 from . import _wire as wire
 from ._aio_wire import Requests, Wire
+from ._aio_wire import apart  # aio
 # blocking: from ._blocking_wire import Attendance
 from ._errors import (
     Disconnected,
@@ -246,22 +248,25 @@ class Machine:
         """
         if by is not None and not isinstance(by, str):
             by = wire.number("by", by)
+        most = wire.number("limit", limit, 1, 10_000)
+        if most is None:
+            raise TypeError("limit takes an integer, not None")
         head = wire.request(
             "history",
             only=wire.patterns("only", wire.several(only)),
             since=wire.text("since", since),
-            limit=wire.number("limit", limit, 1, 10_000),
+            limit=most,
             order="newest" if wire.flag("newest", newest) else None,
             after=wire.moment("after", after),
             before=wire.moment("before", before),
             by=by,
             cause=wire.text("cause", cause, wire.WHY_BYTES),
         )
-        lines: list[dict[str, Any]] = []
+        lines = wire.Past(most)
         reply = await self._ask("history", head, collect=lines)
 
         def read(reply: dict[str, Any]) -> History:
-            changes = History(wire.change(line) for line in lines if line.get("type") == "change")
+            changes = History(wire.change(line) for line in lines)
             changes.more = reply.get("more") is True
             changes.resync = wire.word(reply, "resync") if "resync" in reply else None
             return changes
@@ -417,7 +422,7 @@ class Machine:
 
         `async with` waits until the hold is taken, and at the end until it is released, however the body ends. If the
         daemon goes, the body continues; the hold is taken again, in asyncio as soon as the daemon is back, else at the next
-        call of the machine's, and `lost` says how often it was lost.
+        call of the machine's or when `held` is asked, and `lost` says how often it was lost, after the `with` too.
         """
         if mode not in ("block", "delay"):
             raise ValueError(f'mode takes "block" or "delay", not {mode!r}')
@@ -464,6 +469,8 @@ class Machine:
         """
         if not callable(ask):
             raise TypeError(f"ask takes a function of a question, not {ask!r}")
+        # blocking: if inspect.iscoroutinefunction(ask):
+        # blocking:     raise TypeError(f"ask is called here, not awaited, and takes no async function: {ask!r}; statectl.aio does")
         if on_timeout not in (None, "allow", "deny"):
             raise ValueError(f'on_timeout takes "allow" or "deny", not {on_timeout!r}')
         head = wire.request(
@@ -558,19 +565,14 @@ class Machine:
             await new.ask(_UNWATCH)
             return
         await new.send(_UNWATCH + b"}\n")
-        while True:
-            line = await new.read(self.timeout)
-            if line is None:
-                raise Lost(f"no answer within {self.timeout:g} s", is_silent=True)
-            if line.get("type") == "reply":
-                return
+        await new.reply(self.timeout)
 
     async def _ask(
         self,
         op: str,
         head: bytes,
         writes: bool = False,
-        collect: Optional[list[dict[str, Any]]] = None,
+        collect: Optional[wire.Past] = None,
         is_again: bool = False,
     ) -> dict[str, Any]:
         """The answer to a request, if it says yes."""
@@ -625,6 +627,8 @@ class Watch:
         self._wire: Optional[Wire] = None
         self._is_closed = False
         self._backoff, self._retry_at, self._since = Backoff(), 0.0, 0.0
+        # When the daemon was last heard.
+        self._heard = 0.0
 
     @property
     def cursor(self) -> Optional[str]:
@@ -717,15 +721,18 @@ class Watch:
             return None
         # blocking: new.attendance = machine._attendance
         self._wire, self._since = new, clock()
+        self._heard = self._since
         return new
 
     async def _next(self, own: Wire, until: Optional[float]) -> Optional[dict[str, Any]]:
         """The next line; None if the caller wants to know that there is none yet."""
-        silence = wire.SILENCE_SECONDS
-        idle = silence if until is None else until - clock()
-        line = await own.read(min(silence, max(0.0, idle)))
-        if line is None and idle >= silence and not self._is_closed:
-            raise Lost(f"the daemon has said nothing for {silence} s", is_silent=True)
+        # Over several waits: `idle` may be shorter than the silence that counts.
+        silent_at = self._heard + wire.SILENCE_SECONDS
+        line = await own.read(max(0.0, (silent_at if until is None else min(silent_at, until)) - clock()))
+        if line is not None:
+            self._heard = clock()
+        elif clock() >= silent_at and not self._is_closed:
+            raise Lost(f"the daemon has said nothing for {wire.SILENCE_SECONDS} s", is_silent=True)
         return line
 
     def _lost(self, lost: Lost) -> bool:
@@ -738,7 +745,8 @@ class Watch:
             return False
         following = self._following
         if not following.is_gone and not following.has_begun and following.cursor is None:
-            raise Disconnected(f"{lost.reason}, before it was known what the state is") from None
+            kind = NoAnswer if lost.is_silent else Disconnected
+            raise kind(f"{lost.reason}, before it was known what the state is") from None
         self._retry_at = clock() + self._backoff.next(lost.retry)
         is_news = not following.is_gone
         following.is_gone = True
@@ -754,8 +762,7 @@ class _Standing:
         self._machine, self._head = machine, head
         self.number: Optional[int] = None
         """Its number, for `release`; None while it is not there."""
-        self.lost = 0
-        """How often it was lost: 0 if it has been there all the time."""
+        self._lost = 0
         self.error: Optional[Error] = None
         """Why it could not be taken again the last time; None while it is there."""
         self._wire: Optional[Wire] = None
@@ -764,22 +771,27 @@ class _Standing:
         self._generation = Forks.generation
         self._task: Optional[asyncio.Task[None]] = None  # aio
 
+    @property
+    def lost(self) -> int:
+        """How often it was lost: 0 if it has been there all the time. After its end, too."""
+        # blocking: self._look()
+        return self._lost
+
+    # blocking: def _look(self) -> None:
+    # blocking:     """A guard is asked, and so looked at, within `serve`, `wait` and `watch` alone."""
+
     async def _take(self) -> None:
         """Asks for it on a connection of its own."""
         machine = self._machine
         new = await machine._dial(Wire, True)
         try:
             await new.send(self._head + b"}\n")
-            while True:
-                line = await new.read(machine.timeout)
-                if line is None:
-                    raise Lost(f"no answer within {machine.timeout:g} s", is_silent=True)
-                if line.get("type") == "reply":
-                    break
+            line = await new.reply(machine.timeout)
             self.number = wire.count(wire.accepted(line), self._op)
         except Lost as lost:
             new.close()
-            raise Disconnected(f"{lost.reason}, before {self._op} was answered") from None
+            kind = NoAnswer if lost.is_silent else Disconnected
+            raise kind(f"{lost.reason}, before {self._op} was answered") from None
         except BaseException:
             new.close()
             raise
@@ -806,7 +818,7 @@ class _Standing:
                 if self._wire is not own:
                     return
                 self._wire, self.number = None, None
-                self.lost += 1
+                self._lost += 1
                 self._backoff.lasted(clock() - self._since)
                 self._retry_at = clock() + self._backoff.next(getattr(error, "retry", 0.0))
                 if self._retry_at <= clock():
@@ -854,7 +866,7 @@ class _Standing:
                 await self._end(own, number)
         except (Lost, ProtocolError):
             # It has ended by itself.
-            pass
+            self._lost += 1
         finally:
             own.close()
 
@@ -880,8 +892,11 @@ class Hold(_Standing):
     @property
     def held(self) -> bool:
         """Whether it is in force, as far as is known."""
-        # blocking: if not self._is_attended and self in self._machine._standing: self._attend(0.0)
+        # blocking: self._look()
         return self._wire is not None
+
+    # blocking: def _look(self) -> None:
+    # blocking:     if not self._is_attended and self in self._machine._standing: self._attend(0.0)
 
     async def __aenter__(self) -> Hold:
         await self._begin()
@@ -950,7 +965,7 @@ class Guard(_Standing):
         try:
             answer = self._ask(question)
             if not isinstance(answer, (bool, str)) and hasattr(answer, "__await__"):  # aio
-                answer = await answer  # aio
+                answer = await apart(answer)  # aio
             if not isinstance(answer, (bool, str)):
                 raise TypeError(f"ask has to return True, or a text: why not; it returned {answer!r}")
             allow, why = answer is True, answer if isinstance(answer, str) else None

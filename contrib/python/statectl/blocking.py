@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -237,22 +238,25 @@ class Machine:
         """
         if by is not None and not isinstance(by, str):
             by = wire.number("by", by)
+        most = wire.number("limit", limit, 1, 10_000)
+        if most is None:
+            raise TypeError("limit takes an integer, not None")
         head = wire.request(
             "history",
             only=wire.patterns("only", wire.several(only)),
             since=wire.text("since", since),
-            limit=wire.number("limit", limit, 1, 10_000),
+            limit=most,
             order="newest" if wire.flag("newest", newest) else None,
             after=wire.moment("after", after),
             before=wire.moment("before", before),
             by=by,
             cause=wire.text("cause", cause, wire.WHY_BYTES),
         )
-        lines: list[dict[str, Any]] = []
+        lines = wire.Past(most)
         reply = self._ask("history", head, collect=lines)
 
         def read(reply: dict[str, Any]) -> History:
-            changes = History(wire.change(line) for line in lines if line.get("type") == "change")
+            changes = History(wire.change(line) for line in lines)
             changes.more = reply.get("more") is True
             changes.resync = wire.word(reply, "resync") if "resync" in reply else None
             return changes
@@ -408,7 +412,7 @@ class Machine:
 
         `with` waits until the hold is taken, and at the end until it is released, however the body ends. If the
         daemon goes, the body continues; the hold is taken again, in asyncio as soon as the daemon is back, else at the next
-        call of the machine's, and `lost` says how often it was lost.
+        call of the machine's or when `held` is asked, and `lost` says how often it was lost, after the `with` too.
         """
         if mode not in ("block", "delay"):
             raise ValueError(f'mode takes "block" or "delay", not {mode!r}')
@@ -455,6 +459,8 @@ class Machine:
         """
         if not callable(ask):
             raise TypeError(f"ask takes a function of a question, not {ask!r}")
+        if inspect.iscoroutinefunction(ask):
+            raise TypeError(f"ask is called here, not awaited, and takes no async function: {ask!r}; statectl.aio does")
         if on_timeout not in (None, "allow", "deny"):
             raise ValueError(f'on_timeout takes "allow" or "deny", not {on_timeout!r}')
         head = wire.request(
@@ -538,19 +544,14 @@ class Machine:
             new.ask(_UNWATCH)
             return
         new.send(_UNWATCH + b"}\n")
-        while True:
-            line = new.read(self.timeout)
-            if line is None:
-                raise Lost(f"no answer within {self.timeout:g} s", is_silent=True)
-            if line.get("type") == "reply":
-                return
+        new.reply(self.timeout)
 
     def _ask(
         self,
         op: str,
         head: bytes,
         writes: bool = False,
-        collect: Optional[list[dict[str, Any]]] = None,
+        collect: Optional[wire.Past] = None,
         is_again: bool = False,
     ) -> dict[str, Any]:
         """The answer to a request, if it says yes."""
@@ -605,6 +606,8 @@ class Watch:
         self._wire: Optional[Wire] = None
         self._is_closed = False
         self._backoff, self._retry_at, self._since = Backoff(), 0.0, 0.0
+        # When the daemon was last heard.
+        self._heard = 0.0
 
     @property
     def cursor(self) -> Optional[str]:
@@ -697,15 +700,18 @@ class Watch:
             return None
         new.attendance = machine._attendance
         self._wire, self._since = new, clock()
+        self._heard = self._since
         return new
 
     def _next(self, own: Wire, until: Optional[float]) -> Optional[dict[str, Any]]:
         """The next line; None if the caller wants to know that there is none yet."""
-        silence = wire.SILENCE_SECONDS
-        idle = silence if until is None else until - clock()
-        line = own.read(min(silence, max(0.0, idle)))
-        if line is None and idle >= silence and not self._is_closed:
-            raise Lost(f"the daemon has said nothing for {silence} s", is_silent=True)
+        # Over several waits: `idle` may be shorter than the silence that counts.
+        silent_at = self._heard + wire.SILENCE_SECONDS
+        line = own.read(max(0.0, (silent_at if until is None else min(silent_at, until)) - clock()))
+        if line is not None:
+            self._heard = clock()
+        elif clock() >= silent_at and not self._is_closed:
+            raise Lost(f"the daemon has said nothing for {wire.SILENCE_SECONDS} s", is_silent=True)
         return line
 
     def _lost(self, lost: Lost) -> bool:
@@ -718,7 +724,8 @@ class Watch:
             return False
         following = self._following
         if not following.is_gone and not following.has_begun and following.cursor is None:
-            raise Disconnected(f"{lost.reason}, before it was known what the state is") from None
+            kind = NoAnswer if lost.is_silent else Disconnected
+            raise kind(f"{lost.reason}, before it was known what the state is") from None
         self._retry_at = clock() + self._backoff.next(lost.retry)
         is_news = not following.is_gone
         following.is_gone = True
@@ -734,8 +741,7 @@ class _Standing:
         self._machine, self._head = machine, head
         self.number: Optional[int] = None
         """Its number, for `release`; None while it is not there."""
-        self.lost = 0
-        """How often it was lost: 0 if it has been there all the time."""
+        self._lost = 0
         self.error: Optional[Error] = None
         """Why it could not be taken again the last time; None while it is there."""
         self._wire: Optional[Wire] = None
@@ -743,22 +749,27 @@ class _Standing:
         self._is_attended = False
         self._generation = Forks.generation
 
+    @property
+    def lost(self) -> int:
+        """How often it was lost: 0 if it has been there all the time. After its end, too."""
+        self._look()
+        return self._lost
+
+    def _look(self) -> None:
+        """A guard is asked, and so looked at, within `serve`, `wait` and `watch` alone."""
+
     def _take(self) -> None:
         """Asks for it on a connection of its own."""
         machine = self._machine
         new = machine._dial(Wire, True)
         try:
             new.send(self._head + b"}\n")
-            while True:
-                line = new.read(machine.timeout)
-                if line is None:
-                    raise Lost(f"no answer within {machine.timeout:g} s", is_silent=True)
-                if line.get("type") == "reply":
-                    break
+            line = new.reply(machine.timeout)
             self.number = wire.count(wire.accepted(line), self._op)
         except Lost as lost:
             new.close()
-            raise Disconnected(f"{lost.reason}, before {self._op} was answered") from None
+            kind = NoAnswer if lost.is_silent else Disconnected
+            raise kind(f"{lost.reason}, before {self._op} was answered") from None
         except BaseException:
             new.close()
             raise
@@ -785,7 +796,7 @@ class _Standing:
                 if self._wire is not own:
                     return
                 self._wire, self.number = None, None
-                self.lost += 1
+                self._lost += 1
                 self._backoff.lasted(clock() - self._since)
                 self._retry_at = clock() + self._backoff.next(getattr(error, "retry", 0.0))
                 if self._retry_at <= clock():
@@ -823,7 +834,7 @@ class _Standing:
                 self._end(own, number)
         except (Lost, ProtocolError):
             # It has ended by itself.
-            pass
+            self._lost += 1
         finally:
             own.close()
 
@@ -849,8 +860,11 @@ class Hold(_Standing):
     @property
     def held(self) -> bool:
         """Whether it is in force, as far as is known."""
-        if not self._is_attended and self in self._machine._standing: self._attend(0.0)
+        self._look()
         return self._wire is not None
+
+    def _look(self) -> None:
+        if not self._is_attended and self in self._machine._standing: self._attend(0.0)
 
     def __enter__(self) -> Hold:
         self._begin()

@@ -121,6 +121,7 @@ class Fake:
         self.scripts = scripts
         self.threads = []
         self.closed = threading.Event()
+        self.has_ended = False
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
@@ -150,6 +151,23 @@ class Fake:
             assert not thread.is_alive()
         self.listener.close()
         shutil.rmtree(self.home)
+
+    @staticmethod
+    def pouring(line):
+        """Says a line over and over, for 32 MiB; `has_ended` if all of it was listened to."""
+
+        def script(fake, sock, lines):
+            request = lines.readline()
+            if not request:
+                return
+            id = json.loads(request).get("id")
+            said = json.dumps(line if id is None else {**line, "id": id}).encode() + b"\n"
+            part = said * (65536 // len(said))
+            for _ in range((32 << 20) // len(part)):
+                sock.sendall(part)
+            fake.has_ended = True
+
+        return script
 
     @staticmethod
     def saying(*answers, then=None):

@@ -1,6 +1,7 @@
 """What the documentation shows, run; and the types that statectl generates, used."""
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import pytest
 
 import statectl
-from conftest import BIN, BOUND, ROOT, Daemon
+from conftest import BIN, BOUND, ROOT, Daemon, Fake
 
 EXAMPLES = ROOT / "contrib/examples"
 MACHINE = """\
@@ -50,6 +51,8 @@ def test_the_light_follows_and_is_dark_while_nobody_knows(app):
         app.kill()
         assert light.stdout.readline() == "dark\n"
         app.start()
+        # Nothing has changed: what is known again is what was known before.
+        assert light.stdout.readline() == "red\n"
         app.ask("set ready")
         assert light.stdout.readline() == "green\n"
     finally:
@@ -61,6 +64,25 @@ def test_counters_lose_no_count(app):
     counters = [begin(*python("counter.py")) for _ in range(6)]
     assert sorted(int(counter.communicate(timeout=BOUND)[0]) for counter in counters) == [1, 2, 3, 4, 5, 6]
     assert app.ask("get")["data"] == {"done": 6}
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_a_counter_whose_answer_was_lost_counts_once(fake, monkeypatch, is_made):
+    state = {"seq": 4, "state": "ready", "data": {"done": 4}, "at": "2026-11-20T21:55:03.120007Z", "cursor": "a:4"}
+    next = {**state, "seq": 5, "data": {"done": 5}, "cursor": "a:5"}
+    end, reply = {"type": "reply", "ok": True, "count": int(is_made)}, {"type": "reply", "ok": True}
+    change = {"type": "change", **next, "from": {"state": "ready", "data": {"done": 4}}}
+    past = "".join(json.dumps(line) + "\n" for line in ([change] if is_made else []) + [end]).encode()
+    daemon = fake(
+        Fake.saying({**reply, **state}, b"", then=lambda sock: None),
+        Fake.saying({**reply, **(next if is_made else state)}, past, {**reply, **next}),
+    )
+    monkeypatch.setenv("STATEMACHINE_RUNTIME_DIRECTORY", daemon.directory)
+    counter = begin(*python("counter.py"))
+    assert counter.communicate(timeout=BOUND)[0] == "5\n"
+    asked = daemon.requests
+    assert [request["op"] for request in asked] == ["get", "update", "get", "history"] + ([] if is_made else ["update"])
+    assert asked[3]["cause"] == asked[1]["cause"] and asked[-1] == asked[3 if is_made else 1]
 
 
 def test_the_guard_says_no_while_there_is_unsaved_work(app, tmp_path):

@@ -88,6 +88,10 @@ for place, values in enumerate([
 ]):
     for value in values:
         ODD.append((LINE % (*GOOD[:place], value, *GOOD[place + 1:])).encode() + b"\n")
+ODD += [(LINE % (*GOOD[:2], data, *GOOD[3:])).encode() + b"\n" for data in [
+    '{"a":' + "[" * 101 + "]" * 101 + "}", '{"a":' * 900 + "1" + "}" * 900, '{"a":1e400}', '{"a":[-1e400]}', r'{"a":"\ud800"}', r'{"\udfff":1}',
+]]
+ODD += [(LINE % (*GOOD[:4], cursor)).encode() + b"\n" for cursor in [r'"\ud800"', '"' + "x" * 70_000 + '"']]
 for key, value in [("by", "7"), ("by", "{}"), ("by", '{"uid":-1,"pid":1}'), ("due", "[]"), ("due", '{"state":"a"}'),
                    ("stay", '"7"'), ("cause", "[]")]:
     ODD.append((LINE % GOOD).replace("}", "}", 1)[:-1].encode() + f',"{key}":{value}}}\n'.encode())
@@ -131,7 +135,8 @@ FIRST = '{"type":"state","seq":5,"state":"a","data":{},"at":"2026-11-20T21:55:03
     CHANGE % ("-6", 6), CHANGE % (6, 6) + FIRST, FIRST.replace("}\n", ',"resync":7}\n'),
     FIRST.replace("}\n", ',"resync":"lagged","missed":-1}\n'), '{"type":"beat","seq":4,"cursor":"a:4"}\n',
     '{"type":"beat","seq":9,"cursor":"a:9"}\n', '{"type":"declared","seq":5}\n', "x\n", "x" * (2 << 20),
-    (CHANGE % (6, 6)).replace('"from":{', '"from":{"state":7},"x":{'),
+    (CHANGE % (6, 6)).replace('"from":{', '"from":{"state":7},"x":{'), (CHANGE % (6, 6)).replace("a:6", r"\ud800"),
+    (CHANGE % (6, 6)).replace("a:6", "6" * 2000), '{"type":"live","seq":5,"cursor":"' + "5" * 2000 + '"}\n',
 ])
 def test_a_watch_ends_at_what_is_not_the_protocol(face, fake, lines):
     daemon = fake(Fake.saying(), Fake.saying((FIRST + lines).encode()))
@@ -159,6 +164,48 @@ def test_an_endless_line_takes_bounded_memory(face, fake):
         with pytest.raises(statectl.ProtocolError, match="more than 1048576 bytes"):
             machine.get()
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
+
+
+def drip(fake, sock, lines):
+    """Says blanks, slowly, and never a line."""
+    lines.readline()
+    for _ in range(1000):
+        sock.sendall(b" ")
+        fake.closed.wait(0.01)
+
+
+@pytest.mark.parametrize("call, kind", [
+    (lambda m: m.get(), statectl.NoAnswer), (lambda m: m.set("a"), statectl.NoAnswer), (lambda m: m.history(), statectl.NoAnswer),
+    (lambda m: m.wait("a", timeout=0.1), statectl.Timeout), (lambda m: m.hold("a").__enter__(), statectl.NoAnswer),
+    (lambda m: m.guard("a", print).__enter__(), statectl.NoAnswer),
+], ids=["get", "set", "history", "wait", "hold", "guard"])
+@pytest.mark.parametrize("script", [
+    drip, Fake.pouring({"type": "beat", "seq": 1, "cursor": "a:1"}), Fake.pouring({"type": "a type to come"}),
+], ids=["drip", "beat", "odd"])
+def test_who_talks_and_does_not_answer_is_given_up(face, fake, script, call, kind):
+    daemon = fake(script)
+    with face.connect(runtime_directory=daemon.directory, timeout=0.1) as machine:
+        with pytest.raises(kind):
+            call(machine)
+    assert not daemon.has_ended
+
+
+def test_more_changes_than_were_asked_for_are_not_kept(face, fake):
+    daemon = fake(Fake.pouring(json.loads(CHANGE % (6, 6))))
+    with face.connect(runtime_directory=daemon.directory, timeout=BOUND) as machine:
+        with pytest.raises(statectl.ProtocolError, match="than the 1000 that were asked for"):
+            machine.history()
+
+
+def test_an_answer_that_nobody_asked_for_answers_nothing(fake):
+    """In the blocking face, where answers have no ids."""
+    twice = json.dumps(STATE).encode() + b"\n" + json.dumps({**STATE, "seq": 99}).encode() + b"\n"
+    daemon = fake(Fake.saying(twice, STATE))
+    with statectl.connect(runtime_directory=daemon.directory) as machine:
+        assert machine.get().seq == 1
+        with pytest.raises(statectl.ProtocolError, match="what was not asked"):
+            machine.set("a")
+        assert machine.get().seq == 1
 
 
 def test_an_end_in_the_middle_of_a_line_is_gone(face, fake):

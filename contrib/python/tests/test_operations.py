@@ -5,6 +5,7 @@ import enum
 import os
 import subprocess
 import sys
+import traceback
 
 import pytest
 
@@ -130,6 +131,13 @@ def test_values_of_python_become_those_of_json(machine):
     (lambda m: m.guard("busy", 3), TypeError, "function"),
     (lambda m: m.guard("busy", print, on_timeout="no"), ValueError, "on_timeout"),
     (lambda m: m.release(), TypeError, "give one"),
+    (lambda m: m.history(limit=None), TypeError, "integer"),
+    (lambda m: m.wait("ready", timeout=1e300), ValueError, "at most"),
+    (lambda m: m.wait("ready", timeout=10 ** 400), ValueError, "at most"),
+    (lambda m: m.watch(idle=float("inf")), ValueError, "0 or more"),
+    (lambda m: m.watch(idle=float("nan")), ValueError, "0 or more"),
+    (lambda m: m.hold("busy", when_not="busy", timeout=1e300).__enter__(), ValueError, "at most"),
+    (lambda m: m.guard("busy", print, timeout=10 ** 400), ValueError, "at most"),
 ])
 def test_wrong_arguments_are_said_before_anything_is_sent(face, fake, call, kind, sentence):
     daemon = fake(lambda fake, sock, lines: fake.requests.extend(lines))
@@ -137,6 +145,16 @@ def test_wrong_arguments_are_said_before_anything_is_sent(face, fake, call, kind
         with pytest.raises(kind, match=sentence):
             call(machine)
     assert daemon.requests == []
+
+
+def test_the_blocking_face_takes_no_async_function(fake):
+    async def ask(question):
+        return True
+
+    daemon = fake(lambda fake, sock, lines: fake.requests.extend(lines))
+    with statectl.connect(runtime_directory=daemon.directory) as machine:
+        with pytest.raises(TypeError, match="statectl.aio"):
+            machine.guard("busy", ask)
 
 
 def test_what_is_refused_is_an_exception_of_its_kind(machine):
@@ -335,7 +353,8 @@ def test_the_doors_are_found_as_the_tool_finds_them(face, daemon, monkeypatch, t
         assert machine.directory == f"{tmp_path}/statemachine/kiosk"
     for words, keys, kind in [
         (("a",), {"runtime_directory": "b"}, TypeError), (("a/b",), {}, ValueError), (("",), {}, ValueError),
-        ((3,), {}, TypeError), ((), {"timeout": 0}, ValueError), ((), {"timeout": "1"}, TypeError),
+        ((3,), {}, TypeError), ((), {"timeout": 0}, ValueError), ((), {"timeout": 1e300}, ValueError),
+        ((), {"timeout": 10 ** 400}, ValueError), ((), {"timeout": "1"}, TypeError),
         ((), {"runtime_directory": ""}, ValueError), ((), {"runtime_directory": b"x"}, TypeError),
     ]:
         with pytest.raises(kind):
@@ -379,3 +398,12 @@ else: blocking(sys.argv[2])
         "ready ready ready",
         f"{daemon.directory}/control.sock may not be opened by this user, and events.sock is for reading only",
     ], done.stderr
+
+
+def test_an_exception_is_called_what_programs_call_it(face, tmp_path):
+    with pytest.raises(statectl.Unreachable) as error:
+        face.connect(runtime_directory=tmp_path)
+    assert traceback.format_exception_only(type(error.value), error.value)[0].startswith("statectl.Unreachable: no daemon")
+    for name in statectl.__all__:
+        if isinstance(getattr(statectl, name), type) and issubclass(getattr(statectl, name), statectl.Error):
+            assert getattr(statectl, name).__module__ == "statectl"

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import multiprocessing
 import os
 import signal
@@ -156,6 +157,19 @@ def test_silence_is_gone(face, daemon, monkeypatch):
         assert isinstance(items[-1], statectl.Back)
 
 
+def test_silence_is_gone_though_the_loop_is_idle_more_often(face, fake, monkeypatch):
+    monkeypatch.setattr("statectl._wire.SILENCE_SECONDS", 0.2)
+    daemon = fake(Fake.saying(), Fake.saying(json.dumps({**STATE, "type": "state"}).encode() + b"\n"))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        watch = machine.watch(idle=0.05)
+        assert next(watch).seq == 1
+        # Forty times 0.05 s.
+        items = [next(watch)]
+        while isinstance(items[-1], statectl.Idle) and len(items) < 40:
+            items.append(next(watch))
+        assert items[-1] == statectl.Gone("the daemon has said nothing for 0.2 s")
+
+
 def test_a_wait_lives_over_a_restart_and_misses_nothing(face, daemon):
     """In another thread, so that the daemon can be killed meanwhile; the machine is that thread's."""
     results, begun = [], threading.Event()
@@ -246,6 +260,54 @@ def test_a_hold_is_taken_again_after_a_crash(machine, daemon):
         with pytest.raises(statectl.Denied):
             machine.set("busy")
     machine.set("busy")
+
+
+def test_a_hold_that_was_lost_says_so_within_and_after(face, daemon):
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        with machine.hold(before="busy") as hold:
+            daemon.kill()
+            daemon.start()
+            if face.name == "blocking":
+                # Nothing was asked of the machine meanwhile, as in a body that runs a command.
+                assert hold.lost == 1 and hold.held
+        assert hold.lost == 1
+        with machine.hold(before="busy") as hold:
+            daemon.kill()
+        assert hold.lost == 1
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.fixture
+def interruption(monkeypatch):
+    """What a fake daemon does to interrupt whoever waits for it."""
+
+    def interrupt(number, frame):
+        raise Interrupted
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    yield lambda sock: os.kill(os.getpid(), signal.SIGUSR1) or sock.recv(1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_an_interrupted_call_leaves_a_machine_that_works(fake, interruption):
+    daemon = fake(Fake.saying(b"", then=interruption), Fake.saying(STATE, b"", then=interruption), Fake.saying(STATE))
+    with statectl.connect(runtime_directory=daemon.directory) as machine:
+        with pytest.raises(Interrupted):
+            machine.get()
+        with pytest.raises(Interrupted):
+            machine.wait("busy")
+        assert machine.get().seq == 1
+
+
+def test_a_guard_serves_for_a_month(fake, interruption):
+    daemon = fake(Fake.saying(), Fake.saying({"type": "reply", "ok": True, "guard": 1}, then=interruption))
+    with statectl.connect(runtime_directory=daemon.directory, timeout=3e6) as machine:
+        with pytest.raises(Interrupted):
+            with machine.guard("busy", lambda question: True) as guard:
+                guard.serve(3e6)
 
 
 def test_an_interrupted_program_lets_go_of_its_hold(daemon):
@@ -367,6 +429,24 @@ def test_a_guard_that_raises_says_no_and_serve_raises(daemon, answer, kind, why)
 
     asyncio.run(asyncio.wait_for(main(), BOUND))
     assert [answer["by"][0]["why"] for answer in refused] == [why, why]
+
+
+def test_a_guard_answers_on_after_what_it_asks_was_cancelled(daemon):
+    async def main():
+        async def ask(question):
+            other = asyncio.ensure_future(asyncio.sleep(BOUND))
+            other.cancel()
+            await other
+
+        async with statectl.aio.connect(runtime_directory=daemon.directory) as machine:
+            async with machine.guard("busy", ask, timeout=BOUND) as guard:
+                for _ in range(2):
+                    with pytest.raises(statectl.Denied):
+                        await machine.set("busy")
+                    with pytest.raises(RuntimeError, match="ask was cancelled"):
+                        await guard.serve(BOUND)
+
+    asyncio.run(asyncio.wait_for(main(), BOUND))
 
 
 def test_a_guard_that_says_nothing_counts_as_it_was_told(daemon):

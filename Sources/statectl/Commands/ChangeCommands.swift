@@ -1,0 +1,237 @@
+import ArgumentParser
+import StateMachineClient
+import StateMachineCore
+
+struct SetCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set",
+        abstract: "Set the state.",
+        usage: """
+            statectl set STATE [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
+            [--reenter] [--cause TEXT]
+            """,
+        discussion: """
+            Examples:
+
+              statectl set dim level=40
+              statectl set dark --if-state dim --cause "saving power"
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Argument(help: "The state's name.", completion: .offering { await $0.states })
+    var state: String
+
+    @Argument(
+        help: .value(
+            "key=value",
+            "Its values: key=value, or a value alone for the one field that needs it."
+        ),
+        completion: .offering { await $0.valuesOfState }
+    )
+    var values: [String] = []
+
+    @OptionGroup var typed: TypedValues
+
+    @OptionGroup var conditions: Conditions
+
+    @Flag(help: "Make a transition even if the state is the same.")
+    var reenter = false
+
+    @Option(help: .value("text", "Why, for those who see the change."))
+    var cause: String?
+
+    func validate() throws {
+        try self.typed.check(self.values)
+        try OptionLimits.checkText("--cause", self.cause)
+    }
+
+    func run() async throws {
+        let fields = try self.typed.fields(self.values)
+        let request = Request.set(
+            self.state,
+            data: fields?.values,
+            words: fields?.words ?? [],
+            ifSeq: self.conditions.ifSeq,
+            ifState: self.conditions.patterns,
+            ifStay: self.conditions.ifStay,
+            reenter: self.reenter,
+            cause: self.cause
+        )
+        try await self.options.change(by: request)
+    }
+}
+
+struct SendCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "send",
+        abstract: "Send an event to the machine.",
+        usage: """
+            statectl send EVENT [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
+            [--cause TEXT] [--must]
+            """,
+        discussion: """
+            The present state's "when" says where the event leads. An event that it does not have changes nothing. This is \
+            an error only with --must: then the exit code is 1.
+
+            Examples:
+
+              statectl send press
+              statectl send move --must
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Argument(help: "The event's name.", completion: .offering { await $0.events })
+    var event: String
+
+    @Argument(
+        help: .value(
+            "key=value",
+            "What it carries: key=value, or a value alone for the one field that needs it."
+        ),
+        completion: .offering { await $0.valuesOfEvent }
+    )
+    var values: [String] = []
+
+    @OptionGroup var typed: TypedValues
+
+    @OptionGroup var conditions: Conditions
+
+    @Option(help: .value("text", "Why, for those who see the change."))
+    var cause: String?
+
+    @Flag(help: "End with exit code 1 if the state does not handle the event.")
+    var must = false
+
+    func validate() throws {
+        try self.typed.check(self.values)
+        try OptionLimits.checkText("--cause", self.cause)
+    }
+
+    func run() async throws {
+        let fields = try self.typed.fields(self.values)
+        let request = Request.send(
+            self.event,
+            data: fields?.values,
+            words: fields?.words ?? [],
+            ifSeq: self.conditions.ifSeq,
+            ifState: self.conditions.patterns,
+            ifStay: self.conditions.ifStay,
+            cause: self.cause
+        )
+        let reply = try await self.options.change(by: request) { reply in
+            reply.isHandled == false ? "does not handle \(self.event)" : nil
+        }
+        if self.must, reply.isHandled == false { throw ExitStatus.no }
+    }
+}
+
+struct UpdateCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "update",
+        abstract: "Change fields of the present state, and stay.",
+        usage: """
+            statectl update key=value key+=NUMBER … | --data JSON [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] \
+            [--if-stay N] [--cause TEXT]
+            """,
+        discussion: """
+            Deadlines and commands continue. key:=null removes a field that may be absent. key+=1 adds to the value that the field has \
+            when the update's turn comes (key+=-1 subtracts), so that several who count lose nothing.
+
+            Examples:
+
+              statectl update level=60
+              statectl update level+=-10
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Argument(
+        help: .value(
+            "key=value",
+            "The new values: key=value, or key+=NUMBER to add to the present one."
+        ),
+        completion: .offering { await $0.valuesOfPresent }
+    )
+    var values: [String] = []
+
+    @OptionGroup var typed: TypedValues
+
+    @OptionGroup var conditions: Conditions
+
+    @Option(help: .value("text", "Why, for those who see the change."))
+    var cause: String?
+
+    func validate() throws {
+        guard !self.values.isEmpty || self.typed.data != nil else {
+            throw ValidationError("name the fields: statectl update key=value …")
+        }
+        try self.typed.check(self.values, isUpdate: true)
+        try OptionLimits.checkText("--cause", self.cause)
+    }
+
+    func run() async throws {
+        let fields = try self.typed.fields(self.values, isUpdate: true)
+        let request = Request.update(
+            fields?.values ?? [],
+            words: fields?.words ?? [],
+            adding: fields?.amounts ?? [],
+            ifSeq: self.conditions.ifSeq,
+            ifState: self.conditions.patterns,
+            ifStay: self.conditions.ifStay,
+            cause: self.cause
+        )
+        try await self.options.change(by: request)
+    }
+}
+
+struct ReloadCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reload",
+        abstract:
+            "Have the daemon read its files again.",
+        discussion: """
+            The settings and the machine's file, as on SIGHUP, but with an answer: what is in force now, and which \
+            settings wait for the next start. If anything is wrong, nothing changes and every error is shown. For \
+            root and the daemon's own user. Exit codes: 0 done, 77 not permitted, 78 refused.
+
+            Examples:
+
+              statectl reload
+              statectl reload --json
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    func run() async throws {
+        let reply = try await self.options.client.reply(to: .reload, within: nil)
+        guard reply.isOK == true else {
+            guard reply.error == .badFile, !self.options.json else {
+                throw ClientError.refused(reply)
+            }
+            for problem in reply["problems"]?.elements ?? [] {
+                StandardError.write((problem.string ?? problem.description).printable)
+            }
+            throw Refusal("the reload is refused, and what was in force stays", .configuration)
+        }
+        try self.options.print(reply) { $0.report(reply, Self.text(reply)) }
+    }
+
+    /// What is in force: `declared by 1.4`.
+    private static func text(_ reply: Line) -> String {
+        var parts: [String] = []
+        if let name = reply.version ?? reply.declaration.map({ String($0.prefix(12)) }) {
+            parts.append("declared by \(name.printable)")
+        }
+        if let later = reply["atNextStart"]?.elements, !later.isEmpty {
+            parts.append("at the next start: \(later.map(\.shortText).joined(separator: ", "))")
+        }
+        if reply["restarts"]?.bool == true { parts.append("another process takes over") }
+        return parts.isEmpty ? "reloaded" : parts.joined(separator: "; ")
+    }
+}

@@ -1,0 +1,320 @@
+import ArgumentParser
+import StateMachineClient
+import StateMachineCore
+import StateMachineDeclaration
+
+struct GetCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get",
+        abstract: "Show the current state.",
+        discussion: """
+            Examples:
+
+              statectl get
+              statectl get -m lamp --format "{state} since {at}"
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @OptionGroup var format: FormatOption
+
+    @OptionGroup var machines: SeveralMachines
+
+    func validate() throws { try self.format.check(beside: self.options) }
+
+    func run() async throws {
+        try await self.machines.targets(self.options, self.format).each { target in
+            let reply = try await target.client.accepted(.get)
+            try target.print(reply) { $0.report(reply) }
+        }
+    }
+}
+
+struct StatusCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract:
+            "Show the state, who set it, holds, guards, watchers.",
+        discussion: """
+            Shows the state, since when, who set it and why; the holds and guards, and the states that they are \
+            before; the watchers, how many changes each is behind, with its command and service if they can be seen; \
+            and what runs in the state and what failed last. Without a command, statectl shows this on a terminal.
+
+            What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
+            text says so. With --json one object: state, data, seq, at, stay, due, by, cause, holds, guards, \
+            watching, and runner, which is null or has pid, isThere, running, next, lastFailure and commands.
+
+            Examples:
+
+              statectl status
+              statectl status -m lamp --json
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    func run() async throws { try await Self.show(self.options) }
+
+    /// Shows the status.
+    static func show(_ options: SharedOptions) async throws {
+        let client = try options.client
+        var status = try await MachineStatus(of: client)
+        if !options.json, status.runner == nil, status.state.stay != nil {
+            status.describe(try await client.reply(to: .describe))
+        }
+        try StandardOutput.offer(
+            options.json
+                ? status.object.description : StatusText(text: options.text).text(status)
+        )
+    }
+}
+
+/// What there is to know of a machine at a moment.
+struct MachineStatus {
+    /// The answer to `get`.
+    let state: Line
+    /// The answer to `stats`.
+    let stats: Line
+    var runner: RunnerState?
+    /// The machine's name in its file, as far as that has been looked up.
+    private(set) var machine: String?
+    /// Whether the machine has commands for a runner, as far as that has been looked up.
+    private(set) var hasCommands = false
+
+    /// Takes the answer to `describe`.
+    mutating func describe(_ description: Line?) {
+        self.machine = description?["machine"]?.string
+        self.hasCommands = (description?["states"]?.elements ?? []).contains { state in
+            state["run"]?.bool == true || state["hooks"]?.bool == true
+        }
+    }
+
+    /// The rows of the connections that watch.
+    var watching: [JSONValue] {
+        (self.stats["connections"]?.elements ?? []).filter { ($0["watches"]?.integer ?? 0) > 0 }
+    }
+
+    var holds: [JSONValue] { self.stats["holds"]?.elements ?? [] }
+
+    var guards: [JSONValue] { self.stats["guards"]?.elements ?? [] }
+
+    /// The whole status as JSON.
+    var object: JSONValue {
+        let keys = ["state", "data", "seq", "at", "stay", "due", "by", "cause", "ageMs", "stayMs"]
+        return .object(
+            keys.compactMap { key in self.state[key].map { JSONMember(key, $0) } } + [
+                JSONMember("holds", .array(self.holds)),
+                JSONMember("guards", .array(self.guards)),
+                JSONMember("watching", .array(self.watching)),
+                JSONMember("runner", self.runner?.object ?? .null),
+            ]
+        )
+    }
+}
+
+extension MachineStatus {
+    /// Asks the daemon, and looks whether there is a runner beside it.
+    init(of client: Client, within limit: Duration = Client.answerLimit) async throws {
+        self.init(
+            state: try await client.accepted(.get, within: limit),
+            stats: try await client.accepted(.stats, within: limit),
+            runner: RunnerState(in: client.directory)
+        )
+    }
+}
+
+extension RunnerState {
+    /// What the runner's file says, and whether the runner is still there.
+    fileprivate var object: JSONValue {
+        let members = self.json.members ?? []
+        return .object(
+            members.prefix(1) + [JSONMember("isThere", .bool(self.isThere))]
+                + members.dropFirst().filter { $0.key != "start" }
+        )
+    }
+}
+
+struct MachinesCommand: DaemonCommand {
+    /// How long a daemon that does not answer may keep the list waiting.
+    private static let timeout = Duration.seconds(2)
+
+    static let configuration = CommandConfiguration(
+        commandName: "machines",
+        abstract: "List the machines, with their states.",
+        discussion: """
+            Looks into $STATEMACHINE_RUNTIME_DIRECTORY, /run/statemachine and $XDG_RUNTIME_DIR/statemachine, and into \
+            the directories in them, one for each instance. With --json a line for each machine: instance, directory, \
+            machine, state, data, seq and at, or error. Exit codes: 0 at least one answers, 69 none does.
+
+            Examples:
+
+              statectl machines
+              statectl machines --json
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    func validate() throws {
+        guard self.options.runtimeDirectory == nil, self.options.machine.isEmpty else {
+            throw ValidationError("machines lists all; statectl get shows one")
+        }
+    }
+
+    func run() async throws {
+        let instances = Instance.all()
+        guard !instances.isEmpty else {
+            throw Refusal(
+                "no machine found in \(Instance.places.joined(separator: " and ").printable); "
+                    + "is a service running? systemctl status 'statemachine*'",
+                .unreachable
+            )
+        }
+        let rows = await instances.concurrentlyMapped(Self.row)
+        if self.options.json {
+            for row in rows { try StandardOutput.offer(row.object.description) }
+        } else {
+            try StandardOutput.offer(MachinesText(text: self.options.text).text(rows))
+        }
+        guard rows.contains(where: { $0.report != nil }) else { throw ExitStatus.unreachable }
+    }
+
+    @Sendable private static func row(of instance: Instance) async -> MachineRow {
+        let client = Client(instance.directory)
+        do {
+            let report = try await client.accepted(.get, within: Self.timeout)
+            let description = try await client.accepted(.describe, within: Self.timeout)
+            let machine = description["machine"]?.string
+            return MachineRow(instance: instance, machine: machine, report: report)
+        } catch {
+            return MachineRow(instance: instance, error: "\(error)")
+        }
+    }
+}
+
+/// What is known of one instance.
+struct MachineRow {
+    let instance: Instance
+    /// The machine's name in its file.
+    var machine: String?
+    /// The answer to `get`; nil if there is none.
+    var report: Line?
+    /// Why there is none.
+    var error: String?
+
+    var object: JSONValue {
+        var members = [
+            JSONMember("instance", self.instance.name.map { .string($0) } ?? .null),
+            JSONMember("directory", .string(self.instance.directory.path)),
+        ]
+        if let machine { members.append(JSONMember("machine", .string(machine))) }
+        for key in ["state", "data", "seq", "at", "stay", "due"] {
+            if let value = self.report?[key] { members.append(JSONMember(key, value)) }
+        }
+        if let error { members.append(JSONMember("error", .string(error))) }
+        return .object(members)
+    }
+}
+
+struct DescribeCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "describe",
+        abstract: "Show the states, what may follow what, and events.",
+        discussion: """
+            Each state with its fields, what events do in it, and what time does; then the events with their fields, and the \
+            groups. "statectl graph" draws the same. With --json the daemon's answer as it is, limits included.
+
+            Examples:
+
+              statectl describe
+              statectl describe --limits
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Flag(help: "Show the daemon's operations and limits too.")
+    var limits = false
+
+    func run() async throws {
+        let reply = try await self.options.client.accepted(.describe)
+        try self.options.print(reply) {
+            DescriptionText(style: $0.style).text(reply, withLimits: self.limits).folded(
+                to: $0.width
+            )
+        }
+    }
+}
+
+struct StatsCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stats",
+        abstract: "Show the connections and the daemon's counters.",
+        discussion: """
+            Examples:
+
+              statectl stats
+              statectl stats --prometheus
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @OptionGroup var machines: SeveralMachines
+
+    @Flag(
+        help: ArgumentHelp(
+            "Print the state and the counters in Prometheus's text format 0.0.4.",
+            discussion:
+                "For a textfile collector; statemachine-web serves the same of all machines as /metrics."
+        )
+    )
+    var prometheus = false
+
+    func validate() throws {
+        guard !(self.prometheus && self.options.json) else {
+            throw ValidationError("--prometheus and --json exclude each other; give one")
+        }
+    }
+
+    func run() async throws {
+        let one = [(self.prometheus, "--prometheus")]
+        try await self.machines.targets(self.options, one: one).each { target in
+            let client = try await target.client
+            if self.prometheus {
+                let sample = try await PrometheusText.Sample(of: client, held: DrawingBar.held)
+                try StandardOutput.offer(PrometheusText.text([sample]))
+            } else {
+                let reply = try await client.accepted(.stats)
+                try target.print(reply) { StatsText(text: $0).text(reply) }
+            }
+        }
+    }
+}
+
+struct PingCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ping",
+        abstract: "Check that the daemon answers.",
+        discussion: """
+            Shows how long connecting and the answer took.
+
+            Examples:
+
+              statectl ping
+              statectl ping && echo "it answers"
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    func run() async throws {
+        let client = try self.options.client
+        let clock = ContinuousClock()
+        let began = clock.now
+        let reply = try await client.accepted(.ping)
+        let took = began.duration(to: clock.now)
+        try self.options.print(reply) { $0.answer(reply, after: took) }
+    }
+}

@@ -1,0 +1,413 @@
+public import ArgumentParser
+import Glibc
+public import StateMachineClient
+import StateMachineCore
+import StateMachineDeclaration
+
+/// A command that is about a daemon, whose refusal ends it.
+protocol DaemonCommand: AsyncParsableCommand {
+    var options: SharedOptions { get }
+}
+
+/// The options of every command.
+struct SharedOptions: ParsableArguments {
+    /// How often to look for a door that is not there.
+    ///
+    /// 250 ms: soon enough for people, and no load for a machine. Not tuned.
+    private static let pause = Duration.milliseconds(250)
+
+    @Option(
+        help: .value(
+            "dir",
+            "Where the daemon's sockets are.",
+            """
+            Default: $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else \
+            (except for root) $XDG_RUNTIME_DIR/statemachine.
+            """
+        ),
+        completion: .directory
+    )
+    var runtimeDirectory: String?
+
+    @Option(
+        name: [.customShort("m", allowingJoined: true), .long],
+        help: .value(
+            "name",
+            "Which machine: the name of its instance.",
+            """
+            In $STATEMACHINE_RUNTIME_DIRECTORY, else of the system, else of this user; statectl machines lists \
+            them. get, watch, history, timeline, stats and top take it several times.
+            """
+        ),
+        completion: .instances
+    )
+    var machine: [String] = []
+
+    @Flag(help: "Print the protocol's lines as they are.")
+    var json = false
+
+    @Flag(help: "Show times, and read them, in UTC and not in local time.")
+    var utc = false
+
+    @Option(help: "When to colour the text.")
+    var color = ColorChoice.auto
+
+    func validate() throws {
+        guard self.runtimeDirectory != "" else {
+            throw ValidationError("--runtime-directory is empty; name the directory")
+        }
+        for name in self.machine where !Instance.isName(name) {
+            throw ValidationError(
+                "\"\(name)\" is not the name of a machine: it is empty or contains \"/\""
+            )
+        }
+        guard self.runtimeDirectory == nil || self.machine.isEmpty else {
+            throw ValidationError("--machine and --runtime-directory exclude each other; give one")
+        }
+    }
+}
+
+extension ArgumentHelp {
+    /// The help of what takes a value, which is called that.
+    static func value(_ name: String, _ abstract: String, _ more: String = "") -> ArgumentHelp {
+        ArgumentHelp(abstract, discussion: more, valueName: name)
+    }
+}
+
+extension Pattern: ExpressibleByArgument {
+    /// The pattern that is typed.
+    public init?(argument: String) { self.init(typed: argument) }
+
+    /// States, groups and values that the daemon knows.
+    public static var defaultCompletionKind: CompletionKind { .offering { await $0.patterns } }
+
+    /// The pattern as a text, which is how most are typed.
+    var text: String { self.written.string ?? self.written.description }
+}
+
+/// When text is coloured.
+enum ColorChoice: String, CaseIterable, ExpressibleByArgument {
+    case auto
+    case always
+    case never
+
+    func style(isTerminal: Bool, environment: (String) -> String?) -> Style {
+        switch self {
+        case .always: return .coloured
+        case .never: return .plain
+        case .auto:
+            // no-color.org: set, and not empty.
+            let isUnwanted = !(environment("NO_COLOR") ?? "").isEmpty
+            return isTerminal && environment("TERM") != "dumb" && !isUnwanted ? .coloured : .plain
+        }
+    }
+}
+
+/// The option of commands that can be about several machines.
+struct SeveralMachines: ParsableArguments {
+    @Flag(help: "All machines that statectl machines lists, each line with the machine's name.")
+    var all = false
+
+    /// The machines that the command is about, one at least; those options are about one.
+    ///
+    /// - Throws: `ValidationError`, or ``ClientError/notFound(tried:)`` if there is none.
+    func targets(
+        _ options: SharedOptions,
+        _ format: FormatOption? = nil,
+        one: [(isGiven: Bool, name: String)] = []
+    ) throws -> [MachineTarget] {
+        let targets = try self.targets(options, format?.parsed)
+        guard targets.count > 1, let option = one.first(where: \.isGiven)?.name else {
+            return targets
+        }
+        throw ValidationError("\(option) is about one machine; give --machine once")
+    }
+
+    private func targets(
+        _ options: SharedOptions,
+        _ format: LineFormat?
+    ) throws -> [MachineTarget] {
+        guard self.all else {
+            let names = options.machine
+            guard names.count > 1 else { return [MachineTarget(options: options, format: format)] }
+            return zip(names, MachineMark.all(names)).map { name, mark in
+                let own = options.narrowed { $0.machine = [name] }
+                return MachineTarget(options: own, mark: mark, format: format)
+            }
+        }
+        guard options.machine.isEmpty, options.runtimeDirectory == nil else {
+            throw ValidationError(
+                "--all is about every machine; leave --machine and --runtime-directory out"
+            )
+        }
+        let instances = Instance.all()
+        guard !instances.isEmpty else { throw ClientError.notFound(tried: Instance.places) }
+        return zip(instances, MachineMark.all(instances.map(\.name))).map { instance, mark in
+            let own = options.narrowed { $0.runtimeDirectory = instance.directory.path }
+            return MachineTarget(options: own, mark: mark, format: format)
+        }
+    }
+}
+
+/// The option of commands that show lines.
+struct FormatOption: ParsableArguments {
+    @Option(
+        help: .value(
+            "text",
+            "Show each line as this text, with names in braces replaced.",
+            """
+            {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
+            field of a state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A field that the \
+            state does not have is shown as nothing. {name:json} is the value as JSON, with its quotes. \\n and \\t are a line's end and a tab, {{ and }} are braces.
+            """
+        )
+    )
+    var format: String?
+
+    /// The format that was given.
+    var parsed: LineFormat? {
+        get throws { try self.format.map { try LineFormat($0) } }
+    }
+
+    func validate() throws {
+        guard self.format != "" else {
+            throw ValidationError("--format is empty; name what to show, as in '{state}'")
+        }
+        _ = try self.parsed
+    }
+
+    /// Reports an option that excludes it.
+    func check(beside options: SharedOptions) throws {
+        guard self.format == nil || !options.json else {
+            throw ValidationError("--format and --json exclude each other; give one")
+        }
+    }
+}
+
+extension SharedOptions {
+    var client: Client {
+        get throws {
+            guard self.machine.count < 2 else {
+                throw ValidationError("this command takes one machine; give --machine once")
+            }
+            return Client(
+                try .find(path: self.runtimeDirectory, instance: self.machine.first)
+            )
+        }
+    }
+
+    /// The same, once a door can be seen where one is looked for.
+    ///
+    /// - Parameters:
+    ///   - isPatient: whether to wait for that; what is awaited is said once.
+    ///   - timeout: for how long at most; nil means for ever. Reduced by the time that it took.
+    /// - Returns: the client; whether a daemon answers it is not known.
+    /// - Throws: ``ExitStatus/timeout``, or why there is no client.
+    func client(isPatient: Bool, within timeout: inout Duration?) async throws -> Client {
+        let clock = ContinuousClock()
+        let end = timeout.map { clock.now.advanced(by: $0) }
+        var hasSaid = false
+        while true {
+            do {
+                let client = try self.client
+                if let end, hasSaid { timeout = max(.zero, clock.now.duration(to: end)) }
+                return client
+            } catch let error as ClientError where isPatient {
+                if !hasSaid {
+                    StandardError.say(error.awaiting)
+                }
+                hasSaid = true
+            }
+            let next = clock.now.advanced(by: Self.pause)
+            try await clock.sleep(until: min(end ?? next, next))
+            if let end, clock.now >= end {
+                throw Refusal("there was no daemon in that time", .timeout)
+            }
+        }
+    }
+
+    var text: LineText {
+        let style = self.color.style(isTerminal: StandardOutput.isTerminal) { name in
+            getenv(name).map { String(cString: $0) }
+        }
+        return LineText(
+            style: style,
+            now: .now,
+            userName: Users.name,
+            localTime: { LocalTime($0, inUTC: self.utc) },
+            width: StandardOutput.columns
+        )
+    }
+
+    /// Prints a line as it is, or what `text` makes of it for people.
+    func print(_ line: Line, as text: (LineText) -> String) throws {
+        try MachineTarget(options: self).print(line, as: text)
+    }
+
+    fileprivate func narrowed(_ body: (inout SharedOptions) -> Void) -> SharedOptions {
+        var options = self
+        (options.machine, options.runtimeDirectory) = ([], nil)
+        body(&options)
+        return options
+    }
+
+    /// Makes a request that changes the machine, and prints where that led; `remark` adds what else
+    /// to say about the reply.
+    @discardableResult
+    func change(
+        by request: Request,
+        remark: (Line) -> String? = { _ in nil }
+    ) async throws -> Line {
+        let reply: Line
+        let length = request.line.count - 1
+        guard length <= RequestLimits.lineBytes else {
+            throw Refusal(
+                "the request has \(length) bytes; it may have \(RequestLimits.lineBytes)",
+                .usage
+            )
+        }
+        do {
+            // Without a limit: guards are asked, and holds may last.
+            reply = try await self.client.reply(to: request, within: nil) {
+                guard StandardError.isTerminal else { return }
+                StandardError.say(
+                    "there is no answer yet, though the daemon is alive; holds and guards may take "
+                        + "so long: statectl status"
+                )
+            }
+            .accepted()
+        } catch let error as ClientError {
+            switch error {
+            case .lost, .silent: break
+            default: throw error
+            }
+            throw Refusal(
+                "\(error.description.printable); "
+                    + "whether the state was changed is not known: statectl get",
+                .lost
+            )
+        }
+        try self.print(reply) {
+            $0.report(reply, remark(reply) ?? (reply.hasChanged == false ? "unchanged" : nil))
+        }
+        return reply
+    }
+
+    /// Ends the command because of a refusal: with `--json` the reply is the output, else its
+    /// message goes to standard error.
+    func refuse(_ reply: Line) throws -> Never {
+        let status = ExitStatus(.refused(reply))
+        guard self.json else {
+            throw Refusal(RefusalText(text: self.text).sentence(reply), status)
+        }
+        try StandardOutput.offer(reply.text)
+        throw status
+    }
+}
+
+/// The conditions on the machine for a change to be made.
+struct Conditions: ParsableArguments {
+    @Option(help: .value("n", "Only if the machine is at this number."))
+    var ifSeq: UInt64?
+
+    @Option(
+        help: .value("pattern", "Only if the current state matches; if given again, one of them.")
+    )
+    var ifState: [Pattern] = []
+
+    @Option(
+        help: .value(
+            "pattern",
+            "Only if the current state does not match; if given again, none of them."
+        )
+    )
+    var unlessState: [Pattern] = []
+
+    @Option(help: .value("n", "Only in the stay that began with this number."))
+    var ifStay: UInt64?
+
+    /// What the current state has to match.
+    var patterns: [Pattern] {
+        self.ifState + self.unlessState.map(!)
+    }
+
+    func validate() throws {
+        try OptionLimits.checkNumber("--if-seq", self.ifSeq)
+        try OptionLimits.checkNumber("--if-stay", self.ifStay)
+        try OptionLimits.checkExceptions("--unless-state", self.unlessState, instead: "--if-state")
+    }
+}
+
+/// Checks for what the daemon would refuse, to say so in the words of the command line.
+enum OptionLimits {
+    /// Checks the length of a text for people, as the protocol limits it.
+    static func checkText(_ option: String, _ text: String?) throws {
+        guard let text, text.utf8.count > RequestLimits.causeBytes else { return }
+        throw ValidationError(
+            "\(option) has \(text.utf8.count) bytes; it may have \(RequestLimits.causeBytes)"
+        )
+    }
+
+    /// Checks the name of a required guard or a hold.
+    static func checkName(_ option: String, _ name: String?) throws {
+        guard let name, !RequestLimits.isRequirementName(name) else { return }
+        throw ValidationError(
+            "\(option) is a name of letters, digits and \"-_.:@\", at most "
+                + "\(RequestLimits.requirementNameBytes) of them, not \"\(name.printable)\""
+        )
+    }
+
+    /// Checks how long a vote or a delay may take.
+    static func checkVote(_ option: String, _ time: Seconds?) throws {
+        let longest = Duration.milliseconds(RequestLimits.voteMs)
+        guard let time, time.duration > longest else { return }
+        throw ValidationError("\(option) is at most \(RequestLimits.voteMs / 1000)s")
+    }
+
+    /// Checks how often there may be signs of life.
+    static func checkBeat(_ option: String, _ time: Seconds?) throws {
+        guard let time, time.duration < .milliseconds(RequestLimits.leastBeatMs) else { return }
+        throw ValidationError("\(option) is at least \(RequestLimits.leastBeatMs)ms")
+    }
+
+    /// Checks patterns of what must not be, which say so once.
+    static func checkExceptions(
+        _ option: String,
+        _ patterns: [Pattern],
+        instead other: String
+    ) throws {
+        guard let pattern = patterns.first(where: \.isException) else { return }
+        throw ValidationError("\(option) takes no \"!\"; write \(other) \((!pattern).text)")
+    }
+
+    /// Checks the number of a change or of a stay.
+    static func checkNumber(_ option: String, _ number: UInt64?) throws {
+        guard let number, number >= RequestLimits.integerBound else { return }
+        throw ValidationError("\(option) is a number below 2^53, not \(number)")
+    }
+}
+
+/// A span of time as it is typed: as in a machine's file (`200ms`, `30s`, `2min`, `1h30min`, `2d`), or plain seconds.
+struct Seconds: ExpressibleByArgument {
+    /// 10,000 d: 27 years.
+    private static let range: ClosedRange<Int64> = 0...864_000_000_000
+
+    let duration: Duration
+
+    init?(argument: String) {
+        do {
+            self.duration = try Self.duration(argument)
+        } catch {
+            // The parser says that there is something; `WordCheck` asks what.
+            return nil
+        }
+    }
+
+    /// The time that a text states.
+    static func duration(_ text: String) throws(TimeText.Objection) -> Duration {
+        guard let seconds = Double(text), seconds >= 0,
+            seconds * 1000 <= Double(self.range.upperBound)
+        else { return try TimeText.duration(text, in: self.range) }
+        return .microseconds(Int64((seconds * 1_000_000).rounded()))
+    }
+}

@@ -1,0 +1,313 @@
+import StateMachineClient
+import StateMachineCore
+
+/// Tells when the state that a machine is in has lasted for long.
+///
+/// Guarded state: `state`, behind its lock.
+final class StayTimer: Sendable {
+    /// A stay that may come to last long.
+    struct Stay: Equatable {
+        /// What tells it from others; nil if the daemon has to be asked for it.
+        let number: UInt64?
+        /// When it has lasted for that long.
+        let due: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var stay: Stay?
+        /// The number of the last one that was reported.
+        var reported: UInt64?
+    }
+
+    private let state = Lock(State())
+    private let bell = Doorbell()
+
+    /// Notes in which stay the machine is, nil for none whose length counts, unless the one that is noted has that
+    /// number; none may be due before the one that it replaces.
+    func note(_ stay: Stay?, unlessIn number: UInt64? = nil) {
+        self.state.withLock { if number == nil || $0.stay?.number != number { $0.stay = stay } }
+        self.bell.ring()
+    }
+
+    /// The daemon's line for the next stay that has lasted long, each once.
+    ///
+    /// `present` asks for the present state and its stay; nil if it is none of those meant, or if nobody can be asked.
+    func next(_ present: () async throws -> (line: Line, stay: Stay)?) async throws -> Line {
+        var rings = self.bell.rings.makeAsyncIterator()
+        repeat {
+            while let stay = self.pending {
+                try await Task.sleep(until: stay.due, clock: QuietClock())
+                // Another began meanwhile, whose time comes later.
+                guard self.pending == stay else { continue }
+                let found = try await present()
+                let isOver = self.state.withLock { state in
+                    if let found, found.stay.number == stay.number, stay.number != nil {
+                        state.reported = stay.number
+                        return true
+                    }
+                    // A line with the new state is on its way, unless only the daemon could say
+                    // which it is.
+                    if state.stay == stay { state.stay = stay.number == nil ? found?.stay : nil }
+                    return false
+                }
+                if isOver, let found { return found.line }
+            }
+        } while await rings.next() != nil
+        throw CancellationError()
+    }
+
+    /// The stay to be waited for.
+    private var pending: Stay? {
+        self.state.withLock { state in
+            state.stay.flatMap { $0.number == nil || $0.number != state.reported ? $0 : nil }
+        }
+    }
+}
+
+/// Reports each stay in a state once, when it has lasted for too long.
+struct StuckWatch: Sendable {
+    /// Asked whether the state is still the same when the time has come.
+    let client: Client
+    /// Which states; none means every state.
+    let patterns: [Pattern]
+    /// How long a stay may last.
+    let span: Duration
+    private let timer = StayTimer()
+
+    /// Takes a line of the watch; replayed lines count once all of them have been shown.
+    func lineReceived(_ line: Line) {
+        switch line.kind {
+        case .change where line.isReplay: self.timer.note(nil)
+        case .state where !line.isSelected: self.timer.note(nil)
+        // How long it has lasted already is for the daemon to say.
+        case .live, .state: self.timer.note(StayTimer.Stay(number: nil, due: .now))
+        case .change:
+            let number = line.stay ?? line.seq
+            // An update belongs to the same stay.
+            let isNew = number == line.seq
+            let stay = StayTimer.Stay(
+                number: isNew ? number : nil,
+                due: isNew ? .now.advanced(by: self.span) : .now
+            )
+            self.timer.note(stay, unlessIn: number)
+        case .beat, .reply, .declared, .ask, .bye, .other: break
+        }
+    }
+
+    /// Calls `body` with the daemon's answer for each stay that lasts too long, until the task is cancelled.
+    func run(_ body: (Line) throws -> Void) async throws {
+        while true { try body(try await self.timer.next(self.present)) }
+    }
+
+    private func present() async throws -> (Line, StayTimer.Stay)? {
+        do {
+            let line = try await self.client.accepted(.get)
+            if !self.patterns.isEmpty {
+                let reply = try await self.client.look(for: self.patterns)
+                guard reply.isOK == true, reply.seq == line.seq else { return nil }
+            }
+            let left = self.span - (try await self.client.stayAge(of: line))
+            let due = ContinuousClock.now.advanced(by: left)
+            return (line, StayTimer.Stay(number: line.stay ?? line.seq, due: due))
+        } catch is ClientError {
+            // The watch reports that the daemon is gone.
+            return nil
+        }
+    }
+}
+
+/// Decides how long the machine has been in one of some states without a break.
+///
+/// It takes the lines of a watch for these states alone: a change whose number does not follow the
+/// last one's comes back from another state.
+struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration {
+    /// The seq of the last line, while the machine is in one of them; nil otherwise.
+    private(set) var seq: UInt64?
+    /// Since when; nil while it is in none.
+    private(set) var since: Instant?
+
+    /// Takes a line of the watch, whose change was made that long ago.
+    mutating func lineReceived(_ line: Line, at now: Instant, _ age: Duration) {
+        switch line.kind {
+        case .change, .state: break
+        case .live where !line.isSelected: return self.left()
+        // The changes before it have said so.
+        case .live, .beat, .reply, .declared, .ask, .bye, .other: return
+        }
+        guard line.isSelected, let seq = line.seq else { return self.left() }
+        let isNext = line.kind == .change && self.seq.map { $0 + 1 == seq } ?? false
+        if !isNext { self.since = now.advanced(by: .zero - age) }
+        self.seq = seq
+    }
+
+    private mutating func left() { (self.seq, self.since) = (nil, nil) }
+}
+
+/// A wait for one of some states to last.
+struct LastingWait: Sendable {
+    let client: Client
+    let patterns: [Pattern]
+    var fail: [Pattern] = []
+    /// How long it has to last without a break.
+    let span: Duration
+    /// After how long to give up; nil means never.
+    var timeout: Duration?
+    var isPatient = false
+
+    /// The line that shows the state which has lasted, or what `failed` makes of one that ends the wait badly.
+    ///
+    /// - Throws: ``ClientError``, `CancellationError`, or what `failed` throws.
+    func run(failed: @escaping @Sendable (Line) throws -> Line) async throws -> Line {
+        let timer = StayTimer()
+        let entries: [Race.Entry<Line>] = [
+            { try failed(try await self.follow(timer)) },
+            { try await timer.next(self.present) },
+        ]
+        return try await Race.run(entries, within: self.timeout) {
+            throw Refusal("it has not lasted that long within the timeout", .timeout)
+        }
+    }
+
+    /// Notes stays; returns with one of the states that end the wait badly.
+    private func follow(_ timer: StayTimer) async throws -> Line {
+        var state = LastingState<ContinuousClock.Instant>()
+        var failure: Line?
+        let watch = self.client.watch(
+            only: self.patterns,
+            until: self.fail,
+            isPatient: self.isPatient
+        )
+        try await Follow(watch: watch).run { news in
+            switch news {
+            case .line(let line):
+                state.lineReceived(line, at: .now, try await self.age(of: line))
+                timer.note(
+                    state.since.map {
+                        StayTimer.Stay(number: state.seq, due: $0.advanced(by: self.span))
+                    }
+                )
+            case .reached(let line): failure = line
+            case .connected(isAgain: false): break
+            case .connected, .gone, .awaited: news.complain()
+            }
+            return .next
+        }
+        guard let failure else { throw CancellationError() }
+        return failure
+    }
+
+    /// How long ago a line's change was made; a change that was just made is told at once.
+    private func age(of line: Line) async throws -> Duration {
+        guard line.kind == .state || line.isReplay, line.isSelected else { return .zero }
+        do {
+            return try await self.client.age(of: line)
+        } catch is ClientError {
+            // The watch notices, and tells the state again when the daemon is back.
+            return .zero
+        }
+    }
+
+    private func present() async throws -> (Line, StayTimer.Stay)? {
+        do {
+            let line = try await self.client.accepted(.get)
+            return (line, StayTimer.Stay(number: line.seq, due: .now))
+        } catch is ClientError {
+            // The watch notices, and goes on when the daemon is back.
+            return nil
+        }
+    }
+}
+
+/// Whether the machine has been in one of some states for that long, by its history.
+struct LastingPast: Sendable {
+    let client: Client
+    let patterns: [Pattern]
+
+    /// Whether it has, without a break; `present` shows one of the states, and was entered `age` ago.
+    ///
+    /// What was before that is told by the wall clock, as the changes have it.
+    ///
+    /// It counts as no if that cannot be told, as the daemon has not kept enough.
+    ///
+    /// - Throws: ``ClientError``.
+    func hasLasted(_ present: Line, _ span: Duration, age: Duration) async throws -> Bool {
+        guard age < span else { return true }
+        guard let seq = present.seq, let at = present.at else { return false }
+        let start = WallTime(
+            microseconds: max(0, at.microseconds - (span - age).wholeMicroseconds)
+        )
+        // Where the machine was then: the last change before that has to have led to one of them.
+        guard let last = try await self.newest([], before: .time(start))?.seq, last < seq,
+            try await self.newest(self.patterns, after: last - 1, before: .seq(last + 1)) != nil
+        else { return false }
+        for others in self.others {
+            let other = try await self.newest(others, after: last, before: .seq(seq + 1))
+            if other != nil { return false }
+        }
+        return true
+    }
+
+    /// Patterns for all other states: those that no pattern selects, and those that one excepts.
+    private var others: [[Pattern]] {
+        let taken = self.patterns.filter(\.isException).map { !$0 }
+        let selected = self.patterns.filter { !$0.isException }.map { !$0 }
+        return [selected, taken].filter { !$0.isEmpty }
+    }
+
+    /// The newest change to one of those states between two places; nil if there is none.
+    private func newest(
+        _ only: [Pattern],
+        after: UInt64? = nil,
+        before: HistoryPlace
+    ) async throws -> Line? {
+        try await self.client.change(
+            .history(
+                limit: 1,
+                only: only,
+                order: .newest,
+                after: after.map { .seq($0) },
+                before: before
+            )
+        )
+    }
+}
+
+/// How long states have lasted: by the daemon's clock that nobody sets, as far as it tells, else by the wall clock.
+extension Line {
+    /// How long ago its change was made; zero if the wall clock has been set back.
+    func age(at now: WallTime) -> Duration {
+        if let age = self.age { return age }
+        guard let at = self.at else { return .zero }
+        return .microseconds(max(0, now.microseconds - at.microseconds))
+    }
+
+    /// When its change was made, by the wall clock as it is now.
+    func moment(_ now: WallTime) -> WallTime {
+        WallTime(microseconds: now.microseconds - self.age(at: now).wholeMicroseconds)
+    }
+}
+
+extension Client {
+    /// How long ago the change in a line was made.
+    func age(of line: Line) async throws -> Duration {
+        let present = try await self.accepted(.get)
+        guard let newest = present.at, let at = line.at else { return .zero }
+        return present.age(at: .now)
+            + .microseconds(max(0, newest.microseconds - at.microseconds))
+    }
+
+    /// How long the stay has lasted that an answer to `get` shows.
+    func stayAge(of present: Line) async throws -> Duration {
+        if let age = present.stayAge { return age }
+        let age = present.age(at: .now)
+        guard let stay = present.stay, stay != present.seq, let newest = present.at else {
+            return age
+        }
+        // It began before the daemon did, and has been updated since.
+        let first = try await self.change(
+            .history(limit: 1, order: .newest, before: .seq(stay + 1))
+        )
+        guard first?.seq == stay, let began = first?.at else { return age }
+        return age + .microseconds(max(0, newest.microseconds - began.microseconds))
+    }
+}

@@ -1,0 +1,154 @@
+import ArgumentParser
+import StateMachineClient
+import StateMachineCore
+
+struct WaitCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wait",
+        abstract: "Wait until a state is reached.",
+        usage: """
+            statectl wait PATTERN … [--fail PATTERN …] [--for TIME] [--timeout TIME] [--since CURSOR] [--no-wait]
+            """,
+        discussion: """
+            Waits for the daemon too if it is not running, and continues by itself when it restarts. With --for it \
+            ends when the states have lasted that long without a break; the time that the current state has already \
+            lasted counts.
+
+            Examples:
+
+              statectl wait dim bright --timeout 5min
+              statectl wait dim bright --for 2s && echo "lit for two seconds"
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @OptionGroup var format: FormatOption
+
+    @Argument(help: .value("pattern", "States to wait for."))
+    var patterns: [Pattern] = []
+
+    @Option(
+        parsing: .upToNextOption,
+        help: .value("pattern", "States that end the wait with exit code 1.")
+    )
+    var fail: [Pattern] = []
+
+    @Option(help: .value("time", "Give up after this time, with exit code 124."))
+    var timeout: Seconds?
+
+    @Option(help: .value("cursor", "Take the changes after this cursor into account."))
+    var since: String?
+
+    @Option(
+        name: .customLong("for"),
+        help: .value("time", "Wait until the states have lasted this long, without a break.")
+    )
+    var span: Seconds?
+
+    @Flag(help: "End, with exit code 69, if the daemon is not there.")
+    var noWait = false
+
+    func validate() throws {
+        try self.format.check(beside: self.options)
+        guard !self.patterns.isEmpty else {
+            throw ValidationError(
+                "name the states to wait for: statectl wait PATTERN … [--fail PATTERN …]"
+            )
+        }
+        guard self.span == nil || self.since == nil else {
+            throw ValidationError("--for is about the state from now on; leave --since out")
+        }
+    }
+
+    func run() async throws {
+        let isPatient = !self.noWait && self.timeout?.duration != .zero
+        var left = self.timeout?.duration
+        let client = try await self.options.client(isPatient: isPatient, within: &left)
+        let target = MachineTarget(options: self.options, format: try self.format.parsed)
+        try await target.format?.check(client)
+        if let span = self.span?.duration {
+            let wait = LastingWait(
+                client: client,
+                patterns: self.patterns,
+                fail: self.fail,
+                span: span,
+                timeout: left,
+                isPatient: isPatient
+            )
+            let lasted = try await wait.run { line in
+                if self.options.json { try StandardOutput.offer(line.text) }
+                let state = line.state?.text ?? "a state"
+                throw Refusal("reached \(state), which counts as failure")
+            }
+            return try target.print(lasted) { $0.report(lasted) }
+        }
+        let reply = try await client.wait(
+            until: self.patterns,
+            fail: self.fail,
+            since: self.since,
+            timeout: left,
+            isPatient: isPatient,
+            interrupted: { error, attempt, _ in
+                guard attempt == 1 else { return }
+                // A daemon unreachable at the first attempt has not been there yet.
+                let isAwaited = if case .unreachable = error { true } else { false }
+                let trouble = isAwaited ? error.awaiting : error.reconnecting
+                StandardError.say(trouble)
+            },
+            reconnected: { StandardError.say("connected") }
+        )
+        try target.print(try reply.accepted()) { $0.report(reply) }
+    }
+}
+
+struct IsCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "is",
+        abstract: "Check whether the state is one of these.",
+        discussion: """
+            Shows the current state; the exit code is 0 for yes and 1 for no. With --for it is yes only if one of \
+            these states has lasted that long without a break, as far back as the daemon keeps changes.
+
+            Examples:
+
+              statectl is dark dim
+              statectl is -q bright || echo "not bright"
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Argument(help: .value("pattern", "States to compare with."))
+    var patterns: [Pattern]
+
+    @Flag(name: .shortAndLong, help: "Show nothing; the exit code is the answer.")
+    var quiet = false
+
+    @Option(
+        name: .customLong("for"),
+        help: .value("time", "Whether the state has lasted this long.")
+    )
+    var span: Seconds?
+
+    func run() async throws {
+        let client = try self.options.client
+        let reply = try await client.look(for: self.patterns)
+        var isYes = reply.isOK == true
+        if isYes, let span = self.span?.duration {
+            let past = LastingPast(client: client, patterns: self.patterns)
+            isYes = try await past.hasLasted(reply, span, age: client.age(of: reply))
+        }
+        if !self.quiet { try self.options.print(reply) { $0.report(reply) } }
+        if !isYes { throw ExitStatus.no }
+    }
+}
+
+extension Client {
+    /// The reply that says whether the state is one of those now: the daemon evaluates, and tells a misspelt state from a
+    /// no.
+    func look(for patterns: [Pattern]) async throws -> Line {
+        let reply = try await self.reply(to: .wait(until: patterns, timeout: .zero))
+        return reply.error == .timeout ? reply : try reply.accepted()
+    }
+}

@@ -1,0 +1,204 @@
+import ArgumentParser
+import Glibc
+import StateMachineClient
+import StateMachineCore
+import StateMachineDeclaration
+
+/// How the process ends.
+enum ExitStatus: Int32, Error {
+    /// Yes, reached, accepted.
+    case yes = 0
+    /// No, refused, a failed state.
+    case no = 1
+    /// A command line, a state or data that cannot be right.
+    case usage = 2
+    /// EX_UNAVAILABLE of sysexits.h.
+    case unreachable = 69
+    /// EX_TEMPFAIL of sysexits.h: the connection was lost for good.
+    case lost = 75
+    /// EX_NOPERM of sysexits.h.
+    case notPermitted = 77
+    /// EX_CONFIG of sysexits.h: a file that declares a machine has errors.
+    case configuration = 78
+    /// As timeout(1) has it.
+    case timeout = 124
+
+    init(_ error: ClientError) {
+        switch error {
+        case .notFound, .noInstance, .unreachable, .crowded, .silent, .malformed, .lineTooLong:
+            self = .unreachable
+        case .pathTooLong: self = .usage
+        case .notPermitted: self = .notPermitted
+        case .lost, .lostForGood: self = .lost
+        case .timedOut: self = .timeout
+        case .dismissed(let line):
+            switch line.reason.flatMap({ ServerLine.ByeReason(rawValue: $0) }) {
+            case .limit, .tooLong: self = .no
+            case .refused: self = .unreachable
+            case .restart, .shutdown, nil: self = .lost
+            }
+        case .refused(let line): self = line.error.map { ExitStatus($0) } ?? .no
+        }
+    }
+
+    init(_ error: CursorFile.Failure) {
+        switch error {
+        case .nonsense: self = .usage
+        case .unreadable, .unwritable: self = .no
+        }
+    }
+
+    init(_ code: ErrorCode) {
+        switch code {
+        case .unknownState, .unknownEvent, .badData, .badRequest, .badJSON, .unknownOperation:
+            self = .usage
+        case .forbidden: self = .notPermitted
+        case .badFile: self = .configuration
+        case .timeout: self = .timeout
+        case .shuttingDown: self = .lost
+        default: self = .no
+        }
+    }
+
+    /// Reports the end of a command on standard error, or for help on standard output.
+    static func reporting(_ error: any Error) -> ExitStatus {
+        switch error {
+        case let status as ExitStatus:
+            return status
+        case let refusal as Refusal:
+            StandardError.say(refusal.sentence)
+            return refusal.status
+        case let error as UsageError:
+            StandardError.write(error.text)
+            return .usage
+        case OutputError.readerGone:
+            return .yes
+        case OutputError.failed(let code):
+            StandardError.say("cannot write: \(String(cString: strerror(code)))")
+            return .no
+        case let error as ClientError:
+            StandardError.say("\(error.description.printable)\(error.others)")
+            return ExitStatus(error)
+        case let error as CursorFile.Failure:
+            StandardError.say(error.description.printable)
+            return ExitStatus(error)
+        default:
+            let text = Statectl.fullMessage(for: error)
+            guard Statectl.exitCode(for: error).isSuccess else {
+                StandardError.write(text)
+                return .usage
+            }
+            do {
+                let help = Statectl.endingWithExamples(text)
+                try StandardOutput.offer(help.folded(to: StandardOutput.columns))
+                return .yes
+            } catch {
+                return self.reporting(error)
+            }
+        }
+    }
+}
+
+extension ClientError {
+    /// Which machines there are instead, if the one without a name was meant and is not there.
+    fileprivate var others: String {
+        let places = Instance.places
+        let isUnnamed =
+            switch self {
+            case .notFound: true
+            case .unreachable(let path, _):
+                places.contains { path == RuntimeDirectory($0).socketPath(of: .control) }
+            default: false
+            }
+        let names = isUnnamed ? Instance.all().compactMap(\.name) : []
+        guard let first = names.first else { return "" }
+        return
+            "; there is \(names.joined(separator: ", ").printable): statectl -m \(first.printable)"
+    }
+}
+
+/// A daemon's refusal in one sentence for people.
+struct RefusalText {
+    let text: LineText
+
+    func sentence(_ reply: Line) -> String {
+        let denial = reply.error == .denied ? self.denial(reply) : nil
+        return denial ?? self.localized(ClientError.refused(reply).description).printable
+    }
+
+    /// Who said no: `denied by hold 1 of root (4711): backup runs; and 3 more`.
+    private func denial(_ reply: Line) -> String? {
+        guard let rows = reply["by"]?.elements, !rows.isEmpty else { return nil }
+        let more = reply["more"]?.integer.map { ["and \($0) more"] } ?? []
+        return "denied by " + (rows.map(self.voter) + more).joined(separator: "; ")
+    }
+
+    private func voter(_ row: JSONValue) -> String {
+        let names = ["hold", "guard"].compactMap { kind in
+            row[kind].map { "\(kind) \($0.shortText)" }
+        }
+        let name = names.first ?? row["delegate"]?.string?.printable ?? "?"
+        if let absence = self.absence(row, name) { return absence }
+        let why = row["why"]?.string ?? ""
+        let named = row["as"]?.string.map { ", taken as \($0.printable)" } ?? ""
+        let away = row["away"]?.bool == true ? ", whose client is away" : ""
+        return name + self.origin(row) + named + away + (why.isEmpty ? "" : ": \(why.printable)")
+    }
+
+    /// For a required guard that is not connected: which, since when, and what to do.
+    private func absence(_ row: JSONValue, _ name: String) -> String? {
+        guard let required = row["required"]?.string?.printable,
+            let since = row["missing"]?.string
+        else { return nil }
+        return "\(name)\(self.origin(row)), required as \(required) and not connected since "
+            + self.localized(since.printable)
+            + "; have it run, or: statectl release --required \(required)"
+    }
+
+    /// Whose vote it is, unless it is the daemon's own.
+    private func origin(_ row: JSONValue) -> String {
+        guard row["delegate"] == nil, row["uid"] != nil else { return "" }
+        return " of \(self.text.peer(row))"
+    }
+
+    /// The sentence with the protocol's times in local time.
+    private func localized(_ sentence: String) -> String {
+        sentence.split(separator: " ", omittingEmptySubsequences: false).map { word in
+            let hasEnd = word.last.map { [";", ",", "."].contains($0) } ?? false
+            let time = WallTime(rfc3339: hasEnd ? word.dropLast() : word).flatMap(self.text.clock)
+            return time.map { hasEnd ? $0 + String(word.suffix(1)) : $0 } ?? String(word)
+        }
+        .joined(separator: " ")
+    }
+}
+
+/// What ends a command, in a sentence.
+struct Refusal: Error {
+    let sentence: String
+    let status: ExitStatus
+
+    init(_ sentence: String, _ status: ExitStatus = .no) {
+        (self.sentence, self.status) = (sentence, status)
+    }
+}
+
+/// When commands that fail are tried again, for people.
+enum RetryText {
+    /// A line for each command that is tried again.
+    static func lines(of declaration: Declaration) -> [String] {
+        declaration.states.flatMap { state in
+            let commands =
+                [
+                    ("run", state.run.map { [$0.command] } ?? []), ("enter", state.enter),
+                    ("leave", state.leave),
+                ]
+            return commands.flatMap { kind, commands in
+                commands.compactMap { command in
+                    command.retry.map {
+                        "\(state.name), \(kind) \(command.written): tried again \($0.schedule)"
+                    }
+                }
+            }
+        }
+    }
+}

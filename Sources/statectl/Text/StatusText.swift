@@ -1,0 +1,354 @@
+import StateMachineClient
+import StateMachineCore
+import StateMachineDeclaration
+
+/// A machine, its holds and guards, its watchers and what runs in it, as text for people: a line
+/// for each thing, with its label before it.
+struct StatusText {
+    /// How many watchers are named.
+    ///
+    /// 10: more are a crowd, and are counted.
+    private static let watchersShown = 10
+
+    let text: LineText
+
+    /// Several lines, without the last one's newline.
+    func text(_ status: MachineStatus) -> String {
+        let rows = self.rows(status)
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { name, parts in
+            let label = StyledText(name.padded(to: width), as: .label)
+            return self.text.wrapped([label] + parts, indent: width + 3)
+        }
+        .joined(separator: "\n")
+    }
+
+    /// The label of each thing, and its parts.
+    func rows(_ status: MachineStatus) -> [(String, [StyledText])] {
+        let runner = status.runner
+        var rows = [("state", self.text.parts(of: status.state))]
+        let voters = VoterText(text: self.text)
+        rows += status.holds.map { ("held", voters.parts($0)) }
+        rows += status.guards.map { ("guarded", voters.parts($0)) }
+        if let others = status.stats["more"]?.integer {
+            rows.append(("", [StyledText("and \(others) more holds and guards", as: .aside)]))
+        }
+        rows += self.watching(status.watching).map { ("watching", $0) }
+        if let running = runner?.json["running"] {
+            rows.append(("running", [StyledText(self.command(running, "since", "for"))]))
+        }
+        if let waiting = runner?.waiting(status.state) {
+            let changes = waiting == 1 ? "1 change" : "\(waiting) changes"
+            rows.append(("waiting", [StyledText("the hooks of \(changes)")]))
+        }
+        if let blocked = runner?.json["blocked"]?.string {
+            let text = "nothing is started: \(blocked.printable)"
+            rows.append(("blocked", [StyledText(text, as: .notice)]))
+        }
+        if let next = runner?.json["next"] {
+            rows.append(("next", [StyledText(self.command(next, "at", "in"))]))
+        }
+        if let failure = runner?.json["lastFailure"] {
+            let end = Self.end(failure["end"]?.string ?? "?")
+            rows.append(("failed", [StyledText("\(self.command(failure, "at", nil)): \(end)")]))
+        }
+        if runner != nil || status.hasCommands {
+            rows.append(("runner", [self.runner(runner)]))
+        }
+        return rows
+    }
+
+    /// How a command ended; EXIT_EXEC of systemd.exec(5) is not the command's own status.
+    private static func end(_ text: String) -> String {
+        text == "exit 203" ? "could not be started (203)" : text.printable
+    }
+
+    /// The watchers, the slowest first.
+    private func watching(_ rows: [JSONValue]) -> [[StyledText]] {
+        func lag(_ row: JSONValue) -> Int64 { row["lag"]?.integer ?? 0 }
+        let sorted = rows.sorted { lag($0) > lag($1) }
+        var shown = sorted.prefix(Self.watchersShown).map { row in
+            let place = lag(row) == 0 ? "up to date" : "\(lag(row)) behind"
+            return [StyledText(self.text.livePeer(row)), StyledText(place, as: .aside)]
+        }
+        if sorted.count > shown.count {
+            let others = "and \(sorted.count - shown.count) others"
+            shown.append([StyledText(others, as: .aside)])
+        }
+        return shown
+    }
+
+    private func runner(_ runner: RunnerState?) -> StyledText {
+        guard let runner else { return StyledText("none; no command is run", as: .aside) }
+        let pid = runner.json["pid"]?.shortText ?? "?"
+        guard runner.isThere else {
+            return StyledText(
+                "ended without a word (pid \(pid)); this is what it last reported",
+                as: .notice
+            )
+        }
+        return StyledText("pid \(pid)", as: .aside)
+    }
+
+    /// `working run, attempt 2, for 12 s`; if the word is nil, how long ago.
+    private func command(_ json: JSONValue, _ key: String, _ word: String?) -> String {
+        var parts = [
+            [json["state"], json["key"]].map { $0?.string?.printable ?? "?" }.joined(
+                separator: " "
+            ),
+            "attempt \(json["attempt"]?.shortText ?? "?")",
+        ]
+        if let time = json[key]?.string.flatMap({ WallTime(rfc3339: $0) }) {
+            let left = LineText.seconds(until: time, at: self.text.now)
+            if word == "in" {
+                parts.append("in \(LineText.span(max(0, left), roundingUp: true))")
+            } else if let word {
+                parts.append("\(word) \(LineText.span(max(0, -left)))")
+            } else {
+                parts.append(LineText.age(of: time, at: self.text.now))
+            }
+        }
+        return parts.joined(separator: ", ")
+    }
+}
+
+/// A hold or a guard as text for people, from a row of the reply to `stats`.
+struct VoterText {
+    let text: LineText
+
+    /// `ready`, `hold 7 by root (812, deploy), for 3 min` and `backup runs`.
+    func parts(_ row: JSONValue) -> [StyledText] {
+        let patterns = (row["before"]?.elements ?? []).map { $0.string ?? $0.description }
+        let others = row["more"]?.integer.map { ["and \($0) more"] } ?? []
+        let states = (patterns + others).joined(separator: ", ").printable
+        var parts = [StyledText(states, as: .state), StyledText(self.who(row), as: .aside)]
+        if let why = row["why"]?.string { parts.append(StyledText(why.printable)) }
+        return parts
+    }
+
+    private func who(_ row: JSONValue) -> String {
+        if let missing = row["missing"]?.string { return self.absence(row, missing) }
+        let hold = row["hold"]
+        let number = (hold ?? row["guard"])?.shortText ?? "?"
+        var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.text.livePeer(row))"
+        if let at = row["at"]?.string.flatMap({ WallTime(rfc3339: $0) }) {
+            let seconds = (self.text.now.microseconds - at.microseconds) / 1_000_000
+            words += ", for \(LineText.span(max(0, seconds)))"
+        }
+        let required = row["required"]?.string.map { ", required as \($0.printable)" } ?? ""
+        let named = row["as"]?.string.map { ", as \($0.printable)" } ?? ""
+        let end = row["until"]?.string.flatMap { WallTime(rfc3339: $0) }.flatMap(self.text.second)
+        let until = end.map { ", until \($0)" } ?? ""
+        let away = row["away"]?.bool == true ? ", whose client is away" : ""
+        return words + required + named + until + away + self.terms(row) + self.votes(row)
+    }
+
+    /// `denied: guard 7, required as display, has been gone for 3 min; last by kiosk (812)`.
+    private func absence(_ row: JSONValue, _ missing: String) -> String {
+        let name = row["required"]?.string?.printable ?? "?"
+        let number = row["guard"]?.shortText ?? "?"
+        let time = WallTime(rfc3339: missing)
+        let span = time.map { (self.text.now.microseconds - $0.microseconds) / 1_000_000 }
+        let gone = span.map { "has been gone for \(LineText.span(max(0, $0)))" } ?? "is gone"
+        return
+            "denied: guard \(number), required as \(name), \(gone); last by \(self.text.peer(row))"
+    }
+
+    /// How a guard has voted.
+    private func votes(_ row: JSONValue) -> String {
+        let counts = [("allowed", row["allowed"]), ("denied", row["denied"])].compactMap {
+            word,
+            count in
+            count?.integer.flatMap { $0 > 0 ? "\(word) \($0)" : nil }
+        }
+        let isAsked = row["isAsked"]?.bool == true ? ["is asked now"] : []
+        return (counts + isAsked).map { ", \($0)" }.joined()
+    }
+
+    /// What differs from the usual.
+    private func terms(_ row: JSONValue) -> String {
+        switch (row["mode"]?.string, row["onTimeout"]?.string) {
+        case ("delay", _): ", delays \(row["maxMs"]?.shortText ?? "?") ms at most"
+        case (_, "deny"): ", denies if silent for \(row["timeoutMs"]?.shortText ?? "?") ms"
+        default: ""
+        }
+    }
+}
+
+/// The reply to `stats` as text for people.
+struct StatsText {
+    private static let columns = [
+        "watches", "waits", "holds", "guards", "lag", "resyncs", "bytes",
+    ]
+    /// The columns in the order in which they are left out.
+    private static let leastFirst = [
+        "bytes", "resyncs", "waits", "guards", "holds", "watches",
+    ]
+    private static let names = [
+        "accepted": "connections accepted", "turnedAway": "connections turned away",
+        "bytes": "bytes sent",
+    ]
+
+    let text: LineText
+
+    private var style: Style { self.text.style }
+
+    /// Several lines, without the last one's newline.
+    func text(_ reply: Line) -> String {
+        var lines = self.connections(reply["connections"]?.elements ?? [])
+        lines += self.voters(reply)
+        let counters = (reply["counters"]?.members ?? []).map { member in
+            (Self.names[member.key] ?? member.key.printable, member.value.shortText)
+        }
+        let width = counters.map(\.0.count).max() ?? 0
+        let digits = counters.map(\.1.count).max() ?? 0
+        lines.append("")
+        for (name, value) in counters {
+            let padding = String(repeating: " ", count: digits - value.count)
+            let label = self.style.text(name.padded(to: width), as: .label)
+            lines.append("\(label)   \(padding)\(value)")
+        }
+        lines.append("")
+        lines.append(self.style.text(self.age(reply), as: .aside))
+        return lines.joined(separator: "\n")
+    }
+
+    private func connections(_ rows: [JSONValue]) -> [String] {
+        var columns = Self.columns
+        var (cells, widths) = ([[String]](), [Int]())
+        var head: [String] = []
+        repeat {
+            head = ["who", "door"] + columns
+            cells = rows.map { row in
+                [self.text.process(row), row["door"]?.shortText ?? "?"]
+                    + columns.map { row[$0]?.shortText ?? "?" }
+            }
+            widths = head.indices.map { column in
+                ([head] + cells).map { $0[column].columns }.max() ?? 0
+            }
+            // If there is no room for all, those that say least are left out.
+            guard let width = self.text.width, widths.reduce(0, { $0 + $1 + 2 }) - 2 > width,
+                let least = Self.leastFirst.first(where: columns.contains)
+            else { break }
+            columns.removeAll { $0 == least }
+        } while true
+        func line(_ cells: [String]) -> String {
+            cells.enumerated().map { column, cell in
+                let padding = String(repeating: " ", count: widths[column] - cell.columns)
+                // Names begin in one column, numbers end in one.
+                return column < 2 ? cell + padding : padding + cell
+            }.joined(separator: "  ")
+        }
+        return [self.style.text(line(head), as: .label)] + cells.map(line)
+    }
+
+    /// The holds and guards, if there are any.
+    private func voters(_ reply: Line) -> [String] {
+        let rows = (reply["holds"]?.elements ?? []) + (reply["guards"]?.elements ?? [])
+        guard !rows.isEmpty else { return [] }
+        let others = reply["more"]?.integer.map { ["and \($0) more"] } ?? []
+        return [""] + rows.map { self.text.wrapped(VoterText(text: self.text).parts($0)) } + others
+    }
+
+    private func age(_ reply: Line) -> String {
+        let seconds = (reply["uptimeMs"]?.integer ?? 0) / 1000
+        return "up \(LineText.span(seconds)), #\(reply.seq.map(String.init) ?? "?")"
+    }
+}
+
+/// The machines as text for people, a line each.
+struct MachinesText {
+    let text: LineText
+
+    /// Several lines, without the last one's newline.
+    func text(_ rows: [MachineRow]) -> String {
+        let names = rows.map { $0.instance.name?.printable ?? MachineMark.unnamed }
+        let machines = rows.map { $0.machine?.printable ?? MachineMark.unnamed }
+        let widths = [names, machines].map { column in column.map(\.count).max() ?? 0 }
+        let parts = rows.map { $0.report.map { self.text.parts(of: $0) } }
+        let state = [StyledText].firstColumn(parts.compactMap(\.self), in: self.text.width)
+        return rows.indices.map { index in
+            let row = rows[index]
+            let start = [
+                StyledText(names[index].padded(to: widths[0])),
+                StyledText(machines[index].padded(to: widths[1])),
+            ]
+            let rest =
+                parts[index].map { [$0[0].padded(to: state)] + $0.dropFirst() }
+                ?? [StyledText((row.error ?? "?").printable, as: .notice)]
+            let place = StyledText(row.instance.directory.path.printable, as: .aside)
+            return self.text.wrapped(start + rest + [place], indent: widths[0] + 3)
+        }
+        .joined(separator: "\n")
+    }
+}
+
+/// The reply to `describe` as text for people.
+struct DescriptionText {
+    let style: Style
+
+    /// Several lines, without the last one's newline; the operations and the limits only `withLimits`.
+    func text(_ reply: Line, withLimits: Bool = false) -> String {
+        var sections: [String] = []
+        // Each state with its fields, moves and times, as "graph" lists them.
+        if let drawing = Drawing(description: reply.value, ranges: true) {
+            sections.append(drawing.text(as: .text))
+        }
+        if let events = reply["events"]?.members, !events.isEmpty {
+            sections.append(self.section("events", events.map(Self.event)))
+        }
+        if let groups = reply["groups"]?.members, !groups.isEmpty {
+            sections.append(self.section("groups", self.table(groups.map(Self.group))))
+        }
+        if let breaker = reply["breaker"], let moves = breaker["moves"]?.shortText,
+            let span = breaker["inMs"]?.integer
+        {
+            let line = "own moves are suspended after \(moves) within \(LineText.span(span / 1000))"
+            sections.append(self.section("breaker", [line]))
+        }
+        if withLimits {
+            for title in ["operations", "limits"] {
+                guard let value = reply[title] else { continue }
+                sections.append(self.section(title, self.lines(value)))
+            }
+        }
+        let version = reply["version"]?.shortText ?? "?"
+        let number = reply["protocol"]?.shortText ?? "?"
+        let rest = withLimits ? "" : "; operations and limits: --limits"
+        sections.append(
+            self.style.text("version \(version), protocol \(number)\(rest)", as: .aside)
+        )
+        return sections.joined(separator: "\n\n")
+    }
+
+    private func section(_ title: String, _ lines: [String]) -> String {
+        ([self.style.text(title, as: .label)] + lines.map { "  " + $0 }).joined(separator: "\n")
+    }
+
+    private static func event(_ event: JSONMember) -> String {
+        let fields = (event.value.members ?? []).map {
+            Drawing.line($0.key, $0.value, range: true)
+        }
+        return event.key.printable + (fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))")
+    }
+
+    private static func group(_ group: JSONMember) -> (String, String) {
+        let names = (group.value.elements ?? []).map(\.shortText)
+        return (group.key.printable, names.joined(separator: ", "))
+    }
+
+    private func lines(_ value: JSONValue) -> [String] {
+        if let members = value.members {
+            return self.table(members.map { ($0.key.printable, $0.value.shortText) })
+        }
+        return [(value.elements ?? []).map(\.shortText).joined(separator: " ")]
+    }
+
+    private func table(_ rows: [(String, String)]) -> [String] {
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { left, right in
+            guard !right.isEmpty else { return left }
+            return left.padded(to: width + 3) + self.style.text(right, as: .aside)
+        }
+    }
+}

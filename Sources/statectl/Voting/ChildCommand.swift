@@ -1,0 +1,334 @@
+import Dispatch
+@preconcurrency import Glibc
+import Processes
+import StateMachineClient
+import StateMachineCore
+import SystemPackage
+
+/// A command as it stands on the command line: a program and its arguments, no shell.
+struct ChildCommand: Sendable {
+    /// How long a command that was told to end may take before it is killed.
+    ///
+    /// 10 s: the time that container runtimes give.
+    static let grace = Duration.seconds(10)
+
+    /// The program, looked up in PATH unless it has a slash, and its arguments.
+    let words: [String]
+    /// The directory of the daemon that it runs for, so that a client in it asks the same one.
+    var directory: RuntimeDirectory?
+
+    /// Nil without any word.
+    init?(_ words: [String]) {
+        guard !words.isEmpty else { return nil }
+        self.words = words
+    }
+
+    /// Why it cannot be started as things are; nil if nothing is known against it.
+    var obstacle: Ending? {
+        let program = self.words[0]
+        var candidates = [program]
+        if !program.contains("/") {
+            // Without a PATH the system uses one of its own.
+            guard let path = getenv("PATH").map({ String(cString: $0) }) else { return nil }
+            candidates = path.split(separator: ":", omittingEmptySubsequences: false)
+                .map { "\($0.isEmpty ? "." : $0)/\(program)" }
+        }
+        let found = candidates.filter { candidate in
+            var status = stat()
+            return stat(candidate, &status) == 0 && status.st_mode & S_IFMT != S_IFDIR
+        }
+        if found.contains(where: { access($0, X_OK) == 0 }) { return nil }
+        return found.isEmpty ? .notFound : .notStarted("permission denied")
+    }
+
+    /// Throws if the command cannot be started.
+    ///
+    /// - Throws: ``ProcessEnd`` with a shell's status for that, once the reason has been reported.
+    func check() throws(ProcessEnd) {
+        guard let obstacle = self.obstacle else { return }
+        if let complaint = obstacle.complaint(about: self) {
+            StandardError.say(complaint)
+        }
+        throw .status(obstacle.status)
+    }
+
+    /// Runs it to its end, with this process's output and errors.
+    ///
+    /// If the task is cancelled, the command gets SIGTERM.
+    ///
+    /// - Parameters:
+    ///   - environment: variables added to this process's; nil unsets one.
+    ///   - input: its standard input; nil leaves it this process's own.
+    ///   - timeout: how long after SIGTERM it is killed.
+    ///   - begun: called with its process.
+    /// - Returns: how it ended.
+    func run(
+        environment: [String: String?] = [:],
+        input: String? = nil,
+        timeout: Duration = grace,
+        begun: (pid_t) -> Void = { _ in }
+    ) async -> Ending {
+        do throws(Ending) {
+            let process = try self.start(environment, input, errors: nil)
+            begun(process.pid)
+            return await Self.ending(of: process, timeout)
+        } catch {
+            return error
+        }
+    }
+
+    /// Runs it to its end as ``run(environment:input:timeout:begun:)`` does, and keeps the first line
+    /// that it writes to standard error, which is passed on.
+    func runKeepingComplaint(
+        environment: [String: String?],
+        input: String,
+        timeout: Duration = grace
+    ) async -> (ending: Ending, complaint: String?) {
+        do throws(Ending) {
+            let errors: ErrorReader
+            do {
+                errors = try ErrorReader()
+            } catch {
+                throw .notStarted("\(error)")
+            }
+            let process = try self.start(environment, input, errors: errors.writeEnd)
+            return await errors.during { await Self.ending(of: process, timeout) }
+        } catch {
+            return (error, nil)
+        }
+    }
+
+    private func start(
+        _ updates: [String: String?],
+        _ text: String?,
+        errors: CInt?
+    ) throws(Ending) -> RunningProgram {
+        // Where there is no PATH, as confstr(3) has it.
+        let directories = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
+        let name = Array(self.words[0].utf8)
+        guard let path = ProgramStart.path(of: name, in: Array(directories.utf8)) else {
+            throw .notFound
+        }
+        var program = ProgramStart(
+            path: path,
+            words: self.words.map { Array($0.utf8) },
+            environment: self.environment(updates)
+        )
+        program.errors = errors
+        do {
+            program.input = try text.map(Self.standardInput)?.rawValue
+        } catch {
+            throw .notStarted("\(error)")
+        }
+        defer { program.input.map { _ = close($0) } }
+        do throws(ProgramStart.Failure) {
+            return try program.start()
+        } catch {
+            switch error {
+            case .program(ENOENT): throw .notFound
+            case .program(let code), .directory(let code), .scarcity(let code):
+                throw .notStarted(String(cString: strerror(code)))
+            }
+        }
+    }
+
+    private static func ending(of process: RunningProgram, _ timeout: Duration) async -> Ending {
+        let end = await withTaskCancellationHandler {
+            await process.end()
+        } onCancel: {
+            process.stop(killingAfter: timeout)
+        }
+        switch end {
+        case .exited(let code): return .exited(code)
+        case .signalled(let signal): return .signalled(signal)
+        }
+    }
+
+    /// This process's variables, byte for byte, with those that are added.
+    private func environment(_ updates: [String: String?]) -> [[UInt8]] {
+        var updates = updates
+        if let directory { updates[RuntimeDirectory.variable] = directory.absolutePath }
+        var variables: [[UInt8]] = []
+        var next = environ
+        while let variable = next.pointee {
+            let bytes = UnsafeBufferPointer(start: variable, count: strlen(variable))
+                .map { UInt8(bitPattern: $0) }
+            let name = bytes.prefix { $0 != UInt8(ascii: "=") }
+            if updates[String(decoding: name, as: UTF8.self)] == nil { variables.append(bytes) }
+            next += 1
+        }
+        for (name, value) in updates {
+            guard let value else { continue }
+            variables.append(Array("\(name)=\(value)".utf8))
+        }
+        return variables
+    }
+
+    /// A file in memory with that text: the command need not read it, and nobody waits until it does.
+    private static func standardInput(_ text: String) throws -> FileDescriptor {
+        let file = FileDescriptor(rawValue: ProgramStart.memoryFile())
+        guard file.rawValue >= 0 else { throw Errno(rawValue: errno) }
+        do {
+            try file.writeAll(text.utf8)
+            try file.seek(offset: 0, from: .start)
+            return file
+        } catch {
+            try file.close()
+            throw error
+        }
+    }
+}
+
+extension RuntimeDirectory {
+    /// The path for a process that may change its directory.
+    fileprivate var absolutePath: String {
+        guard !self.path.hasPrefix("/"), let own = getcwd(nil, 0) else { return self.path }
+        defer { free(own) }
+        return "\(String(cString: own))/\(self.path)"
+    }
+}
+
+extension ChildCommand {
+    /// How a command ended, or why it did not begin.
+    enum Ending: Error, Equatable {
+        case exited(Int32)
+        case signalled(Int32)
+        /// There is no such program.
+        case notFound
+        /// The system would not start it.
+        case notStarted(String)
+
+        /// The status as in a shell's `$?`.
+        var status: Int32 {
+            switch self {
+            case .exited(let code): code
+            case .signalled(let signal): 128 + signal
+            case .notFound: 127
+            case .notStarted: 126
+            }
+        }
+
+        /// What to say about a command that did not succeed; nil if it did.
+        func complaint(about command: ChildCommand) -> String? {
+            let name = command.words[0].printable
+            return switch self {
+            case .exited(0): nil
+            case .exited(let code): "\(name) ended with status \(code)"
+            case .signalled(let signal): "\(name) was ended by signal \(signal)"
+            case .notFound: "there is no command \(name)"
+            case .notStarted(let why): "\(name) could not be started: \(why.printable)"
+            }
+        }
+    }
+
+    /// The first line of a command's output, as far as the protocol has room for it.
+    struct FirstLine: Sendable {
+        /// The protocol's limit for a `why`.
+        private static let limit = 256
+
+        private var bytes: [UInt8] = []
+        private var isWhole = false
+
+        mutating func append(_ more: [UInt8]) {
+            guard !self.isWhole else { return }
+            let line = more.prefix { $0 != UInt8(ascii: "\n") }
+            // One byte beyond the limit shows where a character is cut in two.
+            self.bytes += line.prefix(Self.limit + 1 - self.bytes.count)
+            self.isWhole = line.count < more.count || self.bytes.count > Self.limit
+        }
+
+        /// The line; nil if there is nothing in it.
+        var text: String? {
+            var characters = ""
+            for character in String(decoding: self.bytes, as: UTF8.self) {
+                let longer = characters + String(character)
+                guard longer.utf8.count <= Self.limit else { break }
+                characters = longer
+            }
+            return characters.allSatisfy(\.isWhitespace) ? nil : characters
+        }
+    }
+}
+
+/// An end of this process that something else determines.
+enum ProcessEnd: Error, Equatable {
+    /// With the status of the command that it ran.
+    case status(Int32)
+    /// By a signal that it has received.
+    case signal(CInt)
+
+    /// Ends this process.
+    func perform() -> Never {
+        switch self {
+        case .status(let code): Glibc.exit(code)
+        case .signal(let number): Signals.end(by: number)
+        }
+    }
+}
+
+/// Reads what a command writes to its standard error, passes it on and keeps the first line.
+///
+/// Guarded state: `line`, behind its lock.
+final class ErrorReader: Sendable {
+    /// The end that the command has.
+    let writeEnd: CInt
+    private let readEnd: CInt
+    private let line = Lock(ChildCommand.FirstLine())
+    private let queue = DispatchQueue(label: "statectl.errors")
+
+    init() throws {
+        let (readEnd, writeEnd) = try FileDescriptor.pipe()
+        (self.readEnd, self.writeEnd) = (readEnd.rawValue, writeEnd.rawValue)
+        for end in [self.readEnd, self.writeEnd] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(self.readEnd, F_SETFL, O_NONBLOCK)
+    }
+
+    deinit {
+        close(self.readEnd)
+        close(self.writeEnd)
+    }
+
+    /// Does that, reading meanwhile; then reads what is left, as what the command has left behind may write for ever.
+    ///
+    /// - Returns: what `body` returns, and the first line.
+    func during<Result>(_ body: () async -> Result) async -> (Result, String?) {
+        let source = ReadSource(self.readEnd, on: self.queue) { self.drain() }
+        let result = await body()
+        await source.cancel()
+        self.drain()
+        return (result, self.line.withLock { $0.text })
+    }
+
+    /// Reads what is there.
+    private func drain() {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while case let count = read(self.readEnd, &buffer, buffer.count), count > 0 {
+            let bytes = Array(buffer[..<count])
+            StandardError.pass(bytes)
+            self.line.withLock { $0.append(bytes) }
+        }
+    }
+}
+
+/// Says when there is something to read from a descriptor.
+///
+/// It is only ever cancelled, which may be done from any thread; that makes `@unchecked Sendable` true.
+final class ReadSource: @unchecked Sendable {
+    private let source: any DispatchSourceRead
+
+    init(_ descriptor: CInt, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        self.source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        self.source.setEventHandler(handler: body)
+        self.source.activate()
+    }
+
+    /// Returns when the body is not called any more.
+    func cancel() async {
+        await withCheckedContinuation { continuation in
+            self.source.setCancelHandler { continuation.resume() }
+            self.source.cancel()
+        }
+    }
+
+    func end() { self.source.cancel() }
+}

@@ -1,0 +1,411 @@
+public import ArgumentParser
+import Glibc
+import Processes
+public import StateMachineClient
+import StateMachineCore
+
+struct HoldCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hold",
+        abstract: "Keep states from being entered, for a while.",
+        usage: """
+            statectl hold --before PATTERN … [--when PATTERN …] [--when-not PATTERN …] [--within TIME] \
+            [--mode block|delay] [--max TIME] [--why TEXT] [-- COMMAND …]
+            statectl hold --before PATTERN … --as NAME --until WHEN|--max TIME [--mode block|delay] [--why TEXT]
+            """,
+        discussion: """
+            Ends with the command's exit code, or 128 and the signal's number. Without a command \
+            the hold lasts until this is interrupted. SIGTERM, SIGHUP and other signals that would end it are passed \
+            on to the command, and the hold lasts until that has ended; SIGINT and SIGQUIT, which a terminal gives to \
+            both, are left to it. If the daemon is lost meanwhile, the command continues, and the hold is taken again; \
+            where the daemon has a history, it denies in the client's place until then, for ten seconds.
+
+            With --when and --when-not the hold is taken first, and the command begins when the state is one of the first \
+            and none of the second: what is held cannot come in between. With --within it gives up after that time, gives \
+            the hold back, runs nothing and ends with exit code 124; the state is looked at once at least.
+
+            With --as the hold belongs to the user, and statectl ends at once: it outlives logout, a restart and a power cut, \
+            until WHEN (18:00, "mon 9:00", tomorrow, "2026-12-01 09:00") or for --max TIME, or until "statectl release NAME". \
+            Taken again under its name it is renewed.
+
+            Examples:
+
+              statectl hold --before dark --why "a film" -- play film.mp4
+              statectl hold --before dark --as reading --until tomorrow
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Option(parsing: .upToNextOption, help: .value("pattern", "States that are not to be entered."))
+    var before: [Pattern] = []
+
+    @Option(
+        parsing: .upToNextOption,
+        help: .value("pattern", "Once it is held, wait until it is one of these states.")
+    )
+    var when: [Pattern] = []
+
+    @Option(
+        parsing: .upToNextOption,
+        help: .value("pattern", "Once it is held, wait until it is none of these states.")
+    )
+    var whenNot: [Pattern] = []
+
+    @Option(
+        help: .value(
+            "time",
+            "With --when or --when-not: give up after this time, with exit code 124."
+        )
+    )
+    var within: Seconds?
+
+    @Option(help: "Whether a set is refused or has to wait (default: block).")
+    var mode: Request.HoldMode?
+
+    @Option(
+        help: .value(
+            "time",
+            "With delay: how long a set waits, at most 60s (default: 1s). With --as, else: how long it lasts."
+        )
+    )
+    var max: Seconds?
+
+    @Option(
+        name: .customLong("as"),
+        help: .value("name", "A name, for a hold that outlives this command.")
+    )
+    var name: String?
+
+    @Option(help: .value("when", "With --as: when it ends, at most in 400 days."))
+    var until: String?
+
+    @Option(help: .value("text", "Why, for whoever is refused."))
+    var why: String?
+
+    @Flag(help: "Say on standard error when the hold is taken, also where that is not a terminal.")
+    var verbose = false
+
+    @Argument(parsing: .postTerminator, help: .value("command", "What is run meanwhile."))
+    var command: [String] = []
+
+    func validate() throws {
+        guard !self.before.isEmpty else {
+            throw ValidationError("name the states: statectl hold --before PATTERN … -- COMMAND …")
+        }
+        guard self.name == nil else { return try self.validateLasting() }
+        guard self.until == nil else {
+            throw ValidationError("--until is for a hold of a name; it needs --as NAME")
+        }
+        guard self.max == nil || self.mode == .delay else {
+            throw ValidationError(
+                "--max is how long a set waits, with --mode delay, or how long the hold lasts, with --as NAME"
+            )
+        }
+        guard self.within == nil || self.isConditional else {
+            throw ValidationError(
+                "--within needs --when or --when-not: it is how long they may take"
+            )
+        }
+        try OptionLimits.checkExceptions("--when-not", self.whenNot, instead: "--when")
+        try OptionLimits.checkVote("--max", self.max)
+        try OptionLimits.checkText("--why", self.why)
+        guard !self.isConditional || !self.command.isEmpty else {
+            let option = self.when.isEmpty ? "--when-not" : "--when"
+            throw ValidationError(
+                "\(option) is about a command: statectl hold --before PATTERN … \(option) PATTERN … -- COMMAND …"
+            )
+        }
+    }
+
+    /// Whether the command waits for a state.
+    private var isConditional: Bool { !self.when.isEmpty || !self.whenNot.isEmpty }
+
+    /// The same for a hold that outlives this command.
+    private func validateLasting() throws {
+        try OptionLimits.checkName("--as", self.name)
+        guard self.name?.allSatisfy(\.isNumber) != true else {
+            throw ValidationError("--as is a name, and digits alone would be a number to release")
+        }
+        guard self.command.isEmpty, !self.isConditional, self.within == nil else {
+            throw ValidationError("--as is for a hold that lasts; it runs no command")
+        }
+        if self.mode == .delay { try OptionLimits.checkVote("--max", self.max) }
+        try OptionLimits.checkText("--why", self.why)
+        _ = try self.lasting
+    }
+
+    /// How long a hold of a name lasts from now.
+    private var lasting: Duration {
+        get throws {
+            let longest = Duration.milliseconds(RequestLimits.untilMs)
+            let time: Duration
+            switch (self.until, self.mode == .delay ? nil : self.max) {
+            case (nil, let max?): time = max.duration
+            case (let text?, nil):
+                let place = TypedPlace(now: .now, isUTC: self.options.utc)
+                guard let end = place.next(text) else {
+                    throw ValidationError(
+                        "--until is not a time: \(text.quoted); write \(TypedPlace.endExample)"
+                    )
+                }
+                guard end > place.now else {
+                    throw ValidationError("--until is over: \(text.quoted)")
+                }
+                time = .microseconds(end.microseconds - place.now.microseconds)
+            case (nil, nil), (_?, _?):
+                throw ValidationError(
+                    "say when it ends: statectl hold --before PATTERN … --as NAME --until WHEN, or --max TIME"
+                )
+            }
+            guard time <= longest else {
+                throw ValidationError("a hold lasts at most 400 days")
+            }
+            return time
+        }
+    }
+
+    /// Takes a hold that outlives this command.
+    private func take(as name: String) async throws {
+        let time = try self.lasting
+        let request = Request.hold(
+            before: self.before,
+            mode: self.mode ?? .block,
+            limit: self.mode == .delay ? self.max?.duration : nil,
+            why: self.why,
+            lasting: (name, time)
+        )
+        let reply = try await self.options.client.accepted(request)
+        let end = WallTime(
+            microseconds: WallTime.now.microseconds + time.wholeMicroseconds
+        )
+        try self.options.print(reply) { text in
+            "hold \(reply.hold.map(String.init) ?? "?") is taken as \(name), until \(text.second(end) ?? "?")"
+        }
+    }
+
+    /// What happens while the hold lasts.
+    private var purpose: String {
+        let states = self.before.map(\.text).joined(separator: ", ").printable
+        let fate = self.mode == .delay ? "waits" : "is refused"
+        let end = self.command.first.map { "\($0.printable) ends" } ?? "this is interrupted"
+        return "what leads to \(states) \(fate) until \(end)"
+    }
+
+    func run() async throws {
+        if let name { return try await self.take(as: name) }
+        let client = try self.options.client
+        let hold = client.hold(
+            before: self.before,
+            mode: self.mode ?? .block,
+            limit: self.max?.duration,
+            why: self.why
+        )
+        var run = HoldRun(hold: hold, purpose: self.purpose)
+        if self.verbose || StandardError.isTerminal {
+            run.report = StandardError.say
+        }
+        if self.isConditional {
+            run.condition = HoldCondition(client: client, when: self.when, whenNot: self.whenNot)
+            run.limit = self.within?.duration
+        }
+        guard var command = ChildCommand(self.command) else { return try await run.keep() }
+        try command.check()
+        command.directory = client.directory
+        let ending = try await run.keep(during: command)
+        switch ending {
+        case .exited, .signalled: break
+        case .notFound, .notStarted:
+            if let complaint = ending.complaint(about: command) { run.complain(complaint) }
+        }
+        throw ProcessEnd.status(ending.status)
+    }
+}
+
+extension Request.HoldMode: ExpressibleByArgument {}
+
+/// A hold and what is done while it lasts.
+struct HoldRun: Sendable {
+    let hold: Hold
+    /// What to wait for, once the hold is taken, before the command is run.
+    var condition: HoldCondition?
+    /// How long the hold and the condition may take; nil means for ever.
+    var limit: Duration?
+    /// What the hold is for, in words.
+    var purpose: String?
+    /// Called with what goes right.
+    var report: @Sendable (String) -> Void = { _ in }
+    /// Called with what goes wrong.
+    var complain: @Sendable (String) -> Void = StandardError.say
+
+    /// Keeps the hold until the task is cancelled.
+    func keep() async throws { try await self.keep { _ in } }
+
+    /// Takes the hold, runs the command, and gives the hold back.
+    ///
+    /// - Returns: how the command ended.
+    /// - Throws: why there was no hold to begin with; the command is not run then.
+    func keep(during command: ChildCommand) async throws -> ChildCommand.Ending {
+        let (taken, take) = AsyncStream.makeStream(of: Void.self)
+        let force = Force()
+        let end = self.limit.map { ContinuousClock.now.advanced(by: $0) }
+        return try await withThrowingTaskGroup(of: ChildCommand.Ending?.self) { group in
+            group.addTask {
+                var isTaken = false
+                while true {
+                    do {
+                        try await self.keep { isInForce in
+                            force.changed(to: isInForce)
+                            guard isInForce else { return }
+                            isTaken = true
+                            take.finish()
+                        }
+                        return nil
+                    } catch ClientError.silent where !isTaken && end != nil {
+                        // The time that was given is what ends it.
+                    } catch let error as ClientError where isTaken {
+                        self.complain("\(error.description.printable); continuing without the hold")
+                        return nil
+                    }
+                }
+            }
+            group.addTask {
+                // A daemon that has not answered a little after that time is not waited for.
+                let time = self.limit.map { $0 + Client.lateness }
+                let condition: Race.Entry<Void> = {
+                    for await _ in taken {}
+                    try Task.checkCancellation()
+                    try await self.condition?.wait(until: end, report: self.report) {
+                        force.isThere
+                    }
+                }
+                try await Race.run([condition], within: time) { throw HoldCondition.timeUp }
+                return await Self.runPassingOnSignals(command)
+            }
+            defer { group.cancelAll() }
+            while let ending = try await group.next() {
+                if let ending { return ending }
+            }
+            throw CancellationError()
+        }
+    }
+
+    /// Keeps the hold, and reports when it comes into force and when it no longer is.
+    private func keep(_ changed: (_ isInForce: Bool) -> Void) async throws {
+        var isAnew = false
+        for try await event in self.hold {
+            switch event {
+            case .taken(let number):
+                if isAnew {
+                    self.complain("connected; hold \(number) is taken again")
+                } else {
+                    let purpose = self.purpose.map { "; \($0)" } ?? ""
+                    self.report("hold \(number) is taken\(purpose)")
+                }
+                isAnew = true
+                changed(true)
+            case .interrupted(let error, let attempt, _):
+                changed(false)
+                guard attempt == 1 else { continue }
+                self.complain(error.reconnecting)
+            }
+        }
+    }
+
+    /// Whether the hold is in force.
+    ///
+    /// Guarded state: `value`, behind its lock.
+    private final class Force: Sendable {
+        private let value = Lock(false)
+
+        var isThere: Bool { self.value.withLock { $0 } }
+
+        func changed(to isThere: Bool) { self.value.withLock { $0 = isThere } }
+    }
+
+    private static func runPassingOnSignals(_ command: ChildCommand) async -> ChildCommand.Ending {
+        // What a terminal sends to the command as well is caught and dropped; all else is passed on. Whatever
+        // comes, the hold lasts until the command has ended.
+        let signals = Signals.stream(Signals.ofTerminals + Signals.passedOn)
+        var passing: Task<Void, Never>?
+        defer { passing?.cancel() }
+        // Once told to end, the command may take the time that it needs.
+        return await command.run(timeout: .seconds(1_000_000_000)) { pid in
+            passing = Task {
+                for await number in signals where !Signals.ofTerminals.contains(number) {
+                    kill(pid, number)
+                }
+            }
+        }
+    }
+}
+
+/// What the state has to be, under a hold, before a command is run.
+struct HoldCondition: Sendable {
+    /// How often to check whether a lost hold is there again.
+    ///
+    /// 100 ms: taking it again begins with such a pause. Not tuned.
+    private static let pause = Duration.milliseconds(100)
+
+    let client: Client
+    /// The patterns that the state must match, if there are any.
+    var when: [Pattern] = []
+    /// The patterns that it must not match.
+    var whenNot: [Pattern] = []
+
+    /// What `wait` waits for.
+    private var patterns: [Pattern] { self.when + self.whenNot.map(!) }
+
+    /// The condition in words: `idle or ready, and not busy`.
+    var text: String {
+        let no = self.whenNot.map { "not \($0.text)" }.joined(separator: " and ")
+        return [self.when.map(\.text).joined(separator: " or "), no].filter { !$0.isEmpty }
+            .joined(separator: ", and ").printable
+    }
+
+    /// Why the command is not run.
+    static let timeUp = Refusal("the state did not match in time; the command is not run", .timeout)
+
+    /// Returns when the state is as it has to be, at a moment when the hold was in force.
+    ///
+    /// The state is looked at once however little time there is.
+    ///
+    /// - Throws: ``timeUp``, ``ClientError``, or `CancellationError`.
+    func wait(
+        until end: ContinuousClock.Instant?,
+        report: (String) -> Void,
+        isHeld: () -> Bool
+    ) async throws {
+        var isFirst = true
+        while true {
+            if isHeld(), try await self.isMet(), isHeld() { return }
+            let left = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+            guard left != .zero else { throw Self.timeUp }
+            if exchange(&isFirst, with: false) { report("waiting until it is \(self.text)") }
+            do {
+                let reply = try await self.client.wait(
+                    until: self.patterns,
+                    timeout: left,
+                    isPatient: true
+                )
+                guard reply.error != .timeout else { throw Self.timeUp }
+                guard reply.isOK == true else { throw ClientError.refused(reply) }
+            } catch ClientError.lostForGood {
+                // Whoever keeps the hold says that the daemon is gone, and tries for ever.
+            } catch ClientError.timedOut {
+                throw Self.timeUp
+            }
+            if !isHeld() { try await QuietClock().sleep(for: Self.pause) }
+        }
+    }
+
+    /// Whether the state is so now; false if nobody can be asked.
+    private func isMet() async throws -> Bool {
+        do {
+            return try await self.client.look(for: self.patterns).isOK == true
+        } catch let error as ClientError {
+            guard case .refused = error else { return false }
+            throw error
+        }
+    }
+}
