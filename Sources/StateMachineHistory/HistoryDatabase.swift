@@ -9,8 +9,8 @@ import Synchronization
 /// that clients can ask for the machine's state.
 ///
 /// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `files`, `beginning`, `insertions` and
-/// `logPages` are touched by the writing calls only, all of which are made on one thread; `opened` is guarded by its lock,
-/// and `found` is atomic.
+/// `logPages` are touched by the writing calls only, all of which are made on one thread; `opened` is
+/// guarded by its lock, and `found` is atomic.
 final class HistoryDatabase: @unchecked Sendable {
     let directory: StateDirectory
     /// Whether the machine has stays.
