@@ -100,6 +100,21 @@ package final class LogOutput: Sendable {
     }
 }
 
+extension LogOutput {
+    /// Runs a program: ends the process with the status that `body` returns, once the log is written.
+    package static func run(_ body: @escaping @MainActor () async -> CInt) -> Never {
+        // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
+        Task { @MainActor in
+            let status = await body()
+            self.standardError.flush()
+            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever
+            // if nobody reads it.
+            _exit(status)
+        }
+        dispatchMain()
+    }
+}
+
 /// Lines for stderr, as a log handler gives them out: one with each call, its newline at the end.
 struct LogLines: TextOutputStream, Sendable {
     private let output: LogOutput

@@ -48,13 +48,6 @@ enum DatabaseSchema {
                     durability TEXT NOT NULL,
                     settled INTEGER NOT NULL
                 ) STRICT;
-                CREATE VIEW history AS
-                    SELECT
-                        seq,
-                        strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
-                            || printf('.%06dZ', at % 1000000) AS time,
-                        state, data, fromState, fromData, uid, pid, cause
-                    FROM change ORDER BY seq;
                 """
         ),
         // Stays: that of each row, and the start of the newest.
@@ -71,14 +64,6 @@ enum DatabaseSchema {
                     wall INTEGER NOT NULL,
                     origin INTEGER
                 ) STRICT;
-                DROP VIEW history;
-                CREATE VIEW history AS
-                    SELECT
-                        seq,
-                        strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
-                            || printf('.%06dZ', at % 1000000) AS time,
-                        state, data, fromState, fromData, uid, pid, cause, stay, due
-                    FROM change ORDER BY seq;
                 """
         ),
         // Declarations of the states, and from which change on; none for states built into a
@@ -98,7 +83,7 @@ enum DatabaseSchema {
                 """
         ),
         // Required guards, by name; the request is the line that asked for one. And the program
-        // that a change came from.
+        // that a change came from. In older databases the view is there, with fewer columns.
         Migration(
             name: "4",
             sql: """
@@ -114,7 +99,7 @@ enum DatabaseSchema {
                 ) STRICT;
                 ALTER TABLE change ADD COLUMN comm TEXT;
                 ALTER TABLE change ADD COLUMN unit TEXT;
-                DROP VIEW history;
+                DROP VIEW IF EXISTS history;
                 CREATE VIEW history AS
                     SELECT
                         seq,

@@ -1,41 +1,37 @@
 import Dispatch
 package import StateMachineCore
 package import StateMachineProtocol
+import Synchronization
 
 /// A machine's past in an SQLite database; see ``SQLiteHistory``.
 ///
-/// `@unchecked Sendable`: nothing in it changes, and `days` may be cancelled from anywhere.
+/// It is written on one thread, where groups are committed one after the other and old rows are
+/// removed in small steps in between, and read on a queue.
+///
+/// `@unchecked Sendable`: `writer`, `troubles`, `pruning`, `isPruning` and `spin` are touched on
+/// `thread` only; `oldestKept` is atomic; `days` may be cancelled from anywhere; the rest does not
+/// change.
 package final class History: TransitionHistory, StayHistory, VoterHistory,
     @unchecked Sendable
 {
-    /// Where the machine was when the last run ended; its initial state if there was none.
-    package let place: Place
-
-    /// The name of the numbering; see `TransitionHistory`.
-    package let epoch: String
-    package let earlier: [EarlierNumbering]
-
-    /// The part of its past that it did not find, so that it or its numbering began anew; nil if
-    /// none.
-    package let loss: HistoryLoss?
-
-    /// The change made on opening, since the states look different from those of the last run; nil
-    /// if there was none.
-    package let carriedOver: RecordedTransition?
-
     /// How safe it is, and how far it goes back.
     package let options: HistoryOptions
 
-    private let database: HistoryDatabase
-    private let commits: HistoryCommits
-    private let reads: DispatchQueue
+    private let opening: HistoryOpening
+    private var database: HistoryDatabase { self.opening.database }
+    private let longLog: Int
+    /// A thread and not a queue: it wakes in half the time, and a lone set waits for that.
+    private let thread = NotificationThread(name: "sm-history")
+    private let reads = DispatchQueue(label: "statemachine.history.reads")
     /// Fires once a day by the wall clock, so that days in which the machine slept count.
     private let days: any DispatchSourceTimer
-    /// The starts of stays; nil for a machine that has none.
-    package let starts: StayStarts?
-    package let isFirstInBoot: Bool
-    /// The holds and guards that were there when the last run ended.
-    package let voters: [KeptVoter]
+    private let oldestKept: Atomic<UInt64>
+
+    private var writer: HistoryWriter
+    private var troubles: HistoryTroubles
+    private var pruning: Pruning
+    private var isPruning = false
+    private var spin = AdaptiveSpin()
 
     /// Opens it for the boot of that ID, with days of that many seconds.
     ///
@@ -64,46 +60,77 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
             timeout: timeout
         )
         self.options = options
-        self.database = opening.database
-        self.loss = opening.loss
-        self.carriedOver = opening.carriedOver
-        self.epoch = opening.epoch
-        self.earlier = opening.earlier
-        self.starts = opening.starts
-        self.isFirstInBoot = opening.isFirstInBoot
-        self.voters = opening.voters
-        self.commits = HistoryCommits(opening, schema, options, longLog: longLog)
-        self.reads = DispatchQueue(label: "statemachine.history.reads")
+        self.opening = opening
+        self.longLog = longLog
+        self.oldestKept = Atomic(opening.oldest)
+        self.writer = HistoryWriter(opening, schema)
+        self.troubles = HistoryTroubles(ofCommits: opening.trouble)
+        self.pruning = Pruning(options, newest: opening.newest.at)
         self.days = DispatchSource.makeTimerSource(queue: self.reads)
-        self.place = Place(
-            seq: opening.newest.seq,
-            value: opening.value,
-            at: opening.newest.at,
-            stay: opening.newest.stay ?? opening.newest.seq
-        )
-        self.commits.prune()
+        self.thread.enqueue { self.pruneNext() }
         self.days.schedule(wallDeadline: .now() + day, repeating: day, leeway: .seconds(60))
         // Weakly: a cancelled timer releases it later, and the database is to be closed when the
         // history goes.
-        self.days.setEventHandler { [weak commits] in commits?.pruneToday() }
+        self.days.setEventHandler { [weak self] in self?.pruneToday() }
         self.days.activate()
     }
 
     deinit {
         self.days.cancel()
+        self.thread.stop()
     }
+
+    // MARK: - The last run
+
+    /// Where the machine was when the last run ended; its initial state if there was none.
+    package var place: Place {
+        let newest = self.opening.newest
+        return Place(
+            seq: newest.seq,
+            value: self.opening.value,
+            at: newest.at,
+            stay: newest.stay ?? newest.seq
+        )
+    }
+
+    /// The name of the numbering; see `TransitionHistory`.
+    package var epoch: String { self.opening.epoch }
+    package var earlier: [EarlierNumbering] { self.opening.earlier }
+
+    /// The part of its past that it did not find, so that it or its numbering began anew; nil if
+    /// none.
+    package var loss: HistoryLoss? { self.opening.loss }
+
+    /// The change made on opening, since the states look different from those of the last run; nil
+    /// if there was none.
+    package var carriedOver: RecordedTransition? { self.opening.carriedOver }
+
+    /// The starts of stays; nil for a machine that has none.
+    package var starts: StayStarts? { self.opening.starts }
+    package var isFirstInBoot: Bool { self.opening.isFirstInBoot }
+
+    /// The holds and guards that were there when the last run ended.
+    package var voters: [KeptVoter] { self.opening.voters }
 
     // MARK: - The write-ahead log
 
     /// Whether the calling code runs where groups are committed.
-    package var isCurrent: Bool { self.commits.isCurrent }
+    package var isCurrent: Bool { self.thread.isCurrent ?? false }
 
     /// Commits the group in one transaction; see `Recording`.
     package func record(
         _ group: [Change],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.commits.commit(group, done: done)
+        self.thread.enqueue {
+            let failure = self.writer.append(group)
+            self.troubles.note(failure, of: .commits)
+            self.troubles.note(self.database.growth(beyond: self.longLog), of: .tidying)
+            done(failure)
+            self.pruneNext()
+            // A client that waits for the answer to a single set often sends the next one.
+            if group.count == 1 { self.thread.linger(&self.spin) }
+        }
     }
 
     /// Records the start of a stay; see `StayHistory`.
@@ -111,7 +138,7 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         _ start: StayStart,
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.commits.perform(done) { try $0.keep(start) }
+        self.perform(done) { try $0.keep(start) }
     }
 
     /// Records holds and guards; see `VoterHistory`.
@@ -119,7 +146,7 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         _ changes: [(number: UInt64, voter: KeptVoter?)],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.commits.perform(done) { try $0.keep(changes) }
+        self.perform(done) { try $0.keep(changes) }
     }
 
     /// Writes the declaration of the states from that seq on; see `TransitionHistory`.
@@ -128,25 +155,78 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         from seq: UInt64,
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.commits.note(declaration, from: seq, done: done)
+        self.thread.enqueue { done(self.writer.note(declaration, from: seq)) }
     }
 
     /// Gets everything onto the disk; see `TransitionHistory`.
     package func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
-        self.commits.settle(done: done)
+        self.perform(done) { try $0.settle(at: .init(epoch: self.epoch, seq: self.writer.newest)) }
+    }
+
+    /// Does something with the database between commits.
+    private func perform(
+        _ done: @escaping @Sendable (_ failure: String?) -> Void,
+        _ work: @escaping @Sendable (HistoryDatabase) throws -> Void
+    ) {
+        self.thread.enqueue {
+            do {
+                try work(self.database)
+                done(nil)
+            } catch {
+                done(self.database.sentence(for: error))
+            }
+        }
     }
 
     /// Calls `handler` when work begins to fail and when it succeeds again, on the commits' thread.
     package func onTrouble(
         _ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void
     ) {
-        self.commits.onTrouble(handler)
+        self.thread.enqueue { self.troubles.tell(handler) }
+    }
+
+    // MARK: - Pruning
+
+    /// Looks for old rows even on a day without commits.
+    private func pruneToday() {
+        self.thread.enqueue {
+            self.pruning.look()
+            self.pruneNext()
+        }
+    }
+
+    /// What cannot be removed stays, until it is tried again after a commit or on another day.
+    private func pruneNext() {
+        guard !self.isPruning else { return }
+        do {
+            let newest = self.writer.newest
+            let end = try self.pruning.next(in: self.database, from: self.oldest, to: newest)
+            guard let end else { return }
+            self.isPruning = true
+            self.thread.enqueue {
+                self.isPruning = false
+                self.prune(before: end)
+            }
+        } catch {
+            self.troubles.note(self.database.sentence(for: error), of: .pruning)
+        }
+    }
+
+    private func prune(before end: UInt64) {
+        do {
+            let oldest = try self.database.prune(before: end)
+            self.oldestKept.store(oldest, ordering: .releasing)
+            self.troubles.note(nil, of: .pruning)
+            self.pruneNext()
+        } catch {
+            self.troubles.note(self.database.sentence(for: error), of: .pruning)
+        }
     }
 
     // MARK: - The past
 
     /// The oldest transition that is kept; one past the newest if there is none.
-    package var oldest: UInt64 { self.commits.oldest }
+    package var oldest: UInt64 { self.oldestKept.load(ordering: .acquiring) }
 
     /// `keepChanges`, `keepDays` and `durability`.
     package var settings: [(name: String, value: HistorySetting)] {

@@ -83,7 +83,7 @@ extension HistoryDatabase {
 
     /// Writes or removes rows; that is on the disk when this returns.
     func keep(_ changes: [(number: UInt64, voter: KeptVoter?)]) throws {
-        try self.writeDurably { db in
+        try self.write(isDurable: true) { db in
             for (number, voter) in changes {
                 guard let voter else {
                     try db.run("DELETE FROM kept WHERE number = ?", number)

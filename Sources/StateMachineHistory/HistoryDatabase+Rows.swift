@@ -166,46 +166,13 @@ extension Statement {
 
 /// Writes transitions: a set adds no more than a row to a group, so a row is bound in place.
 extension HistoryDatabase {
-    /// A transition to be written; its owner keeps the states alive.
-    struct NewRow {
-        let seq: UInt64
-        let old: WrittenState.Text?
-        let new: WrittenState.Text
-        let at: WallTime
-        let cause: String?
-        let by: Peer?
-        /// The seq that began the stay; nil if that is its own.
-        var stay: UInt64?
-        /// What is due in the state, as recorded.
-        var due: String?
-    }
-
-    /// Adds the row; within a transaction, which is to be rolled back if this throws.
-    func insert(_ transition: RecordedTransition, _ db: Database) throws {
-        let (old, new) = (
-            transition.old.map { WrittenState($0) }, WrittenState(transition.new)
-        )
-        let row = NewRow(
-            seq: transition.seq,
-            old: old?.text,
-            new: new.text,
-            at: transition.at,
-            cause: transition.cause,
-            by: transition.by,
-            stay: transition.stay == transition.seq ? nil : transition.stay,
-            due: transition.due
-        )
-        try withExtendedLifetime((old, new)) { try self.insert([row], db) }
-    }
-
     /// Adds the rows; within a transaction, which is to be rolled back if this throws.
-    func insert(_ rows: [NewRow], _ db: Database) throws {
+    func insert(_ rows: [RecordedTransition], _ db: Database) throws {
         // In place: an array's elements would be copied when read.
         try rows.withUnsafeBufferPointer { rows in
             let several = rows.count / Self.rowsAtOnce * Self.rowsAtOnce
-            let insertions = self.hasStays ? Self.withStays : Self.withoutStays
-            try self.insert(rows[..<several], Self.rowsAtOnce, by: insertions.ofSeveral, db)
-            try self.insert(rows[several...], 1, by: insertions.ofOne, db)
+            try self.insert(rows[..<several], Self.rowsAtOnce, by: self.insertions.ofSeveral, db)
+            try self.insert(rows[several...], 1, by: self.insertions.ofOne, db)
         }
     }
 
@@ -213,44 +180,30 @@ extension HistoryDatabase {
     ///
     /// 16: measured with groups of 128, where it saves a fifth of a row's cost; twice as many save
     /// no more.
-    private static let rowsAtOnce = 16
+    static let rowsAtOnce = 16
 
-    /// The statements that add rows, one or several at once.
-    private struct Insertions {
-        let ofOne: String
-        let ofSeveral: String
+    /// The columns that are bound: a machine without stays does not use all.
+    private var width: Int { self.hasStays ? 13 : 11 }
 
-        init(columns: String) {
-            let count = columns.split(separator: ",").count
-            let row = "(\(Array(repeating: "?", count: count).joined(separator: ", ")))"
-            func insertion(_ rows: Int) -> String {
-                let values = Array(repeating: row, count: rows).joined(separator: ", ")
-                return "INSERT INTO change (\(columns)) VALUES \(values)"
-            }
-            self.ofOne = insertion(1)
-            self.ofSeveral = insertion(HistoryDatabase.rowsAtOnce)
-        }
+    /// The statement that adds so many rows.
+    func insertion(of count: Int) -> String {
+        let columns = Self.columns + ", comm, unit" + (self.hasStays ? ", stay, due" : "")
+        let row = Array(repeating: "?", count: self.width).joined(separator: ", ")
+        let rows = Array(repeating: "(\(row))", count: count).joined(separator: ", ")
+        return "INSERT INTO change (\(columns)) VALUES \(rows)"
     }
-
-    /// Columns that a machine without stays does not use are not bound.
-    private static let withoutStays = Insertions(
-        columns: "seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit"
-    )
-    private static let withStays = Insertions(
-        columns: "seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit, stay, due"
-    )
 
     /// Adds the rows with a statement that adds `count` at a time; their number is a multiple of
     /// it.
     private func insert(
-        _ rows: Slice<UnsafeBufferPointer<NewRow>>,
+        _ rows: Slice<UnsafeBufferPointer<RecordedTransition>>,
         _ count: Int,
         by sql: String,
         _ db: Database
     ) throws {
         guard !rows.isEmpty else { return }
         let statement = try db.statement(sql)
-        // Bound texts live as long as the rows, not as long as the statement.
+        // Some bound texts live as long as the rows, not as long as the statement.
         defer { statement.reset() }
         for start in stride(from: rows.startIndex, to: rows.endIndex, by: count) {
             let (first, last) = (Int64(rows[start].seq), Int64(rows[start + count - 1].seq))
@@ -258,12 +211,8 @@ extension HistoryDatabase {
             // such a row exists: that saves a tenth of a row's cost.
             let follows = db.lastRow + 1 == first && last - first + 1 == count
             for index in 0..<count {
-                let column = CInt(index * (self.hasStays ? 13 : 11))
-                if follows {
-                    statement.bindNull(column + 1)
-                } else {
-                    statement.bind(Int64(rows[start + index].seq), column + 1)
-                }
+                let column = CInt(index * self.width)
+                statement.bind(follows ? nil : Int64(rows[start + index].seq), column + 1)
                 rows[start + index].bind(to: statement, column)
                 if self.hasStays { rows[start + index].bindStay(to: statement, column + 11) }
             }
@@ -279,53 +228,26 @@ extension HistoryDatabase {
     }
 }
 
-extension HistoryDatabase.NewRow {
+extension RecordedTransition {
     /// Binds the row to the columns after `column`, except for the first.
     fileprivate func bind(to statement: Statement, _ column: CInt) {
         statement.bind(self.at.microseconds, column + 2)
-        statement.bind(self.new, column + 3)
-        if let old = self.old {
-            statement.bind(old, column + 5)
-        } else {
-            statement.bindNull(column + 5)
-            statement.bindNull(column + 6)
-        }
-        if let peer = self.by {
-            statement.bind(Int64(peer.uid), column + 7)
-            statement.bind(Int64(peer.pid), column + 8)
-        } else {
-            statement.bindNull(column + 7)
-            statement.bindNull(column + 8)
-        }
-        statement.bind(copying: self.cause, column + 9)
+        statement.bind(self.new.name, column + 3)
+        statement.bind(self.new.data, column + 4)
+        statement.bind(self.old?.name, column + 5)
+        statement.bind(self.old?.data, column + 6)
+        statement.bind(self.by.map { Int64($0.uid) }, column + 7)
+        statement.bind(self.by.map { Int64($0.pid) }, column + 8)
+        statement.bind(self.cause, column + 9)
         statement.bind(staying: self.by?.program?.commText, column + 10)
         statement.bind(staying: self.by?.program?.unitText, column + 11)
     }
 
     /// Binds the columns that only a machine with stays has, after `column`.
     fileprivate func bindStay(to statement: Statement, _ column: CInt) {
-        if let stay = self.stay {
-            statement.bind(Int64(stay), column + 1)
-        } else {
-            statement.bindNull(column + 1)
-        }
-        statement.bind(copying: self.due, column + 2)
-    }
-}
-
-extension Statement {
-    /// Binds the name to that column and the data to the next, both where they are.
-    fileprivate func bind(_ state: WrittenState.Text, _ column: CInt) {
-        self.bind(staying: state.name, column)
-        self.bind(staying: state.data, column + 1)
-    }
-
-    fileprivate func bind(staying text: UnsafeBufferPointer<CChar>?, _ column: CInt) {
-        if let text { self.bind(staying: text, column) } else { self.bindNull(column) }
-    }
-
-    fileprivate func bind(copying text: String?, _ column: CInt) {
-        if let text { self.bind(text, column) } else { self.bindNull(column) }
+        // The seq that began the stay; NULL if that is its own.
+        statement.bind(self.stay.flatMap { $0 == self.seq ? nil : Int64($0) }, column + 1)
+        statement.bind(self.due, column + 2)
     }
 }
 
@@ -357,52 +279,25 @@ struct NotedStay: Hashable {
 extension HistoryDatabase {
     /// Records the start of a stay that has just begun, or of a run's first stay; within a
     /// transaction.
-    func note(_ start: StayStart, _ db: Database) throws {
+    ///
+    /// Unless it is new, only if it is the recorded one's.
+    func note(_ start: StayStart, _ db: Database, isNew: Bool = true) throws {
         try db.run(
-            "INSERT OR REPLACE INTO stay VALUES (1, ?, ?, ?, ?, ?)",
+            """
+            INSERT OR REPLACE INTO stay SELECT 1, ?1, ?2, ?3, ?4, ?5
+                WHERE ?6 OR EXISTS (SELECT 1 FROM stay WHERE seq = ?1)
+            """,
             start.stay,
             self.boot,
             start.moment.uptime,
             start.moment.wall.microseconds,
-            start.origin?.microseconds
+            start.origin?.microseconds,
+            isNew ? 1 : 0
         )
     }
 
     /// Records the start of a stay, unless another has begun.
     func keep(_ start: StayStart) throws {
-        try self.write { db in
-            try db.run(
-                """
-                UPDATE stay SET seq = ?1, boot = ?2, uptime = ?3, wall = ?4, origin = ?5
-                    WHERE seq = ?1
-                """,
-                start.stay,
-                self.boot,
-                start.moment.uptime,
-                start.moment.wall.microseconds,
-                start.origin?.microseconds
-            )
-        }
-    }
-}
-
-extension RecordedTransition {
-    /// The same transition, leading to that state.
-    func with(new: State) -> RecordedTransition { self.with(new: new, due: self.due) }
-
-    /// The same transition, with that due.
-    func with(due: String?) -> RecordedTransition { self.with(new: self.new, due: due) }
-
-    private func with(new: State, due: String?) -> RecordedTransition {
-        RecordedTransition(
-            seq: self.seq,
-            old: self.old,
-            new: new,
-            at: self.at,
-            cause: self.cause,
-            by: self.by,
-            stay: self.stay,
-            due: due
-        )
+        try self.write { db in try self.note(start, db, isNew: false) }
     }
 }

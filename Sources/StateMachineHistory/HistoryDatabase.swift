@@ -8,9 +8,9 @@ import Synchronization
 /// It is opened by the first call that can: a full disk must not keep the daemon from starting, so
 /// that clients can ask for the machine's state.
 ///
-/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `files`, `beginning` and `logPages` are touched
-/// by the writing calls only, all of which are made on one thread; `opened` is guarded by its lock,
-/// and `found` is atomic.
+/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `files`, `beginning`, `insertions` and
+/// `logPages` are touched by the writing calls only, all of which are made on one thread; `opened` is
+/// guarded by its lock, and `found` is atomic.
 final class HistoryDatabase: @unchecked Sendable {
     let directory: StateDirectory
     /// Whether the machine has stays.
@@ -29,6 +29,11 @@ final class HistoryDatabase: @unchecked Sendable {
     private var isSynchronous: Bool?
     /// The state this run starts from, until it is written.
     private var beginning: Beginning?
+    /// The statements that add rows, one or several at once.
+    private(set) lazy var insertions = (
+        ofOne: self.insertion(of: 1),
+        ofSeveral: self.insertion(of: Self.rowsAtOnce)
+    )
 
     var path: String { self.directory.database }
 
@@ -51,19 +56,11 @@ final class HistoryDatabase: @unchecked Sendable {
         self.timeout = timeout
     }
 
+    // The writer goes last, since only it can put the log away.
+    deinit { self.opened.withLock { $0?.reader.close() } }
+
     /// A connection that writes, and one that reads beside it.
-    private final class Connections: Sendable {
-        let writer: Database
-        let reader: Database
-
-        init(_ writer: Database, _ reader: Database) {
-            self.writer = writer
-            self.reader = reader
-        }
-
-        // The writer last, since only it can put the log away.
-        deinit { self.reader.close() }
-    }
+    private typealias Connections = (writer: Database, reader: Database)
 
     /// How long a reader waits while another program puts a long log in order after a crash; nothing
     /// else keeps it waiting.
@@ -85,9 +82,8 @@ final class HistoryDatabase: @unchecked Sendable {
                 _ = try writer.hasTable("change")
                 self.watchLog(of: writer)
                 let reader = try Database(self.path, .readOnly, timeout: Self.readerTimeout)
-                let connections = Connections(writer, reader)
-                opened = connections
-                return connections
+                opened = (writer, reader)
+                return (writer, reader)
             }
         }
     }
@@ -101,7 +97,29 @@ final class HistoryDatabase: @unchecked Sendable {
     ///
     /// - Throws: ``HistoryError``, or SQLite's error.
     func past() throws -> Past {
-        try self.read { try self.past($0) }
+        try self.read { db in
+            guard try DatabaseSchema.isKnown(to: db) else {
+                throw HistoryError(
+                    "\(self.path) was written by a newer version of this program; "
+                        + "start that one, or move the file away to start a new history"
+                )
+            }
+            self.found.store(try DatabaseSchema.Extent.of(db).rawValue, ordering: .releasing)
+            var past = Past(voters: try self.voters(db))
+            guard try db.hasTable("change"), let newest = try self.newest(db) else { return past }
+            past.newest = newest
+            past.oldest =
+                try db.first("SELECT min(seq) FROM change WHERE seq > 0") { try $0.value(0) } ?? nil
+            (past.epoch, past.isWhole, past.boot) = try self.numbering(db)
+            past.earlier = try self.earlierNumberings(db)
+            past.declaration = try self.lastDeclaration(db)
+            past.begun = try db.first(
+                "SELECT at FROM change WHERE seq >= ? ORDER BY seq LIMIT 1",
+                newest.stay ?? newest.seq
+            ) { WallTime(microseconds: try $0.present(0)) }
+            past.stay = self.extent >= .stays ? try NotedStay.read(db) : nil
+            return past
+        }
     }
 
     /// Runs `body`, which sees one state of the database, even if the disk accepts nothing; on the reading
@@ -123,61 +141,17 @@ final class HistoryDatabase: @unchecked Sendable {
         }
     }
 
-    private func past(_ db: Database) throws -> Past {
-        guard try DatabaseSchema.isKnown(to: db) else {
-            throw HistoryError(
-                "\(self.path) was written by a newer version of this program; "
-                    + "start that one, or move the file away to start a new history"
-            )
-        }
-        self.found.store(try DatabaseSchema.Extent.of(db).rawValue, ordering: .releasing)
-        guard try db.hasTable("change"), let newest = try self.newest(db) else {
-            return Past(
-                epoch: nil,
-                earlier: [],
-                isWhole: true,
-                newest: nil,
-                oldest: nil,
-                declaration: nil,
-                boot: nil,
-                begun: nil,
-                stay: nil,
-                voters: try self.voters(db)
-            )
-        }
-        let oldest: UInt64? =
-            try db.first("SELECT min(seq) FROM change WHERE seq > 0") { try $0.value(0) } ?? nil
-        let (epoch, isWhole, boot) = try self.numbering(db)
-        return Past(
-            epoch: epoch,
-            earlier: try self.earlierNumberings(db),
-            isWhole: isWhole,
-            newest: newest,
-            oldest: oldest,
-            declaration: try self.lastDeclaration(db),
-            boot: boot,
-            begun: try db.first(
-                "SELECT at FROM change WHERE seq >= ? ORDER BY seq LIMIT 1",
-                newest.stay ?? newest.seq
-            ) { WallTime(microseconds: try $0.present(0)) },
-            stay: self.extent >= .stays ? try NotedStay.read(db) : nil,
-            voters: try self.voters(db)
-        )
-    }
-
     /// Reads without the files that connections share, for which there may be no room.
     private func readAlone<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        let database: Database
         if self.directory.isReadOnly {
             // Without a log there are no files to share, and none can be made.
-            let database = try Database(
-                self.path,
-                self.directory.hasLog ? .readOnly : .unchanging
-            )
-            return try database.transaction(.reading) { try body(database) }
+            database = try Database(self.path, self.directory.hasLog ? .readOnly : .unchanging)
+        } else {
+            database = try Database(self.path)
+            // The write-ahead log's index is then kept in memory: sqlite.org/wal.html, 8.
+            try database.execute("PRAGMA locking_mode = EXCLUSIVE")
         }
-        let database = try Database(self.path)
-        // The write-ahead log's index is then kept in memory: sqlite.org/wal.html, 8.
-        try database.execute("PRAGMA locking_mode = EXCLUSIVE")
         return try database.transaction(.reading) { try body(database) }
     }
 
@@ -222,7 +196,7 @@ final class HistoryDatabase: @unchecked Sendable {
         try self.transaction(isDurable: true) { db in
             if try self.newest(db) != newest {
                 try db.run("DELETE FROM change WHERE seq = ?", newest.seq)
-                try self.insert(newest, db)
+                try self.insert([newest], db)
             }
             if let declaration = beginning.declaration {
                 try self.insert((declaration, newest.seq), db)
@@ -252,7 +226,7 @@ final class HistoryDatabase: @unchecked Sendable {
     /// Commits all rows or none, with the start of the last stay that they begin, if any, and the
     /// declaration of their states if that has to be written.
     func append(
-        _ rows: [NewRow],
+        _ rows: [RecordedTransition],
         _ stay: StayStart? = nil,
         declaring declaration: NewDeclaration? = nil
     ) throws {
@@ -263,7 +237,7 @@ final class HistoryDatabase: @unchecked Sendable {
         }
         guard self.isSettled else { return try self.write(add) }
         // From here on a crash of the machine may lose changes, which the next start has to know.
-        try self.writeDurably { db in
+        try self.write(isDurable: true) { db in
             try add(to: db)
             try db.run("UPDATE meta SET settled = 0")
         }
@@ -281,7 +255,7 @@ final class HistoryDatabase: @unchecked Sendable {
         // Before the beginning is written, no change can have been made.
         guard self.beginning == nil else { return }
         if !self.isSettled {
-            try self.writeDurably { db in try db.run("UPDATE meta SET settled = 1") }
+            try self.write(isDurable: true) { db in try db.run("UPDATE meta SET settled = 1") }
             self.isSettled = true
         }
         self.directory.note(numbering)
@@ -318,15 +292,14 @@ final class HistoryDatabase: @unchecked Sendable {
 
     // MARK: - Transactions
 
-    func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    /// Runs `body` in a transaction; with `isDurable`, it is on the disk when that ends, with all
+    /// that was before it.
+    func write<Result>(
+        isDurable: Bool = false,
+        _ body: (Database) throws -> Result
+    ) throws -> Result {
         try self.writeBeginning()
-        return try self.transaction(isDurable: self.durability == .disk, body)
-    }
-
-    /// A transaction which is on the disk when it ends, with all that was before it.
-    func writeDurably<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        try self.writeBeginning()
-        return try self.transaction(isDurable: true, body)
+        return try self.transaction(isDurable: isDurable || self.durability == .disk, body)
     }
 
     private func transaction<Result>(
@@ -335,14 +308,11 @@ final class HistoryDatabase: @unchecked Sendable {
     ) throws -> Result {
         try self.files.check(self.path)
         let writer = try self.writer
-        try self.setSynchronous(writer, isDurable)
+        if self.isSynchronous != isDurable {
+            try writer.execute("PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL")")
+            self.isSynchronous = isDurable
+        }
         return try writer.transaction(.writing) { try body(writer) }
-    }
-
-    private func setSynchronous(_ db: Database, _ isSynchronous: Bool) throws {
-        guard self.isSynchronous != isSynchronous else { return }
-        try db.execute("PRAGMA synchronous = \(isSynchronous ? "FULL" : "NORMAL")")
-        self.isSynchronous = isSynchronous
     }
 }
 

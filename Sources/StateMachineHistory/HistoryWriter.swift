@@ -8,7 +8,13 @@ struct HistoryWriter {
     private let database: HistoryDatabase
     private let schema: any Schema
     private let starts: StayStarts?
-    private var form: WrittenForm
+    /// The newest transition that is in the database.
+    private(set) var newest: UInt64
+    /// The state that it led to, and that the next one leaves.
+    private var state: RecordedTransition.State
+    /// Whether the recorded stay is from before this boot, so that the next one is recorded in any
+    /// case.
+    private var isStayDue: Bool
     /// The newest state's declaration: in the database, or to be written with the next transition.
     private var declaration: RecordedDeclaration?
     /// The declaration that is still to be written.
@@ -18,36 +24,67 @@ struct HistoryWriter {
         self.database = opening.database
         self.schema = schema
         self.starts = opening.starts
+        self.newest = opening.newest.seq
+        self.state = opening.newest.new
+        self.isStayDue = opening.isFirstInBoot
         self.declaration = schema.declaration
-        self.form = WrittenForm(
-            schema,
-            opening.starts,
-            after: opening.newest,
-            isStayDue: opening.isFirstInBoot
-        )
     }
 
-    /// The newest transition that is in the database.
-    var newest: UInt64 { self.form.newest.seq }
-
-    /// Writes a group in one transaction.
+    /// Writes a group, which has to follow the newest transition, in one transaction.
     ///
     /// - Returns: why it failed; nil if it is in the database.
     mutating func append(_ group: [Change]) -> String? {
-        let written = self.form.written(group)
+        let rows = self.rows(of: group)
+        let stay = self.stay(begunIn: rows)
         let declaration = self.newDeclaration(of: group)
         do {
-            try withExtendedLifetime(written.states) {
-                try self.database.append(written.rows, written.stay, declaring: declaration)
-            }
+            try self.database.append(rows, stay, declaring: declaration)
         } catch {
             self.starts?.drop(after: self.newest)
             return self.database.sentence(for: error)
         }
         if let declaration { self.wrote(declaration) }
-        self.form.newest = (group[group.count - 1].seq, written.states[written.states.count - 1])
-        if written.stay != nil { self.form.isStayDue = false }
+        if let last = rows.last { (self.newest, self.state) = (last.seq, last.new) }
+        if stay != nil { self.isStayDue = false }
         return nil
+    }
+
+    private func rows(of group: [Change]) -> [RecordedTransition] {
+        var (seq, state) = (self.newest, self.state)
+        var writer = LineWriter()
+        return group.map { change in
+            // What the last row entered is what this one leaves.
+            let old = seq + 1 == change.seq ? state : self.schema.recorded(change.old)
+            (seq, state) = (change.seq, self.schema.recorded(change.new))
+            let due = self.schema.encoded(change.new).deadline.flatMap { deadline in
+                self.starts.map { starts in
+                    let start = starts.start(of: change.stay, at: seq, change.at)
+                    return deadline.due(since: start).text(by: &writer)
+                }
+            }
+            return RecordedTransition(
+                seq: seq,
+                old: old,
+                new: state,
+                at: change.at,
+                cause: change.cause,
+                by: change.setter,
+                stay: change.stay,
+                due: due
+            )
+        }
+    }
+
+    /// The start of the last stay that the rows begin; nil if they begin none, or that need not be
+    /// recorded.
+    ///
+    /// Nothing is recorded for a stay without a deadline: it began when its change says, which is
+    /// what opening assumes if nothing is recorded.
+    private func stay(begunIn rows: [RecordedTransition]) -> StayStart? {
+        guard let first = rows.last(where: { $0.stay == $0.seq }),
+            first.due != nil || self.isStayDue
+        else { return nil }
+        return self.starts?.start(of: first.seq, at: first.seq, first.at)
     }
 
     /// Writes the declaration of the states from `seq` on; if that fails, the next group does.
@@ -79,5 +116,12 @@ struct HistoryWriter {
     private mutating func wrote(_ declaration: HistoryDatabase.NewDeclaration) {
         self.declaration = declaration.declaration
         self.unwritten = nil
+    }
+}
+
+extension Schema {
+    /// A state as recorded: the bytes that are sent.
+    func recorded(_ value: Value) -> RecordedTransition.State {
+        RecordedTransition.State(name: value.name, data: self.encoded(value).dataText)
     }
 }

@@ -41,20 +41,21 @@ package final class Statement {
         }
     }
 
-    package func bind(_ value: Int64, _ parameter: CInt) {
+    package func bind(_ value: Int64?, _ parameter: CInt) {
+        guard let value else { return self.bindNull(parameter) }
         sqlite3_bind_int64(self.pointer, parameter, value)
     }
 
     package func bindNull(_ parameter: CInt) { sqlite3_bind_null(self.pointer, parameter) }
 
     /// Binds a text that stays where it is until the statement is reset: nothing is copied.
-    package func bind(staying text: UnsafeBufferPointer<CChar>, _ parameter: CInt) {
-        // No destructor is SQLITE_STATIC.
-        sqlite3_bind_text(self.pointer, parameter, text.baseAddress, CInt(text.count), nil)
+    package func bind(staying text: UnsafeBufferPointer<CChar>?, _ parameter: CInt) {
+        // No address is NULL, and no destructor SQLITE_STATIC.
+        sqlite3_bind_text(self.pointer, parameter, text?.baseAddress, CInt(text?.count ?? 0), nil)
     }
 
-    package func bind(_ text: String, _ parameter: CInt) {
-        var text = text
+    package func bind(_ text: String?, _ parameter: CInt) {
+        guard var text else { return self.bindNull(parameter) }
         text.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in
                 _ = sqlite3_bind_text(

@@ -103,3 +103,13 @@ extension Duration {
         self.components.seconds * 1_000_000 + self.components.attoseconds / 1_000_000_000_000
     }
 }
+
+/// How often the service manager expects a sign of life: sd_watchdog_enabled(3).
+package enum WatchdogInterval {
+    /// The unit's `WatchdogSec=`; nil if no sign of life is expected from this process.
+    package static var requested: Duration? {
+        var microseconds: UInt64 = 0
+        guard sd_watchdog_enabled(0, &microseconds) > 0 else { return nil }
+        return .microseconds(Int64(clamping: microseconds))
+    }
+}

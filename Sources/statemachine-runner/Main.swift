@@ -1,5 +1,4 @@
 import ArgumentParser
-import Dispatch
 import Glibc
 import Logging
 import NIOCore
@@ -119,14 +118,7 @@ struct RunnerCommand: ParsableCommand {
             ],
             evenIgnored: [SIGTERM, SIGINT, SIGUSR2, SIGHUP]
         )
-        // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
-        Task { @MainActor in
-            let status = await command.status(heeding: signals)
-            LogOutput.standardError.flush()
-            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to.
-            _exit(status)
-        }
-        dispatchMain()
+        LogOutput.run { await command.status(heeding: signals) }
     }
 
     /// Runs the service; returns the exit status.

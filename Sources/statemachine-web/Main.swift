@@ -1,6 +1,4 @@
 import ArgumentParser
-import Dispatch
-import Glibc
 import Processes
 import ServiceLog
 import StateMachineCore
@@ -107,17 +105,15 @@ struct WebCommand: ParsableCommand {
         ProcessStart.prepare("statemachine-web") { why in
             WaitingClients.dismissAndWait(HandedDescriptor.takeAll(), with: self.unavailable(why))
         }
-        // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
-        Task { @MainActor in
+        LogOutput.run {
             await withTaskExecutorPreference(QueueExecutor(label: "statemachine-web")) {
                 await self.perform()
             }
         }
-        dispatchMain()
     }
 
-    /// Serves until it is told to end, and ends the process.
-    private static func perform() async {
+    /// Serves until it is told to end; returns the exit status.
+    private static func perform() async -> CInt {
         do {
             var parsed = try self.parseAsRoot()
             guard let command = parsed as? WebCommand else {
@@ -125,10 +121,7 @@ struct WebCommand: ParsableCommand {
                 try parsed.run()
                 self.exit()
             }
-            let status = await WebService(command).run()
-            LogOutput.standardError.flush()
-            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to.
-            _exit(status)
+            return await WebService(command).run()
         } catch {
             if !self.exitCode(for: error).isSuccess {
                 await WaitingClients.dismiss(

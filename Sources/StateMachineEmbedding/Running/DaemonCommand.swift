@@ -1,5 +1,4 @@
 package import ArgumentParser
-import Dispatch
 import FoundationEssentials
 import Glibc
 import Logging
@@ -73,7 +72,7 @@ extension DaemonCommand {
         let status = self.exitCode(for: error)
         guard !status.isSuccess else { self.exit(withError: error) }
         let failure = DaemonError(self.message(for: error), exitStatus: status.rawValue)
-        self.end {
+        LogOutput.run {
             await failure.tell(self.logger(LogThreshold(.info)))
             self.exit(withError: error)
         }
@@ -93,12 +92,12 @@ extension DaemonCommand {
                 LogOutput.standardError.write(sentence: Self.sentence(problem))
             }
             let failure = DaemonError(error)
-            Self.end {
+            LogOutput.run {
                 await failure.tell(Self.logger(LogThreshold(.info)))
                 return failure.exitStatus
             }
         }
-        Self.end { await self.runDaemon(settings) }
+        LogOutput.run { await self.runDaemon(settings) }
     }
 
     private static func sentence(_ problem: String) -> String {
@@ -155,19 +154,6 @@ extension DaemonCommand {
             let line = "\(Self.sentence(sentence))\n"
             try FileDescriptor.standardError.writeAll(line.utf8)
         }
-    }
-
-    /// Ends the process with the status that `body` returns.
-    private static func end(with body: @escaping @MainActor () async -> CInt) -> Never {
-        // On the main actor from the first line: `runUntilSignalled` says why.
-        Task { @MainActor in
-            let status = await body()
-            LogOutput.standardError.flush()
-            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever
-            // if nobody reads it.
-            _exit(status)
-        }
-        dispatchMain()
     }
 
     /// Runs the daemon; returns the exit status.

@@ -23,7 +23,7 @@ package struct RecordedTransition: Hashable, Sendable {
     /// The state that was left; nil only for seq 0.
     package let old: State?
     /// The state that was entered.
-    package let new: State
+    package var new: State
     /// When it was evaluated, just before it was recorded.
     package let at: WallTime
     /// Why, in the words of whoever set it.
@@ -33,7 +33,7 @@ package struct RecordedTransition: Hashable, Sendable {
     /// The seq that began the stay in the state; nil for a machine that has no stays.
     package let stay: UInt64?
     /// What time was to do to the state, and when: the text of a JSON object; nil if nothing.
-    package let due: String?
+    package var due: String?
 
     /// A transition with everything that is recorded of it.
     package init(

@@ -1,3 +1,4 @@
+import NIOCore
 import StateMachineClient
 import StateMachineProtocol
 import Synchronization
@@ -130,4 +131,120 @@ extension ServerEvent {
     init(_ kind: Kind, _ line: Line) {
         self.init(kind: kind, cursor: line.cursor.flatMap { Cursor($0) }, data: line.text)
     }
+}
+
+/// The last events of a machine, for all readers.
+struct EventRing: Sendable {
+    /// Events and bytes that are kept for readers that fall behind; the newest event always is.
+    ///
+    /// 4096 and 4 MiB: what the daemon keeps of changes.
+    private static let limits = (events: 4096, bytes: 4 << 20)
+
+    private var entries = CircularBuffer<ServerEvent>()
+    private var size = 0
+    /// The number of the oldest event that is kept; the numbers after it are consecutive.
+    private(set) var first: UInt64 = 0
+
+    /// The number that the next event will have.
+    var end: UInt64 { self.first + UInt64(self.entries.count) }
+
+    mutating func append(_ event: ServerEvent) {
+        self.entries.append(event)
+        self.size += event.data.utf8.count
+        while self.entries.count > Self.limits.events
+            || self.size > Self.limits.bytes && self.entries.count > 1
+        {
+            self.size -= self.entries.removeFirst().data.utf8.count
+            self.first += 1
+        }
+    }
+
+    /// The events from that number on: at least one, if any, and more up to that many bytes.
+    func events(from number: UInt64, bytes limit: Int) -> [ServerEvent] {
+        guard number >= self.first, number < self.end else { return [] }
+        var (taken, size): ([ServerEvent], Int) = ([], 0)
+        for event in self.entries.dropFirst(Int(number - self.first)) {
+            size += event.data.utf8.count
+            guard taken.isEmpty || size <= limit else { break }
+            taken.append(event)
+        }
+        return taken
+    }
+
+    /// The number of the event that directly follows that place; nil if it is not kept.
+    func next(after cursor: Cursor) -> UInt64? {
+        for (index, event) in self.entries.enumerated().reversed() {
+            guard let own = event.cursor, own.epoch == cursor.epoch else { continue }
+            if own.seq == cursor.seq { return self.first + UInt64(index) + 1 }
+            if event.kind == .change, own.seq == cursor.seq + 1 {
+                return self.first + UInt64(index)
+            }
+        }
+        return nil
+    }
+}
+
+/// An event of a stream, as the HTML standard writes it (9.2.6, "Interpreting an event stream").
+struct ServerEvent: Sendable {
+    /// What happened; a browser listens to each by its name.
+    enum Kind: String {
+        /// The state as it is now.
+        case state
+        /// A transition.
+        case change
+        /// The daemon cannot be reached.
+        case gone
+        /// The daemon can be reached again; what it has to tell follows.
+        case back
+        /// Another file declares the states from here on.
+        case declared
+    }
+
+    /// The beginning of a stream: after how many milliseconds to reconnect when it has ended.
+    ///
+    /// 500 ms: a restart of the service takes less.
+    static let beginning = Array("retry: 500\n\n".utf8)
+
+    /// Shows that a stream without news is there.
+    ///
+    /// An event and not a comment, since a browser keeps comments from the page.
+    static let beat = Array("event: beat\ndata: {}\n\n".utf8)
+
+    static let back = Self(kind: .back, data: "{}")
+
+    let kind: Kind
+    /// The place to continue from after it; nil leaves the place as it was.
+    var cursor: Cursor?
+    /// A JSON object on one line.
+    let data: String
+
+    /// In the stream of one machine, with the cursor as its id.
+    var bytes: [UInt8] { self.bytes(id: self.cursor?.description, instance: nil) }
+
+    /// In a stream of several machines, where `data` begins with the machine's name.
+    func bytes(id: String?, instance: JSONValue?) -> [UInt8] {
+        let rest = self.data.utf8.dropFirst()
+        let name = instance.map { "\"instance\":\($0)\(rest.count > 1 ? "," : "")" } ?? ""
+        let id = id.map { "id: \($0)\n" } ?? ""
+        let head = "\(id)event: \(self.kind.rawValue)\ndata: {\(name)"
+        return Array(head.utf8) + rest + [0x0a, 0x0a]
+    }
+}
+
+/// How far a reader of a feed has come.
+struct FeedPlace: Sendable {
+    /// The number of the event that it reads next.
+    var next: UInt64
+    /// The last place in the daemon's numbering that it was given.
+    var cursor: Cursor?
+}
+
+/// What a new reader gets.
+enum FeedStart: Sendable {
+    /// These events, and then what follows the place.
+    case at(FeedPlace, [ServerEvent])
+    /// What it has missed is no longer here; the daemon may have it, up to that number.
+    case before(Cursor, upTo: UInt64)
+    /// The state is not known yet; the events are sent meanwhile.
+    case unknown([ServerEvent])
 }

@@ -8,64 +8,52 @@ struct MachineReader {
     /// 64: 8 MiB of the largest states; 10,000: what the daemon answers at once to others.
     private static let limits = (page: UInt64(64), all: 10_000)
 
-    private enum Phase {
-        /// What it has missed is looked for, after that id; so many changes have been found.
-        case beginning(id: String?, count: Int, hasSaidGone: Bool)
-        case reading(FeedPlace)
-    }
-
     let machine: Machine
-    private var phase: Phase
+    /// Where it is; nil while what it has missed is looked for, after that id.
+    private var place: FeedPlace?
+    private var id: String?
+    /// How many changes were found of what it has missed.
+    private var count = 0
+    /// Whether it was told that the daemon is gone, before it had a place.
+    private var hasSaidGone = false
 
     init(_ machine: Machine, after id: String?) {
         self.machine = machine
-        self.phase = .beginning(id: id, count: 0, hasSaidGone: false)
+        self.id = id
     }
 
     /// What follows; empty if nothing follows yet.
     ///
     /// - Throws: `CancellationError`.
     mutating func next() async throws -> [ServerEvent] {
+        let feed = self.machine.feed
         while true {
-            switch self.phase {
-            case .reading(var place):
-                let events = self.machine.feed.read(&place)
-                self.phase = .reading(place)
-                return events
-            case .beginning(let id, let count, let hasSaidGone):
-                switch self.machine.feed.start(after: id) {
-                case .at(let place, let events):
-                    self.phase = .reading(place)
-                    if hasSaidGone, !events.contains(where: { $0.kind == .gone }) {
-                        return [.back] + events
-                    }
-                    if !events.isEmpty { return events }
-                case .unknown(let gone):
-                    let isNew = !gone.isEmpty && !hasSaidGone
-                    self.phase = .beginning(
-                        id: id,
-                        count: count,
-                        hasSaidGone: hasSaidGone || isNew
-                    )
-                    return isNew ? gone : []
-                case .before(let cursor, let head):
-                    let replay =
-                        count < Self.limits.all ? try await self.replay(cursor, upTo: head) : nil
-                    guard let replay else {
-                        let (place, events) = self.machine.feed.resync(
-                            after: cursor,
-                            because: "evicted"
-                        )
-                        self.phase = .reading(place)
-                        return events
-                    }
-                    self.phase = .beginning(
-                        id: replay.last?.cursor?.description,
-                        count: count + replay.count,
-                        hasSaidGone: hasSaidGone
-                    )
-                    return replay
+            if var place = self.place {
+                defer { self.place = place }
+                return feed.read(&place)
+            }
+            switch feed.start(after: self.id) {
+            case .at(let place, let events):
+                self.place = place
+                if self.hasSaidGone, !events.contains(where: { $0.kind == .gone }) {
+                    return [.back] + events
                 }
+                if !events.isEmpty { return events }
+            case .unknown(let gone):
+                guard !gone.isEmpty, !self.hasSaidGone else { return [] }
+                self.hasSaidGone = true
+                return gone
+            case .before(let cursor, let head):
+                let replay =
+                    self.count < Self.limits.all ? try await self.replay(cursor, upTo: head) : nil
+                guard let replay else {
+                    let (place, events) = feed.resync(after: cursor, because: "evicted")
+                    self.place = place
+                    return events
+                }
+                self.id = replay.last?.cursor?.description
+                self.count += replay.count
+                return replay
             }
         }
     }

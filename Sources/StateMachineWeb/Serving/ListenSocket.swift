@@ -36,3 +36,81 @@ package enum ListenSocket: Sendable {
         }
     }
 }
+
+/// Where the page is served, as given to `--listen`.
+package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
+    /// A numeric IP address and a port; 0 is any port that is free.
+    case internet(host: String, port: Int)
+    /// A socket in the file system.
+    case unix(path: String)
+
+    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or `unix:PATH`; else nil.
+    package init?(_ text: String) {
+        if text.hasPrefix("unix:") {
+            let path = text.dropFirst(5)
+            guard !path.isEmpty else { return nil }
+            self = .unix(path: String(path))
+            return
+        }
+        guard let colon = text.lastIndex(of: ":"),
+            let port = UInt16(text[text.index(after: colon)...])
+        else { return nil }
+        var host = String(text[..<colon])
+        if host == "localhost" { host = "127.0.0.1" }
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = String(host.dropFirst().dropLast())
+            guard let canonical = Self.canonicalIPv6(host) else { return nil }
+            host = canonical
+        } else {
+            guard Self.isIPv4(host) else { return nil }
+        }
+        self = .internet(host: host, port: Int(port))
+    }
+
+    /// Whether only this machine can reach it.
+    package var isLocal: Bool {
+        switch self {
+        case .internet(let host, _): host.hasPrefix("127.") || host == "::1"
+        case .unix: true
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .internet(let host, let port):
+            host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+
+    /// Whether the text is a numeric address, not a name.
+    static func isNumber(_ host: String) -> Bool { self.isIPv4(host) || self.isIPv6(host) }
+
+    private static func isIPv4(_ text: String) -> Bool {
+        var address = in_addr()
+        return inet_pton(AF_INET, text, &address) == 1
+    }
+
+    private static func isIPv6(_ text: String) -> Bool { self.canonicalIPv6(text) != nil }
+
+    /// The canonical spelling of an address; nil if it is not one.
+    private static func canonicalIPv6(_ text: String) -> String? {
+        var address = in6_addr()
+        guard inet_pton(AF_INET6, text, &address) == 1 else { return nil }
+        var bytes = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(AF_INET6, &address, &bytes, socklen_t(bytes.count)) != nil else {
+            return nil
+        }
+        return String(
+            decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
+            as: UTF8.self
+        )
+    }
+}
+
+/// Why the page cannot be served: a sentence that says what to do.
+package struct WebError: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}
