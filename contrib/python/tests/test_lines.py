@@ -89,7 +89,7 @@ for place, values in enumerate([
     for value in values:
         ODD.append((LINE % (*GOOD[:place], value, *GOOD[place + 1:])).encode() + b"\n")
 ODD += [(LINE % (*GOOD[:2], data, *GOOD[3:])).encode() + b"\n" for data in [
-    '{"a":' + "[" * 101 + "]" * 101 + "}", '{"a":' * 900 + "1" + "}" * 900, '{"a":1e400}', '{"a":[-1e400]}', r'{"a":"\ud800"}', r'{"\udfff":1}',
+    '{"a":' + "[" * 201 + "]" * 201 + "}", '{"a":' * 900 + "1" + "}" * 900, '{"a":1e400}', '{"a":[-1e400]}', r'{"a":"\ud800"}', r'{"\udfff":1}',
 ]]
 ODD += [(LINE % (*GOOD[:4], cursor)).encode() + b"\n" for cursor in [r'"\ud800"', '"' + "x" * 70_000 + '"']]
 for key, value in [("by", "7"), ("by", "{}"), ("by", '{"uid":-1,"pid":1}'), ("due", "[]"), ("due", '{"state":"a"}'),
