@@ -98,6 +98,8 @@ class Wire:
 
     async def send(self, data: bytes) -> None:
         """Sends all of it; raises Lost."""
+        if isinstance(self._lost, ProtocolError):
+            raise self._lost
         if self._lost is not None:
             raise Lost(str(self._lost), was_sent=False, retry=getattr(self._lost, "retry", 0.0))
         view = memoryview(data)

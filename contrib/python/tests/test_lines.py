@@ -208,6 +208,20 @@ def test_an_answer_that_nobody_asked_for_answers_nothing(fake):
         assert machine.get().seq == 1
 
 
+def test_garbage_that_nobody_asked_for_is_a_protocol_error_too(face, fake):
+    def script(fake, sock, lines):
+        id = json.loads(lines.readline()).get("id")
+        sock.sendall(json.dumps(STATE if id is None else {**STATE, "id": id}).encode() + b"\ngarbage\n")
+        assert lines.readline() == b""
+
+    daemon = fake(script, Fake.saying(STATE))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        assert machine.get().seq == 1
+        with pytest.raises(statectl.ProtocolError):
+            machine.get()
+        assert machine.get().seq == 1
+
+
 def test_an_end_in_the_middle_of_a_line_is_gone(face, fake):
     daemon = fake(
         Fake.saying(), Fake.saying(FIRST.encode() + (CHANGE % (6, 6)).encode()[:50], then=lambda sock: None),
