@@ -47,6 +47,9 @@ extension HistoryPlace {
 }
 
 extension HistoryCall {
+    /// All changes, the oldest first.
+    package static let all = HistoryCall()
+
     init(_ keys: RequestKeys) throws(WireError) {
         let since = try keys.string(.since)
         let after = try keys.place(.after)

@@ -1,5 +1,6 @@
 public import ArgumentParser
 import Glibc
+import Processes
 public import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
@@ -233,7 +234,7 @@ extension SharedOptions {
         return LineText(
             style: style,
             now: .now,
-            userName: Users.name,
+            userName: { Account(of: $0)?.name },
             localTime: { LocalTime($0, inUTC: self.utc) },
             width: StandardOutput.columns
         )
