@@ -13,13 +13,8 @@ final class StayTimer: Sendable {
         let due: ContinuousClock.Instant
     }
 
-    private struct State {
-        var stay: Stay?
-        /// The number of the last one that was reported.
-        var reported: UInt64?
-    }
-
-    private let state = Lock(State())
+    /// The stay that is noted, and the number of the last one that was reported.
+    private let state = Lock<(stay: Stay?, reported: UInt64?)>((nil, nil))
     private let bell = Doorbell()
 
     /// Notes in which stay the machine is, nil for none whose length counts, unless the one that is noted has that
