@@ -112,6 +112,11 @@ public struct Client: Sendable {
 }
 
 extension Line {
+    /// Those of its members that it has, in that order.
+    package func members(_ keys: [String]) -> [JSONMember] {
+        keys.compactMap { key in self[key].map { JSONMember(key, $0) } }
+    }
+
     /// The reply itself, which must not be a refusal.
     ///
     /// - Throws: ``ClientError/refused(_:)`` if it is.

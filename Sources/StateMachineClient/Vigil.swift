@@ -6,21 +6,11 @@ import StateMachineCore
 /// After each ``Client/answerLimit`` without a line the daemon is asked for a sign of life, on a connection of its own at the
 /// same door. Without one, the connection that is watched over ends with ``ClientError/silent(path:_:)`` for its reader.
 final class Vigil: Sendable {
-    /// Whether a line has come since the last look.
-    ///
-    /// Guarded state: `value`, behind its lock.
-    private final class Heard: Sendable {
-        private let value = Lock(false)
-
-        func note() { self.value.withLock { $0 = true } }
-
-        func take() -> Bool { self.value.withLock { exchange(&$0, with: false) } }
-    }
-
     /// A task of its own inherits none: it would run on Dispatch's global queues, which wake up every second from then on.
     private static let executor = QueueExecutor(label: "statemachine.vigil")
 
-    private let heard: Heard
+    /// Whether a line has come since the last look.
+    private let heard: SharedFlag
     private let task: Task<Void, Never>
 
     /// Begins.
@@ -34,7 +24,7 @@ final class Vigil: Sendable {
         of client: Client,
         isAlive: @escaping @Sendable () -> Void = {}
     ) {
-        let heard = Heard()
+        let heard = SharedFlag()
         self.heard = heard
         self.task = Task(executorPreference: Self.executor) {
             let (limit, extra) = (client.patience, client.patience / 2)
@@ -50,7 +40,7 @@ final class Vigil: Sendable {
     }
 
     /// Notes that a line has come.
-    func lineReceived() { self.heard.note() }
+    func lineReceived() { self.heard.set(true) }
 
     /// Ends it.
     func end() { self.task.cancel() }

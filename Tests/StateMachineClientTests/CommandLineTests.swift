@@ -225,6 +225,11 @@ import Testing
             ["--color", "never", "get", "--color=auto"],
             "--color is given twice; give it once"
         ),
+        (
+            ["history", "--until", "1h", "--until", "2h"], "--until is given twice; give it once"
+        ),
+        (["history", "-n5", "-n", "6"], "-n is given twice; give it once"),
+        (["is", "-qx", "a"], "is has no option -x"),
     ])
     func whatIsWrongIsSaidInTheWordsThatWereTyped(
         arguments: [String],
@@ -244,6 +249,17 @@ import Testing
         #expect(command.values == ["x"])
         let hold = ["hold", "--before", "a", "--before", "b", "--json", "--json"]
         #expect(try await (Statectl.command(hold) as? HoldCommand)?.before == ["a", "b"])
+        for words in [
+            ["watch", "a", "--until", "b", "--until", "c"],
+            ["wait", "a", "--fail", "b", "--fail", "c"],
+            ["get", "-m", "a", "-m", "b"], ["get", "--machine", "a", "--machine", "b"],
+            ["hold", "--before", "a", "--when", "b", "--when", "c", "--", "run"],
+            ["hold", "--before", "a", "--when-not", "b", "--when-not", "c", "--", "run"],
+            ["guard", "--before", "a", "--before", "b", "--", "run"],
+            ["set", "a", "--unless-state", "b", "--unless-state", "c"],
+        ] {
+            await #expect(throws: Never.self, "\(words)") { try await Statectl.command(words) }
+        }
         // Words for another program are left to it.
         let run = ["hold", "--before", "a", "--why", "x", "--", "run", "--why", "y", "-1"]
         #expect(try await (Statectl.command(run) as? HoldCommand)?.why == "x")

@@ -113,17 +113,9 @@ struct ChildAccount: Hashable, Sendable {
     /// HOME and the like, as systemd sets them for a service with `User=`.
     let variables: [String: String]
 
-    private struct Entry {
-        let name: String
-        let user: uid_t
-        let group: gid_t
-        let home: String
-        let shell: String
-    }
-
-    /// The size in bytes of an entry of the user database.
+    /// The size in bytes of an entry of the group database.
     ///
-    /// 16 KiB: getpwnam_r(3) has nothing to say on a limit; glibc asks for 1 KiB to begin with.
+    /// 16 KiB: getgrnam_r(3) has nothing to say on a limit; glibc asks for 1 KiB to begin with.
     private static let bytes = 16384
 
     /// The most groups of one user.
@@ -143,8 +135,8 @@ struct ChildAccount: Hashable, Sendable {
             return group
         }
         return ChildAccount(
-            user: entry?.user,
-            group: group ?? entry?.group,
+            user: entry?.uid,
+            group: group ?? entry?.gid,
             groups: entry.map { Self.groups(of: $0) },
             variables: entry.map(Self.variables) ?? [:]
         )
@@ -152,7 +144,7 @@ struct ChildAccount: Hashable, Sendable {
 
     /// This process's account, if it is not root's; only variables have to be set then.
     static func own() -> ChildAccount? {
-        guard geteuid() != 0, let entry = Self.entry(of: "\(geteuid())") else { return nil }
+        guard geteuid() != 0, let entry = Account(of: geteuid()) else { return nil }
         return ChildAccount(
             user: nil,
             group: nil,
@@ -161,32 +153,15 @@ struct ChildAccount: Hashable, Sendable {
         )
     }
 
-    private static func variables(of entry: Entry) -> [String: String] {
+    private static func variables(of entry: Account) -> [String: String] {
         [
             "HOME": entry.home, "USER": entry.name, "LOGNAME": entry.name, "SHELL": entry.shell,
         ]
     }
 
     /// Looks an account up by name, else by number.
-    private static func entry(of name: String) -> Entry? {
-        var buffer = [CChar](repeating: 0, count: Self.bytes)
-        var found = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        if getpwnam_r(name, &found, &buffer, buffer.count, &result) != 0 || result == nil {
-            guard let number = uid_t(name),
-                getpwuid_r(number, &found, &buffer, buffer.count, &result) == 0, result != nil
-            else { return nil }
-        }
-        guard let name = found.pw_name, let home = found.pw_dir, let shell = found.pw_shell else {
-            return nil
-        }
-        return Entry(
-            name: String(cString: name),
-            user: found.pw_uid,
-            group: found.pw_gid,
-            home: String(cString: home),
-            shell: String(cString: shell)
-        )
+    private static func entry(of name: String) -> Account? {
+        Account(named: name) ?? uid_t(name).flatMap { Account(of: $0) }
     }
 
     private static func group(of name: String) -> gid_t? {
@@ -199,10 +174,10 @@ struct ChildAccount: Hashable, Sendable {
         return gid_t(name)
     }
 
-    private static func groups(of entry: Entry) -> [gid_t] {
+    private static func groups(of entry: Account) -> [gid_t] {
         var count: CInt = 64
         var groups = [gid_t](repeating: 0, count: Int(count))
-        while getgrouplist(entry.name, entry.group, &groups, &count) < 0 {
+        while getgrouplist(entry.name, entry.gid, &groups, &count) < 0 {
             guard Int(count) > groups.count, Int(count) <= Self.mostGroups else { break }
             groups = [gid_t](repeating: 0, count: Int(count))
         }

@@ -137,7 +137,6 @@ extension Line {
 
     private var stateMembers: [JSONMember] {
         let keys = ["seq", "state", "data", "at", "stay", "due", "by", "cause", "cursor"]
-        return [JSONMember("type", "state")]
-            + keys.compactMap { key in self[key].map { JSONMember(key, $0) } }
+        return [JSONMember("type", "state")] + self.members(keys)
     }
 }

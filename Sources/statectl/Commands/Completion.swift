@@ -126,16 +126,7 @@ struct Completion: Sendable {
     /// A word that begins with a hyphen would be a flag.
     private static func isHarmless(_ word: String) -> Bool {
         word.utf8.first != UInt8(ascii: "-") && !word.isEmpty
-            && word.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                    UInt8(ascii: ":"), UInt8(ascii: "="), UInt8(ascii: "-"),
-                    UInt8(ascii: "+"):
-                    true
-                default: false
-                }
-            }
+            && word.utf8.allSatisfy { $0.isLetterOrDigit || "_.:=-+".utf8.contains($0) }
     }
 
     // MARK: - The daemon

@@ -103,7 +103,7 @@ struct MachineStatus {
     var object: JSONValue {
         let keys = ["state", "data", "seq", "at", "stay", "due", "by", "cause", "ageMs", "stayMs"]
         return .object(
-            keys.compactMap { key in self.state[key].map { JSONMember(key, $0) } } + [
+            self.state.members(keys) + [
                 JSONMember("holds", .array(self.holds)),
                 JSONMember("guards", .array(self.guards)),
                 JSONMember("watching", .array(self.watching)),
@@ -209,9 +209,7 @@ struct MachineRow {
             JSONMember("directory", .string(self.instance.directory.path)),
         ]
         if let machine { members.append(JSONMember("machine", .string(machine))) }
-        for key in ["state", "data", "seq", "at", "stay", "due"] {
-            if let value = self.report?[key] { members.append(JSONMember(key, value)) }
-        }
+        members += self.report?.members(["state", "data", "seq", "at", "stay", "due"]) ?? []
         if let error { members.append(JSONMember("error", .string(error))) }
         return .object(members)
     }

@@ -1,5 +1,6 @@
 public import ArgumentParser
 import Glibc
+import Processes
 public import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
@@ -116,24 +117,25 @@ struct SeveralMachines: ParsableArguments {
         _ format: FormatOption? = nil,
         one: [(isGiven: Bool, name: String)] = []
     ) throws -> [MachineTarget] {
-        let targets = try self.targets(options, format?.parsed)
-        guard targets.count > 1, let option = one.first(where: \.isGiven)?.name else {
-            return targets
+        let format = try format?.parsed
+        guard self.all || options.machine.count > 1 else {
+            return [MachineTarget(options: options, format: format)]
         }
-        throw ValidationError("\(option) is about one machine; give --machine once")
+        let machines = try self.machines(options)
+        if machines.count > 1, let option = one.first(where: \.isGiven)?.name {
+            throw ValidationError("\(option) is about one machine; give --machine once")
+        }
+        return zip(machines, MachineMark.all(machines.map(\.name))).map { machine, mark in
+            MachineTarget(options: machine.options, mark: mark, format: format)
+        }
     }
 
-    private func targets(
-        _ options: SharedOptions,
-        _ format: LineFormat?
-    ) throws -> [MachineTarget] {
+    /// The names of several machines, and the options that name each alone.
+    private func machines(
+        _ options: SharedOptions
+    ) throws -> [(name: String?, options: SharedOptions)] {
         guard self.all else {
-            let names = options.machine
-            guard names.count > 1 else { return [MachineTarget(options: options, format: format)] }
-            return zip(names, MachineMark.all(names)).map { name, mark in
-                let own = options.narrowed { $0.machine = [name] }
-                return MachineTarget(options: own, mark: mark, format: format)
-            }
+            return options.machine.map { name in (name, options.narrowed { $0.machine = [name] }) }
         }
         guard options.machine.isEmpty, options.runtimeDirectory == nil else {
             throw ValidationError(
@@ -142,9 +144,8 @@ struct SeveralMachines: ParsableArguments {
         }
         let instances = Instance.all()
         guard !instances.isEmpty else { throw ClientError.notFound(tried: Instance.places) }
-        return zip(instances, MachineMark.all(instances.map(\.name))).map { instance, mark in
-            let own = options.narrowed { $0.runtimeDirectory = instance.directory.path }
-            return MachineTarget(options: own, mark: mark, format: format)
+        return instances.map { instance in
+            (instance.name, options.narrowed { $0.runtimeDirectory = instance.directory.path })
         }
     }
 }
@@ -233,7 +234,7 @@ extension SharedOptions {
         return LineText(
             style: style,
             now: .now,
-            userName: Users.name,
+            userName: { Account(of: $0)?.name },
             localTime: { LocalTime($0, inUTC: self.utc) },
             width: StandardOutput.columns
         )

@@ -107,13 +107,8 @@ final class CursorKeeper: Sendable {
     /// 1 s: when a watch is killed, this much is shown again.
     static let interval = Duration.seconds(1)
 
-    private struct Cursors {
-        var newest: String?
-        var written: String?
-    }
-
     private let file: CursorFile
-    private let cursors = Lock(Cursors())
+    private let cursors = Lock<(newest: String?, written: String?)>((nil, nil))
     private let bell = Doorbell()
 
     init(_ file: CursorFile) { self.file = file }

@@ -13,13 +13,8 @@ final class StayTimer: Sendable {
         let due: ContinuousClock.Instant
     }
 
-    private struct State {
-        var stay: Stay?
-        /// The number of the last one that was reported.
-        var reported: UInt64?
-    }
-
-    private let state = Lock(State())
+    /// The stay that is noted, and the number of the last one that was reported.
+    private let state = Lock<(stay: Stay?, reported: UInt64?)>((nil, nil))
     private let bell = Doorbell()
 
     /// Notes in which stay the machine is, nil for none whose length counts, unless the one that is noted has that
@@ -31,7 +26,7 @@ final class StayTimer: Sendable {
 
     /// The daemon's line for the next stay that has lasted long, each once.
     ///
-    /// `present` asks for the present state and its stay; nil if it is none of those meant, or if nobody can be asked.
+    /// `present` asks for the present state and its stay; nil if it is none of those meant.
     func next(_ present: () async throws -> (line: Line, stay: Stay)?) async throws -> Line {
         var rings = self.bell.rings.makeAsyncIterator()
         repeat {
@@ -39,7 +34,13 @@ final class StayTimer: Sendable {
                 try await Task.sleep(until: stay.due, clock: QuietClock())
                 // Another began meanwhile, whose time comes later.
                 guard self.pending == stay else { continue }
-                let found = try await present()
+                let found: (line: Line, stay: Stay)?
+                do {
+                    found = try await present()
+                } catch is ClientError {
+                    // The watch reports that the daemon is gone, and what it is in when it is back.
+                    found = nil
+                }
                 let isOver = self.state.withLock { state in
                     if let found, found.stay.number == stay.number, stay.number != nil {
                         state.reported = stay.number
@@ -100,19 +101,14 @@ struct StuckWatch: Sendable {
     }
 
     private func present() async throws -> (Line, StayTimer.Stay)? {
-        do {
-            let line = try await self.client.accepted(.get)
-            if !self.patterns.isEmpty {
-                let reply = try await self.client.look(for: self.patterns)
-                guard reply.isOK == true, reply.seq == line.seq else { return nil }
-            }
-            let left = self.span - (try await self.client.stayAge(of: line))
-            let due = ContinuousClock.now.advanced(by: left)
-            return (line, StayTimer.Stay(number: line.stay ?? line.seq, due: due))
-        } catch is ClientError {
-            // The watch reports that the daemon is gone.
-            return nil
+        let line = try await self.client.accepted(.get)
+        if !self.patterns.isEmpty {
+            let reply = try await self.client.look(for: self.patterns)
+            guard reply.isOK == true, reply.seq == line.seq else { return nil }
         }
+        let left = self.span - (try await self.client.stayAge(of: line))
+        let due = ContinuousClock.now.advanced(by: left)
+        return (line, StayTimer.Stay(number: line.stay ?? line.seq, due: due))
     }
 }
 
@@ -211,13 +207,8 @@ struct LastingWait: Sendable {
     }
 
     private func present() async throws -> (Line, StayTimer.Stay)? {
-        do {
-            let line = try await self.client.accepted(.get)
-            return (line, StayTimer.Stay(number: line.seq, due: .now))
-        } catch is ClientError {
-            // The watch notices, and goes on when the daemon is back.
-            return nil
-        }
+        let line = try await self.client.accepted(.get)
+        return (line, StayTimer.Stay(number: line.seq, due: .now))
     }
 }
 

@@ -321,22 +321,14 @@ struct WatchRun: Sendable {
 ///
 /// Guarded state: `waiting`, behind its lock.
 final class CommandQueue: Sendable {
-    private struct Job {
-        let line: Line
-        let event: WatchEvent
-    }
-
-    private struct Waiting {
-        var job: Job?
-        /// Why changes may be missing before that line, or before one replaced or skipped.
-        var resync: String?
-    }
+    /// The newest line and its event; and why changes may be missing before it, or before one replaced or skipped.
+    private typealias Waiting = (job: (line: Line, event: WatchEvent)?, resync: String?)
 
     private let command: ChildCommand
     private let target: MachineTarget
     private let complain: @Sendable (String) -> Void
     private let done: @Sendable (Line) -> Void
-    private let waiting = Lock(Waiting())
+    private let waiting = Lock<Waiting>((nil, nil))
     private let bell = Doorbell()
 
     /// - Parameters:
@@ -359,7 +351,7 @@ final class CommandQueue: Sendable {
     /// Runs the command for this line, once it is not running any more.
     func add(_ line: Line, as event: WatchEvent) {
         self.waiting.withLock { waiting in
-            waiting.job = Job(line: line, event: event)
+            waiting.job = (line, event)
             waiting.resync = line.resync ?? waiting.resync
         }
         self.bell.ring()
@@ -383,7 +375,7 @@ final class CommandQueue: Sendable {
     /// Returns once there are no more lines and the last command has ended.
     func run() async {
         for await _ in self.bell.rings {
-            guard let (job, resync) = self.take() else { continue }
+            guard case (let job?, let resync) = self.take() else { continue }
             let complaint = await self.command.run(
                 for: job.line,
                 of: self.target,
@@ -395,11 +387,10 @@ final class CommandQueue: Sendable {
         }
     }
 
-    private func take() -> (job: Job, resync: String?)? {
+    private func take() -> Waiting {
         self.waiting.withLock { waiting in
-            guard let job = waiting.job.take() else { return nil }
-            defer { waiting.resync = nil }
-            return (job, waiting.resync)
+            defer { waiting = waiting.job == nil ? waiting : (nil, nil) }
+            return waiting
         }
     }
 }

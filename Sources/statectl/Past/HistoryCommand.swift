@@ -1,7 +1,9 @@
 import ArgumentParser
+import Processes
 import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 
 struct HistoryCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -96,7 +98,7 @@ struct HistoryCommand: DaemonCommand {
 
     private func runs(
         of targets: [MachineTarget],
-        _ search: ChangeSearch
+        _ search: HistoryCall
     ) async throws -> [HistoryRun] {
         var runs: [HistoryRun] = []
         let columns = Columns(width: StandardOutput.columns)
@@ -108,25 +110,24 @@ struct HistoryCommand: DaemonCommand {
                     client: try await target.client,
                     search: search,
                     target: target,
-                    showsStays: self.stays,
-                    order: self.oldestFirst ? .oldest : .newest
+                    showsStays: self.stays
                 )
             )
         }
         return runs
     }
 
-    private func search() throws -> ChangeSearch {
-        // A uid, a user's name, or else a program's.
-        let uid = self.by.flatMap { UInt32($0) ?? Users.uid($0) }
-        return ChangeSearch(
-            patterns: self.patterns,
-            after: try self.place("--since", self.since),
-            before: try self.place("--until", self.until),
-            uid: uid,
-            program: uid == nil ? self.by : nil,
-            cause: self.cause
-        )
+    private func search() throws -> HistoryCall {
+        var call = HistoryCall()
+        call.only = self.patterns.isEmpty ? nil : PatternList(self.patterns)
+        call.order = self.oldestFirst ? nil : .newest
+        call.after = try self.place("--since", self.since)
+        call.before = try self.place("--until", self.until)
+        call.by = self.by.map { name in
+            (UInt32(name) ?? Account(named: name)?.uid).map { .user($0) } ?? .program(name)
+        }
+        call.cause = self.cause
+        return call
     }
 
     private func place(_ option: String, _ text: String?) throws -> HistoryPlace? {
@@ -144,33 +145,14 @@ struct ChangeCount: ExpressibleByArgument {
     }
 }
 
-/// Which changes to look for.
-struct ChangeSearch: Sendable {
-    var patterns: [Pattern] = []
-    var after: HistoryPlace?
-    var before: HistoryPlace?
-    var uid: UInt32?
-    var program: String?
-    var cause: String?
-
-    /// The request for the changes.
-    func request(_ limit: UInt64, order: Request.HistoryOrder) -> Request {
-        .history(
-            limit: limit,
-            only: self.patterns,
-            order: order,
-            after: self.after,
-            before: self.before,
-            by: self.uid,
-            program: self.program,
-            cause: self.cause
-        )
-    }
-
+extension HistoryCall {
     /// Whether a change is wanted that matches the patterns and lies between the places.
-    func wants(_ line: Line) -> Bool {
-        if let uid, line.by?.uid != uid { return false }
-        if let program, line.by?.runs(program) != true { return false }
+    fileprivate func wants(_ line: Line) -> Bool {
+        switch self.by {
+        case .user(let uid): if line.by?.uid != uid { return false }
+        case .program(let name): if line.by?.runs(name) != true { return false }
+        case nil: break
+        }
         return self.cause.map { line.cause?.holds($0) ?? false } ?? true
     }
 }
@@ -178,13 +160,12 @@ struct ChangeSearch: Sendable {
 /// Shows old changes, one page after the other.
 struct HistoryRun: Sendable {
     let client: Client
-    var search: ChangeSearch
+    /// What is looked for; it moves on behind what was found.
+    var search: HistoryCall
     let target: MachineTarget
     /// Whether to show the stays, each with its length, and not every change.
     var showsStays = false
 
-    /// Which change comes first.
-    var order: Request.HistoryOrder
     /// Where several machines are shown: what was found and is still to be shown, and the reply that ended it.
     fileprivate(set) var found: ArraySlice<Line> = []
     fileprivate(set) var reply: Line?
@@ -213,14 +194,18 @@ struct HistoryRun: Sendable {
             ? try await rest.showStays(most, take)
             : try await rest.changes(most, take)
         progress.end()
-        if last == nil, let name = self.search.program {
+        if last == nil, case .program(let name)? = self.search.by {
             StandardError.say(
                 "no user is called \(name.quoted.printable), and no command or unit of that name has made such a change"
             )
         } else if last == nil, StandardOutput.isTerminal {
             StandardError.say("there is no such change")
         }
-        let end = self.target.options.text.end(ofHistory: reply, at: last, order: self.order)
+        let end = self.target.options.text.end(
+            ofHistory: reply,
+            at: last,
+            order: self.search.order ?? .oldest
+        )
         try self.target.end(reply, as: end)
     }
 
@@ -229,7 +214,7 @@ struct HistoryRun: Sendable {
         // The watch shows what happens from here on.
         let head = try await self.client.accepted(.get)
         var past = self
-        past.order = most == .max ? .oldest : .newest
+        past.search.order = most == .max ? nil : .newest
         past.search.before = head.seq.map { .seq($0 + 1) }
         let reply: Line
         if most == .max {
@@ -242,7 +227,7 @@ struct HistoryRun: Sendable {
         if !self.target.options.json {
             try self.target.end(reply, as: self.target.options.text.notice(reply))
         }
-        let watch = self.client.watch(since: head.cursor, only: self.search.patterns)
+        let watch = self.client.watch(since: head.cursor, only: self.search.only?.patterns ?? [])
         try await Race.run(
             Race.reader,
             {
@@ -278,8 +263,9 @@ struct HistoryRun: Sendable {
         defer { progress.end() }
         while true {
             var last: String?
+            self.search.limit = min(left, Self.page)
             let reply = try await self.client.changes(
-                self.search.request(min(left, Self.page), order: self.order),
+                Request(.history(self.search)),
                 progress: StandardError.isTerminal ? { progress.show($0, of: $1) } : nil
             ) { line in
                 progress.end()
@@ -289,9 +275,10 @@ struct HistoryRun: Sendable {
             .accepted()
             left -= min(left, reply.count ?? left)
             guard let last else { return reply }
-            switch self.order {
-            case .oldest: self.search.after = .cursor(last)
-            case .newest: self.search.before = .cursor(last)
+            if self.search.order == .newest {
+                self.search.before = .cursor(last)
+            } else {
+                self.search.after = .cursor(last)
             }
             guard left > 0, reply.hasMore else { return reply }
         }
@@ -419,7 +406,7 @@ extension HistoryRun {
 
     fileprivate func comes(before other: HistoryRun) -> Bool {
         let (own, others) = (self.head ?? 0, other.head ?? 0)
-        return self.order == .oldest ? own < others : own > others
+        return self.search.order == .newest ? own > others : own < others
     }
 
     fileprivate mutating func showNext() throws {

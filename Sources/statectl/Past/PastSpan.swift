@@ -32,33 +32,22 @@ struct PastSpan {
 
     /// A summary of each state, in the order of the names.
     func summaries() -> [StateSummary] {
-        let span = max(1, self.end - self.start)
-        var time = [Int64](repeating: 0, count: self.stays.names.count)
-        var entered = [Int](repeating: 0, count: self.stays.names.count)
-        var longest = [Int64](repeating: 0, count: self.stays.names.count)
-        for stay in 0..<self.stays.count {
-            let state = Int(self.stays.states[stay])
-            // Where clocks were set back stays overlap, and there may be any number of them.
-            let (sum, isOver) = time[state].addingReportingOverflow(
-                Int64(self.part(of: stay).count)
-            )
-            time[state] = isOver ? .max : sum
-            longest[state] = max(longest[state], self.length(of: stay))
-            if stay > 0 || !self.hasEarlier { entered[state] += 1 }
-        }
-        var lengths = [[Int64]](repeating: [], count: self.stays.names.count)
-        // The last one goes on beyond the span.
-        for stay in 0..<max(0, self.stays.count - 1) {
-            lengths[Int(self.stays.states[stay])].append(self.length(of: stay))
-        }
-        return self.stays.names.indices.map { state in
-            StateSummary(
-                name: self.stays.names[state],
-                time: time[state],
-                share: Double(time[state]) / Double(span),
-                entered: entered[state],
-                median: lengths[state].median,
-                longest: longest[state]
+        var stays = [[Int]](repeating: [], count: self.stays.names.count)
+        for (stay, state) in self.stays.states.enumerated() { stays[Int(state)].append(stay) }
+        return zip(self.stays.names, stays).map { name, own in
+            let time = own.reduce(Int64(0)) { sum, stay in
+                // Where clocks were set back stays overlap, and there may be any number of them.
+                let (time, isOver) = sum.addingReportingOverflow(Int64(self.part(of: stay).count))
+                return isOver ? .max : time
+            }
+            return StateSummary(
+                name: name,
+                time: time,
+                share: Double(time) / Double(max(1, self.end - self.start)),
+                entered: own.count { $0 > 0 || !self.hasEarlier },
+                // The last one goes on beyond the span.
+                median: own.filter { $0 + 1 < self.stays.count }.map(self.length).median,
+                longest: own.map(self.length).max() ?? 0
             )
         }
     }

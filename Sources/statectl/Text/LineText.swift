@@ -265,14 +265,8 @@ extension JSONValue {
     /// A word without quotes, unless it could be mistaken for another value; else JSON.
     var shortText: String {
         guard let string = self.string else { return self.description.printable }
-        let isWord = string.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
-                UInt8(ascii: "."):
-                true
-            default: byte >= 0x80
-            }
+        let isWord = string.utf8.allSatisfy {
+            $0.isLetterOrDigit || $0 >= 0x80 || "_-.".utf8.contains($0)
         }
         guard isWord, !string.isEmpty, JSONValue(parsing: string) == nil else {
             return self.description.printable
@@ -434,30 +428,6 @@ struct RowText {
         let width = self.columns.from(was.columns, limit: limit)
         let cell = limit.map { was.cut(to: $0) } ?? was
         return [isLast ? cell : cell.padded(to: width)]
-    }
-}
-
-/// The system's users.
-enum Users {
-    /// The name of the user with that number; nil if there is none.
-    static func name(_ uid: UInt32) -> String? {
-        var entry = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        // 16 KiB: getpwuid_r(3) has nothing to say on a limit; glibc asks for 1 KiB to begin with.
-        var buffer = [CChar](repeating: 0, count: 16384)
-        guard getpwuid_r(uid, &entry, &buffer, buffer.count, &result) == 0,
-            let name = result?.pointee.pw_name
-        else { return nil }
-        return String(cString: name)
-    }
-
-    /// The number of the user of that name; nil if there is none.
-    static func uid(_ name: String) -> UInt32? {
-        var entry = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16384)
-        guard getpwnam_r(name, &entry, &buffer, buffer.count, &result) == 0 else { return nil }
-        return result?.pointee.pw_uid
     }
 }
 

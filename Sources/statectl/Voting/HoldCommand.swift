@@ -247,7 +247,8 @@ struct HoldRun: Sendable {
     /// - Throws: why there was no hold to begin with; the command is not run then.
     func keep(during command: ChildCommand) async throws -> ChildCommand.Ending {
         let (taken, take) = AsyncStream.makeStream(of: Void.self)
-        let force = Force()
+        // Whether the hold is in force.
+        let force = SharedFlag()
         let end = self.limit.map { ContinuousClock.now.advanced(by: $0) }
         return try await withThrowingTaskGroup(of: ChildCommand.Ending?.self) { group in
             group.addTask {
@@ -255,7 +256,7 @@ struct HoldRun: Sendable {
                 while true {
                     do {
                         try await self.keep { isInForce in
-                            force.changed(to: isInForce)
+                            force.set(isInForce)
                             guard isInForce else { return }
                             isTaken = true
                             take.finish()
@@ -276,7 +277,7 @@ struct HoldRun: Sendable {
                     for await _ in taken {}
                     try Task.checkCancellation()
                     try await self.condition?.wait(until: end, report: self.report) {
-                        force.isThere
+                        force.isSet
                     }
                 }
                 try await Race.run([condition], within: time) { throw HoldCondition.timeUp }
@@ -310,17 +311,6 @@ struct HoldRun: Sendable {
                 self.complain(error.reconnecting)
             }
         }
-    }
-
-    /// Whether the hold is in force.
-    ///
-    /// Guarded state: `value`, behind its lock.
-    private final class Force: Sendable {
-        private let value = Lock(false)
-
-        var isThere: Bool { self.value.withLock { $0 } }
-
-        func changed(to isThere: Bool) { self.value.withLock { $0 = isThere } }
     }
 
     private static func runPassingOnSignals(_ command: ChildCommand) async -> ChildCommand.Ending {

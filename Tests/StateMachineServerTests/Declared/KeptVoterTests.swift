@@ -148,7 +148,7 @@ struct KeptVoterTests {
     func aGuardThatStaysAwayCountsAsItsSilence(silence: String) async throws {
         let clients = Clients()
         let line = #"{"op":"guard","before":["busy"],"onTimeout":"\#(silence)"}"#
-        try await Self.twice(graceMs: 200, Self.take(line, clients)) { daemon async throws in
+        try await Self.twice(graceMs: 3000, Self.take(line, clients)) { daemon async throws in
             let answer = try await daemon.ask("set busy")
             #expect(answer.ok == (silence == "allow"), "\(answer)")
             #expect(silence == "allow" || answer.items("by")?.first?.string("why") == "timeout")
