@@ -121,6 +121,13 @@ extension LineWriter {
         due.write(to: &self)
     }
 
+    /// A state's name, up to its data.
+    mutating func state(_ name: String) {
+        self.text("\"state\":")
+        self.quoted(name)
+        self.text(",\"data\":")
+    }
+
     /// `seq`, `state` and `data`.
     mutating func place(of report: ServerLine.Report) {
         self.number(.seq, report.seq)

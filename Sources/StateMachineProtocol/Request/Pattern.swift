@@ -267,7 +267,7 @@ extension Pattern: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
 
 extension String {
     /// Splits by scalars: a separator stays one even if the next scalar combines with it.
-    func split(
+    package func split(
         at separator: Unicode.Scalar,
         maxSplits: Int = .max
     ) -> [String] {
