@@ -177,14 +177,7 @@ extension Declaration {
         in present: DeclaredState
     ) throws(WireError) -> EventEffect {
         let number = try self.number(ofEvent: event)
-        let fields = self.events[number].fields
-        var values = try fields.values(of: data, owner: event)
-        for (index, field) in fields.enumerated() where values[index] == nil {
-            values[index] = field.fallback
-            guard values[index] != nil || field.isOptional else {
-                throw .lacks(field, owner: event)
-            }
-        }
+        let values = try self.events[number].fields.values(of: data, owner: event)
         switch present.declared.reactions[number] {
         case .enter(let target): return .enter(try self.evaluated(target, from: present, values))
         case .again(let target): return .again(try self.evaluated(target, from: present, values))
