@@ -3,6 +3,9 @@ protocol RequestArguments: Hashable, Sendable {
     init()
 
     /// Each key and its property, in writing order.
+    static var arguments: [RequestArgument<Self>] { get }
+
+    /// Those of one operation, where several take such a value; by default all.
     static func arguments(of operation: Operation) -> [RequestArgument<Self>]
 
     /// Completes what was read with what the daemon takes where nothing is given.
@@ -12,6 +15,8 @@ protocol RequestArguments: Hashable, Sendable {
 }
 
 extension RequestArguments {
+    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
+
     mutating func complete(_ operation: Operation) {}
 
     /// The members of the request's object; what is not given is left out.
