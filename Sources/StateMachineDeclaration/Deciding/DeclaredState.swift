@@ -212,22 +212,22 @@ extension DeclaredField {
     func sum(of present: JSONValue?, and amount: JSONValue) throws(WireError) -> JSONValue {
         let addition = "\(self.name)+=\(amount.plainText.excerpt())"
         guard self.type == .integer || self.type == .number else {
-            throw .badData("\(addition): \(self.name) is \(self.typeName), not a number", known: [])
+            throw .badData("\(addition): \(self.name) is \(self.typeName), not a number")
         }
         guard let present else {
-            throw .badData("\(addition): \(self.name) has no value; set it first", known: [])
+            throw .badData("\(addition): \(self.name) has no value; set it first")
         }
         if let left = present.integer, let right = amount.integer {
             let (sum, isTooLarge) = left.addingReportingOverflow(right)
             if !isTooLarge { return .number("\(sum)") }
         } else if self.type == .integer {
-            throw .badData("\(addition): add a whole number", known: [])
+            throw .badData("\(addition): add a whole number")
         }
         guard self.type == .number, case .number(let left) = present,
             case .number(let right) = amount, let left = Double(left), let right = Double(right),
             (left + right).isFinite
         else {
-            throw .badData("\(addition): the sum is out of range", known: [])
+            throw .badData("\(addition): the sum is out of range")
         }
         return .number("\(left + right)")
     }

@@ -41,14 +41,13 @@ extension RunEnd {
         switch (member.key, member.value) {
         case ("exit", let value):
             guard let code = value.integer, (0...255).contains(code) else {
-                throw .badData("exit=\(value): an exit code is a number from 0 to 255", known: [])
+                throw .badData("exit=\(value): an exit code is a number from 0 to 255")
             }
             self = .exit(Int(code))
         case ("signal", let value):
             guard let name = value.string, Self.isSignal(name) else {
                 throw .badData(
-                    "signal=\(value): a signal is written by its name, as SIGKILL",
-                    known: []
+                    "signal=\(value): a signal is written by its name, as SIGKILL"
                 )
             }
             self = .signal(name)

@@ -111,11 +111,11 @@ public final class Declaration: Sendable {
     }
 
     /// The state in which the machine begins.
-    package var initial: DeclaredState { self.filled(self.start, from: nil, event: []) }
+    package var initial: DeclaredState { self.filled(self.start, from: nil) }
 
     /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
     package var lostState: DeclaredState? {
-        self.lost.map { self.filled($0, from: nil, event: []) }
+        self.lost.map { self.filled($0, from: nil) }
     }
 }
 
@@ -205,8 +205,7 @@ extension Declaration {
                 values[index] = nil
             } else {
                 throw .badData(
-                    "\(field.name)=null: \(state.name.quoted) needs it; only an optional field can be removed",
-                    known: []
+                    "\(field.name)=null: \(state.name.quoted) needs it; only an optional field can be removed"
                 )
             }
         }
@@ -255,7 +254,7 @@ extension Declaration {
         from present: DeclaredState,
         _ kind: Edge.Kind
     ) -> OwnMove {
-        OwnMove(state: self.filled(target, from: present, event: []), kind: kind)
+        OwnMove(state: self.filled(target, from: present), kind: kind)
     }
 }
 
@@ -263,12 +262,8 @@ extension Declaration {
     /// The state that a target leads to.
     ///
     /// That its values fit was checked when the file was read.
-    func filled(
-        _ target: DeclaredTarget,
-        from left: DeclaredState?,
-        event: [JSONValue?]
-    ) -> DeclaredState {
-        DeclaredState(self, target.state, self.values(target, from: left, event))
+    func filled(_ target: DeclaredTarget, from left: DeclaredState?) -> DeclaredState {
+        DeclaredState(self, target.state, self.values(target, from: left, []))
     }
 
     /// The state that a target leads to, if the values from the event and the left state fit it.

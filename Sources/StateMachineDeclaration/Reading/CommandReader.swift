@@ -153,29 +153,21 @@ struct CommandReader {
                 "\(key.quoted) must be a command; name a program, like /usr/bin/true"
             )
         }
-        return self.words(texts)
-    }
-
-    private func words(_ texts: [Located<String>]) -> [CommandWord]? {
-        var words: [CommandWord] = []
-        for (index, text) in texts.enumerated() {
+        return texts.enumerated().compactMap { index, text in
             guard let word = CommandWord(text.value) else {
-                self.problems.error(
+                return self.problems.refuse(
                     text.position,
                     "\(text.value.quoted): {name} is a field; write {{ for a brace"
                 )
-                continue
             }
             guard index > 0 || word.fields.isEmpty else {
-                self.problems.error(
+                return self.problems.refuse(
                     text.position,
                     "\(text.value.quoted): which program is run cannot come from a field"
                 )
-                continue
             }
-            words.append(word)
+            return word
         }
-        return words
     }
 }
 

@@ -21,13 +21,6 @@ package enum TimeText {
         _ text: String,
         in range: ClosedRange<Int64> = range
     ) throws(Objection) -> Duration {
-        .milliseconds(try self.milliseconds(text, in: range))
-    }
-
-    private static func milliseconds(
-        _ text: String,
-        in range: ClosedRange<Int64>
-    ) throws(Objection) -> Int64 {
         guard let first = text.utf8.first, first.isDigit else {
             throw Objection(sentence: "\(text.quoted) is not a time; write it like 30s or 1h30min")
         }
@@ -54,7 +47,7 @@ package enum TimeText {
             total = sum
         }
         guard range.contains(total) else { throw self.outOfRange(text, range) }
-        return total
+        return .milliseconds(total)
     }
 
     private static func unit(
