@@ -12,7 +12,9 @@ struct TargetResolver {
         self.resolved = ResolvedTargets(tables.states)
     }
 
-    /// A target of that state's, if it is one's, and of that event's, by their numbers.
+    /// Where a target leads, and where its fields come from.
+    ///
+    /// `left` and `event` are the numbers of the state that is left and of the event, if there are any.
     func target(_ draft: TargetDraft, left: Int? = nil, event: Int? = nil) -> DeclaredTarget? {
         // Errors name the state that is left: once there are errors, each target is resolved anew.
         guard !self.problems.hasErrors else { return self.newTarget(draft, left, event) }

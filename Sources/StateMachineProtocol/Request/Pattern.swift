@@ -9,7 +9,7 @@ public struct Pattern: Hashable, Sendable {
     package private(set) var name: String
     /// What the data must contain; if empty, anything.
     ///
-    /// Words are interpreted by their look until ``StateSchema/resolved(_:)`` has interpreted them
+    /// Words are interpreted by their look until ``StateSchema/resolved(_:isOld:)`` has interpreted them
     /// by the fields' types.
     package private(set) var data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.

@@ -5,7 +5,7 @@ protocol RequestArguments: Hashable, Sendable {
     /// Each key and its property, in writing order.
     static var arguments: [RequestArgument<Self>] { get }
 
-    /// Those of one operation, where several take such a value; by default all.
+    /// The keys of one operation; by default all.
     static func arguments(of operation: Operation) -> [RequestArgument<Self>]
 
     /// Completes what was read with what the daemon takes where nothing is given.
@@ -73,7 +73,7 @@ struct RequestForm<Value>: Sendable {
     let read: @Sendable (RequestKey, JSONValue) throws(WireError) -> Value?
     let write: @Sendable (Value) -> JSONValue?
 
-    /// A form that reads whatever is not refused as anything but `expected`.
+    /// A form that must be `expected`: where `read` returns nil, the value is refused.
     init(
         _ expected: String,
         _ read: @escaping @Sendable (JSONValue) -> Value?,
