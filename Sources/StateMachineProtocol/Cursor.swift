@@ -57,7 +57,7 @@ package struct Epoch: Hashable, Sendable, CustomStringConvertible {
 
     package init?(_ text: String) {
         guard !text.isEmpty, text.utf8.count <= Self.length,
-            text.utf8.allSatisfy(\.isLowercaseHexDigit)
+            text.utf8.allSatisfy({ $0.isDigit || "abcdef".utf8.contains($0) })
         else { return nil }
         self.bytes = Array(text.utf8)
     }
@@ -71,11 +71,4 @@ package struct Epoch: Hashable, Sendable, CustomStringConvertible {
 
     /// A new one.
     package static func random() -> Epoch { Epoch(number: .random(in: 0...UInt32.max)) }
-}
-
-extension UInt8 {
-    fileprivate var isLowercaseHexDigit: Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
-            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self)
-    }
 }

@@ -76,6 +76,16 @@ extension String {
     }
 }
 
+extension UInt8 {
+    /// Whether it is one of `0` to `9`.
+    package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    /// Whether it is one of `a` to `z` and `A` to `Z`.
+    package var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
+
+    package var isLetterOrDigit: Bool { self.isLetter || self.isDigit }
+}
+
 extension JSONValue {
     /// Whether any text in it has; see `String.hasTooManyMarks`.
     package var hasTooManyMarks: Bool {

@@ -51,9 +51,7 @@ extension WallTime {
         // What is no digit, and a day or an hour that does not exist, comes back as another.
         guard local.rfc3339.utf8.starts(with: bytes[..<19]) else { return nil }
         let hasFraction = bytes[19] == UInt8(ascii: ".")
-        let digits = bytes[(hasFraction ? 20 : 19)...].prefix {
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-        }
+        let digits = bytes[(hasFraction ? 20 : 19)...].prefix(while: \.isDigit)
         guard digits.isEmpty != hasFraction, let offset = Self.offset(bytes[digits.endIndex...])
         else { return nil }
         // Six digits are kept.

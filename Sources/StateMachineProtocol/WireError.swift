@@ -14,17 +14,19 @@ package struct WireError: Error, Hashable, Sendable {
         offset: Int? = nil,
         known: [String] = []
     ) {
-        self.code = code
-        self.message = message
-        self.offset = offset
-        self.known = known.map { .string($0) }
+        self.init(code, message, offset: offset, values: known.map { .string($0) })
     }
 
     /// A refusal of a value where only some are possible.
-    package init(_ code: ErrorCode, _ message: String, values: [JSONValue]) {
+    package init(
+        _ code: ErrorCode,
+        _ message: String,
+        offset: Int? = nil,
+        values: [JSONValue]
+    ) {
         self.code = code
         self.message = message
-        self.offset = nil
+        self.offset = offset
         self.known = values
     }
 }

@@ -11,11 +11,7 @@ struct DeclarationBuilder {
         self.file = file
         self.tables = DraftTables(file)
         self.problems = problems
-        self.resolver = TargetResolver(
-            tables: self.tables,
-            problems: problems,
-            resolved: ResolvedTargets(file.states)
-        )
+        self.resolver = TargetResolver(self.tables, problems)
     }
 
     /// The declaration of the file with this text; nil if anything is wrong.
@@ -31,12 +27,8 @@ struct DeclarationBuilder {
         let states = self.tables.states.indices.map { number in
             self.state(number, always: always, usual: usual, groupReactions[number])
         }
-        let start = self.file.start.flatMap {
-            self.resolver.target($0, from: TargetResolver.Sources())
-        }
-        let lost = self.file.lost.flatMap {
-            self.resolver.target($0, from: TargetResolver.Sources())
-        }
+        let start = self.file.start.flatMap { self.resolver.target($0) }
+        let lost = self.file.lost.flatMap { self.resolver.target($0) }
         guard !self.problems.hasErrors, let start else { return nil }
         return Declaration(
             self.file,
@@ -79,8 +71,7 @@ struct DeclarationBuilder {
         _ shared: [ReactionDraft]
     ) -> DeclaredCase {
         let draft = self.tables.states[number]
-        let own = TargetResolver.Sources(left: number)
-        let target = { (target: TargetDraft) in self.resolver.target(target, from: own) }
+        let target = { (target: TargetDraft) in self.resolver.target(target, left: number) }
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
         var maySet = [Bool](repeating: false, count: self.tables.states.count)
         for state in next + always { maySet[state] = true }
@@ -101,8 +92,8 @@ struct DeclarationBuilder {
             },
             boot: (draft.boot ?? self.file.boot).flatMap { self.target($0, of: number) },
             run: draft.run.flatMap { self.run($0, of: number) },
-            enter: draft.enter.map(\.command),
-            leave: draft.leave.map(\.command),
+            enter: draft.enter.map(\.value),
+            leave: draft.leave.map(\.value),
             isFinal: draft.isFinal
         )
     }
@@ -110,15 +101,13 @@ struct DeclarationBuilder {
     /// A target, or `again`.
     private func target(_ move: MoveDraft, of number: Int) -> DeclaredTarget? {
         switch move {
-        case .target(let target):
-            self.resolver.target(target, from: TargetResolver.Sources(left: number))
+        case .target(let target): self.resolver.target(target, left: number)
         case .word(_, let position): self.resolver.again(number, at: position, event: nil)
         }
     }
 
     private func run(_ draft: RunDraft, of number: Int) -> DeclaredCase.Run? {
-        let own = TargetResolver.Sources(left: number)
-        let target = { (target: TargetDraft) in self.resolver.target(target, from: own) }
+        let target = { (target: TargetDraft) in self.resolver.target(target, left: number) }
         let interrupted: DeclaredCase.Interruption =
             switch draft.interrupted {
             case .target(let draft): target(draft).map { .enter($0) } ?? .again
@@ -128,7 +117,7 @@ struct DeclarationBuilder {
         let exits = draft.exits.compactMap { exit in target(exit.target).map { (exit.code, $0) } }
         return draft.command.map {
             DeclaredCase.Run(
-                command: $0.command,
+                command: $0.value,
                 done: done,
                 exits: Dictionary(exits) { first, _ in first },
                 failed: failed,
@@ -159,7 +148,7 @@ struct DeclarationBuilder {
     private func lookAt(_ move: MoveDraft, in number: Int) {
         guard case .target(var target) = move else { return }
         target.isWhole = false
-        _ = self.resolver.target(target, from: TargetResolver.Sources(left: number))
+        _ = self.resolver.target(target, left: number)
     }
 
     private func reaction(
@@ -173,32 +162,31 @@ struct DeclarationBuilder {
         case .word(_, let position):
             return .again(self.resolver.again(number, at: position, event: event))
         case .target(let target):
-            let sources = TargetResolver.Sources(left: number, event: event)
-            return self.resolver.target(target, from: sources).map { .enter($0) }
+            return self.resolver.target(target, left: number, event: event).map { .enter($0) }
         }
     }
 
-    private func check(_ draft: CommandDraft, in state: StateDraft) {
-        for name in Set(draft.command.words.flatMap(\.fields)).sorted() {
+    private func check(_ command: Located<DeclaredCommand>, in state: StateDraft) {
+        for name in Set(command.value.words.flatMap(\.fields)).sorted() {
             guard let field = state.fields.first(where: { $0.name == name }) else {
                 guard !self.problems.isDoubtful(field: name) else { continue }
                 let known = state.fields.map(\.name)
                 self.problems.error(
-                    draft.position,
+                    command.position,
                     "\(state.name.value.quoted) has no field \(name.quoted) for {\(name)}"
                         + (known.isEmpty
                             ? "; it has none" : self.problems.suggestion(for: name, among: known))
                 )
                 continue
             }
-            if !field.isScalar {
+            if !field.type.isScalar {
                 self.problems.error(
-                    draft.position,
+                    command.position,
                     "{\(name)} is \(field.typeName), and a word takes text, a number or a boolean"
                 )
             } else if field.isOptional {
                 self.problems.error(
-                    draft.position,
+                    command.position,
                     "{\(name)} may be absent; give it a default instead of optional"
                 )
             }

@@ -2,28 +2,34 @@ import StateMachineProtocol
 
 /// Finds the sources of the fields of a target's state; reports what is missing or misfits.
 struct TargetResolver {
-    /// What a target can take values from.
-    struct Sources {
-        /// The number of the state that is left, if there is one.
-        var left: Int?
-        /// The number of the event, if there is one.
-        var event: Int?
-    }
-
     let tables: DraftTables
     let problems: Problems
-    let resolved: ResolvedTargets
+    private let resolved: ResolvedTargets
 
-    func target(_ draft: TargetDraft, from sources: Sources) -> DeclaredTarget? {
+    init(_ tables: DraftTables, _ problems: Problems) {
+        self.tables = tables
+        self.problems = problems
+        self.resolved = ResolvedTargets(tables.states)
+    }
+
+    /// Where a target leads, and where its fields come from.
+    ///
+    /// `left` and `event` are the numbers of the state that is left and of the event, if there are any.
+    func target(_ draft: TargetDraft, left: Int? = nil, event: Int? = nil) -> DeclaredTarget? {
         // Errors name the state that is left: once there are errors, each target is resolved anew.
-        guard !self.problems.hasErrors else { return self.newTarget(draft, from: sources) }
-        if let known = self.resolved[draft.position, sources] { return known }
-        let target = self.newTarget(draft, from: sources)
-        if !self.problems.hasErrors { self.resolved[draft.position, sources] = target }
+        guard !self.problems.hasErrors else { return self.newTarget(draft, left, event) }
+        let key = self.resolved.key(draft.position, left, event)
+        if let known = self.resolved.targets[key] { return known }
+        let target = self.newTarget(draft, left, event)
+        if !self.problems.hasErrors { self.resolved.targets[key] = target }
         return target
     }
 
-    private func newTarget(_ draft: TargetDraft, from sources: Sources) -> DeclaredTarget? {
+    private func newTarget(
+        _ draft: TargetDraft,
+        _ left: Int?,
+        _ event: Int?
+    ) -> DeclaredTarget? {
         guard let number = self.tables.state(draft.state, self.problems) else { return nil }
         let state = self.tables.states[number]
         for literal in draft.data
@@ -49,7 +55,7 @@ struct TargetResolver {
                         ?? []
                 }
                 guard draft.isWhole else { return [] }
-                return self.chain(field, of: state, at: draft.position, from: sources)
+                return self.chain(field, of: state, at: draft.position, left, event)
             }
         )
     }
@@ -57,12 +63,9 @@ struct TargetResolver {
     /// The target of a new stay in the same state.
     func again(_ number: Int, at position: FilePosition, event: Int?) -> DeclaredTarget {
         let state = self.tables.states[number]
-        let sources = Sources(left: number, event: event)
         return DeclaredTarget(
             state: number,
-            sources: state.fields.map {
-                self.chain($0, of: state, at: position, from: sources)
-            }
+            sources: state.fields.map { self.chain($0, of: state, at: position, number, event) }
         )
     }
 
@@ -71,10 +74,11 @@ struct TargetResolver {
         _ field: DeclaredField,
         of state: StateDraft,
         at position: FilePosition,
-        from sources: Sources
+        _ left: Int?,
+        _ event: Int?
     ) -> [DeclaredTarget.Source] {
         var chain: [DeclaredTarget.Source] = []
-        let event = sources.event.map { self.tables.events[$0] }
+        let event = event.map { self.tables.events[$0] }
         if let event, let index = event.fields.firstIndex(where: { $0.name == field.name }) {
             let source = event.fields[index]
             self.checkType(of: field, state, source, event.name.value, position)
@@ -82,7 +86,7 @@ struct TargetResolver {
             chain.append(.event(index))
             if source.isCertain { return chain }
         }
-        let left = sources.left.map { self.tables.states[$0] }
+        let left = left.map { self.tables.states[$0] }
         if let left, let index = left.fields.firstIndex(where: { $0.name == field.name }) {
             let source = left.fields[index]
             self.checkType(of: field, state, source, left.name.value, position)
@@ -172,5 +176,35 @@ struct TargetResolver {
             "\(field.name.quoted) of \(left.name.value.quoted) can have values that \(field.name.quoted) of "
                 + "\(state.name.value.quoted) does not allow; give both the same limits, or write \(field.name)=…"
         )
+    }
+}
+
+/// Resolved targets, shared by the states of a group.
+///
+/// Where a target's fields come from depends on the fields of the state that is left, and most
+/// states of a group have the same fields. A class, as it is filled while targets are resolved; it
+/// is not used outside one reading.
+private final class ResolvedTargets {
+    struct Key: Hashable {
+        let position: FilePosition
+        let event: Int?
+        let leftFields: Int?
+    }
+
+    /// For each state the first one that has the same fields.
+    private let sameFields: [Int]
+    var targets: [Key: DeclaredTarget] = [:]
+
+    init(_ states: [StateDraft]) {
+        var first: [[DeclaredField]: Int] = [:]
+        self.sameFields = states.enumerated().map { number, state in
+            let known = first[state.fields, default: number]
+            first[state.fields] = known
+            return known
+        }
+    }
+
+    func key(_ position: FilePosition, _ left: Int?, _ event: Int?) -> Key {
+        Key(position: position, event: event, leftFields: left.map { self.sameFields[$0] })
     }
 }

@@ -42,7 +42,7 @@ struct Warnings {
     /// Warns about values from outside that a program may take for an option.
     private func warnOfOptions(_ state: StateDraft) {
         for command in state.commands {
-            for word in command.command.words.dropFirst() {
+            for word in command.value.words.dropFirst() {
                 if word.pieces == [.text("--")] { break }
                 guard case .field(let name)? = word.pieces.first,
                     let field = state.fields.first(where: { $0.name == name }),

@@ -242,7 +242,7 @@ extension DeclaredState {
 }
 
 extension DeclaredField {
-    fileprivate var described: JSONValue {
+    var described: JSONValue {
         var members = [JSONMember("type", .string(self.type.rawValue))]
         if !self.values.isEmpty { members.append(JSONMember("values", .array(self.values))) }
         if self.isOptional { members.append(JSONMember("optional", true)) }

@@ -1,17 +1,10 @@
-import StateMachineCore
+package import StateMachineCore
 package import StateMachineProtocol
 
 /// A state of a declared machine: which one, and the values of its fields.
 ///
 /// States of different declarations are never equal.
 package struct DeclaredState: MachineState, Hashable {
-    /// The name of such a state.
-    package struct Name: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) { self.rawValue = rawValue }
-    }
-
     /// The declaration that it is a state of.
     package let declaration: Declaration
     /// The number of the state there.
@@ -40,11 +33,11 @@ package struct DeclaredState: MachineState, Hashable {
         self.declared.fieldIndex(name).flatMap { self.values[$0] }
     }
 
-    package var name: Name { Name(rawValue: self.declared.name) }
+    package var name: CaseName<Self> { CaseName(rawValue: self.declared.name) }
 
     /// Those that a client may set from here; what the machine does by itself may lead elsewhere.
-    package var successors: Set<Name> {
-        Set(self.declared.successors.map { Name(rawValue: self.declaration.states[$0].name) })
+    package var successors: Set<CaseName<Self>> {
+        Set(self.declared.successors.map { CaseName(rawValue: self.declaration.states[$0].name) })
     }
 
     /// By number: no name is looked up.
@@ -108,15 +101,11 @@ extension Declaration {
         data: [JSONMember]
     ) throws(WireError) -> DeclaredState {
         let number = try self.number(ofState: name)
-        let state = self.states[number]
-        let given = try state.fields.values(of: data, owner: name)
-        let values = try zip(state.fields, given).map {
-            (field, value) throws(WireError) -> JSONValue? in
-            if let value = value ?? field.fallback { return value }
-            if field.isOptional { return nil }
-            throw .lacks(field, owner: name)
-        }
-        return DeclaredState(self, number, values)
+        return DeclaredState(
+            self,
+            number,
+            try self.states[number].fields.values(of: data, owner: name)
+        )
     }
 
     /// The members that `key=value` words stand for, each typed as its field is declared; a key
@@ -150,7 +139,7 @@ extension Declaration {
 }
 
 extension [DeclaredField] {
-    /// The values that members give, evaluated; nil for the fields that are missing or null.
+    /// The values that members give, evaluated; a missing field gets its default, and null counts as missing.
     func values(
         of data: [JSONMember],
         owner: String
@@ -160,6 +149,12 @@ extension [DeclaredField] {
             let index = try self.index(of: member.key, owner: owner)
             guard member.value != .null else { continue }
             values[index] = try self[index].evaluated(member.value)
+        }
+        for (index, field) in self.enumerated() where values[index] == nil {
+            values[index] = field.fallback
+            guard values[index] != nil || field.isOptional else {
+                throw .lacks(field, owner: owner)
+            }
         }
         return values
     }
@@ -217,22 +212,22 @@ extension DeclaredField {
     func sum(of present: JSONValue?, and amount: JSONValue) throws(WireError) -> JSONValue {
         let addition = "\(self.name)+=\(amount.plainText.excerpt())"
         guard self.type == .integer || self.type == .number else {
-            throw .badData("\(addition): \(self.name) is \(self.typeName), not a number", known: [])
+            throw .badData("\(addition): \(self.name) is \(self.typeName), not a number")
         }
         guard let present else {
-            throw .badData("\(addition): \(self.name) has no value; set it first", known: [])
+            throw .badData("\(addition): \(self.name) has no value; set it first")
         }
         if let left = present.integer, let right = amount.integer {
             let (sum, isTooLarge) = left.addingReportingOverflow(right)
             if !isTooLarge { return .number("\(sum)") }
         } else if self.type == .integer {
-            throw .badData("\(addition): add a whole number", known: [])
+            throw .badData("\(addition): add a whole number")
         }
         guard self.type == .number, case .number(let left) = present,
             case .number(let right) = amount, let left = Double(left), let right = Double(right),
             (left + right).isFinite
         else {
-            throw .badData("\(addition): the sum is out of range", known: [])
+            throw .badData("\(addition): the sum is out of range")
         }
         return .number("\(left + right)")
     }

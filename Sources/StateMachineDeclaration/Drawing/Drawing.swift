@@ -302,7 +302,10 @@ extension Drawing {
     }
 
     private static func lines(_ state: DeclaredCase, _ events: [String]) -> [String] {
-        var lines = state.fields.map { "\($0.name): \(Self.kind(of: $0))" }
+        var lines = state.fields.map { field in
+            let fallback = field.fallback.map { " = \($0.plainText)" } ?? ""
+            return Self.line(field.name, field.described, range: false) + fallback
+        }
         if let run = state.run { lines.append("run: \(run.command.written)") }
         for command in state.enter { lines.append("enter: \(command.written)") }
         for command in state.leave { lines.append("leave: \(command.written)") }
@@ -314,15 +317,6 @@ extension Drawing {
             }
         }
         return lines
-    }
-
-    /// `phase: idle|active`, `url: string`, `title: string?`.
-    private static func kind(of field: DeclaredField) -> String {
-        let kind =
-            field.values.isEmpty
-            ? field.type.rawValue : field.values.map(\.plainText).joined(separator: "|")
-        let fallback = field.fallback.map { " = \($0.plainText)" }
-        return "\(kind)\(field.isOptional ? "?" : "")\(fallback ?? "")"
     }
 }
 

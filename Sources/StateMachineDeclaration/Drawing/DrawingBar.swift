@@ -44,26 +44,16 @@ extension DrawingBar {
         of names: [String],
         _ groups: JSONValue?
     ) -> [String] {
-        var wanted: Set<String> = []
-        var unwanted: Set<String> = []
-        var isPositive = false
-        for pattern in patterns {
-            let text = pattern.string ?? pattern["state"]?.string ?? ""
-            let isNegative = text.hasPrefix("!") || pattern["not"]?.bool == true
-            let bare = text.hasPrefix("!") ? text.dropFirst() : text[...]
-            let name = String(bare.prefix { $0 != ":" })
-            let states = groups?[name]?.elements?.compactMap(\.string) ?? [name]
-            // A pattern with a value excludes only some values of a state, so the state still
-            // counts.
-            let isWhole = !bare.contains(":") && (pattern["data"]?.members ?? []).isEmpty
-            if !isNegative {
-                isPositive = true
-                wanted.formUnion(states)
-            } else if isWhole {
-                unwanted.formUnion(states)
-            }
+        let patterns = patterns.map { Pattern(writing: $0) }
+        // A pattern with a value excludes only some values of a state, so the state still counts.
+        let list = PatternList(patterns.filter { !$0.isException || $0.data.isEmpty })
+        return names.filter { name in
+            list.isEmpty
+                || list.contains { pattern in
+                    let group = groups?[pattern.name]?.elements?.compactMap(\.string)
+                    return (group ?? [pattern.name]).contains(name)
+                }
         }
-        return names.filter { (wanted.contains($0) || !isPositive) && !unwanted.contains($0) }
     }
 }
 

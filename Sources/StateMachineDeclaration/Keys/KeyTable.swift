@@ -203,7 +203,4 @@ extension KeyTable {
             Key("longest", .time, "The longest wait; 5min."),
         ]
     )
-
-    /// The tables of commands, to recognise a command's key in the wrong place.
-    static let commands = [KeyTable.run]
 }

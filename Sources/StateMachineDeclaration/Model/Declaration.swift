@@ -111,11 +111,11 @@ public final class Declaration: Sendable {
     }
 
     /// The state in which the machine begins.
-    package var initial: DeclaredState { self.filled(self.start, from: nil, event: []) }
+    package var initial: DeclaredState { self.filled(self.start, from: nil) }
 
     /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
     package var lostState: DeclaredState? {
-        self.lost.map { self.filled($0, from: nil, event: []) }
+        self.lost.map { self.filled($0, from: nil) }
     }
 }
 
@@ -177,14 +177,7 @@ extension Declaration {
         in present: DeclaredState
     ) throws(WireError) -> EventEffect {
         let number = try self.number(ofEvent: event)
-        let fields = self.events[number].fields
-        var values = try fields.values(of: data, owner: event)
-        for (index, field) in fields.enumerated() where values[index] == nil {
-            values[index] = field.fallback
-            guard values[index] != nil || field.isOptional else {
-                throw .lacks(field, owner: event)
-            }
-        }
+        let values = try self.events[number].fields.values(of: data, owner: event)
         switch present.declared.reactions[number] {
         case .enter(let target): return .enter(try self.evaluated(target, from: present, values))
         case .again(let target): return .again(try self.evaluated(target, from: present, values))
@@ -212,8 +205,7 @@ extension Declaration {
                 values[index] = nil
             } else {
                 throw .badData(
-                    "\(field.name)=null: \(state.name.quoted) needs it; only an optional field can be removed",
-                    known: []
+                    "\(field.name)=null: \(state.name.quoted) needs it; only an optional field can be removed"
                 )
             }
         }
@@ -262,7 +254,7 @@ extension Declaration {
         from present: DeclaredState,
         _ kind: Edge.Kind
     ) -> OwnMove {
-        OwnMove(state: self.filled(target, from: present, event: []), kind: kind)
+        OwnMove(state: self.filled(target, from: present), kind: kind)
     }
 }
 
@@ -270,12 +262,8 @@ extension Declaration {
     /// The state that a target leads to.
     ///
     /// That its values fit was checked when the file was read.
-    func filled(
-        _ target: DeclaredTarget,
-        from left: DeclaredState?,
-        event: [JSONValue?]
-    ) -> DeclaredState {
-        DeclaredState(self, target.state, self.values(target, from: left, event))
+    func filled(_ target: DeclaredTarget, from left: DeclaredState?) -> DeclaredState {
+        DeclaredState(self, target.state, self.values(target, from: left, []))
     }
 
     /// The state that a target leads to, if the values from the event and the left state fit it.

@@ -1,4 +1,5 @@
 import Glibc
+package import StateMachineProtocol
 
 /// A command with all its settings.
 package struct DeclaredCommand: Hashable, Sendable {
@@ -77,5 +78,153 @@ package struct Retry: Hashable, Sendable {
             total += wait
         }
         return total
+    }
+}
+
+/// A word of a command, with fields of the state in it.
+package struct CommandWord: Hashable, Sendable {
+    /// A part of a word.
+    package enum Piece: Hashable, Sendable {
+        case text(String)
+        /// A field, replaced by its value.
+        case field(String)
+    }
+
+    package let pieces: [Piece]
+
+    /// The fields that it names.
+    package var fields: [String] {
+        self.pieces.compactMap { piece in
+            guard case .field(let name) = piece else { return nil }
+            return name
+        }
+    }
+
+    /// Reads `{name}` as a field and `{{` as a brace; nil if a brace begins something else.
+    init?(_ text: String) {
+        var pieces: [Piece] = []
+        var plain = ""
+        var rest = Substring(text)
+        while let brace = rest.firstIndex(of: "{") {
+            plain += rest[..<brace]
+            rest = rest[rest.index(after: brace)...]
+            if rest.first == "{" {
+                plain += "{"
+                rest = rest.dropFirst()
+                continue
+            }
+            guard let end = rest.firstIndex(of: "}") else { return nil }
+            let name = String(rest[..<end])
+            guard NameRule.objection(to: name) == nil else { return nil }
+            if !plain.isEmpty { pieces.append(.text(plain)) }
+            plain = ""
+            pieces.append(.field(name))
+            rest = rest[rest.index(after: end)...]
+        }
+        plain += rest
+        if !plain.isEmpty || pieces.isEmpty { pieces.append(.text(plain)) }
+        self.pieces = pieces
+    }
+
+    /// The word with the values of a state's fields in it; it stays one word whatever they are.
+    ///
+    /// A program's argument would end at a byte 0, so U+0000 becomes U+FFFD.
+    package func text(in state: DeclaredState) -> String {
+        self.pieces.map { piece in
+            switch piece {
+            case .text(let text): text
+            case .field(let name): state[name]?.plainText.replacing("\0", with: "\u{FFFD}") ?? ""
+            }
+        }
+        .joined()
+    }
+
+    /// The word as it was written.
+    package var written: String {
+        self.pieces.map { piece in
+            switch piece {
+            case .text(let text): text.replacing("{", with: "{{")
+            case .field(let name): "{\(name)}"
+            }
+        }
+        .joined()
+    }
+}
+
+extension JSONValue {
+    /// A scalar's text without quotes, anything else as JSON.
+    package var plainText: String {
+        switch self {
+        case .string(let text), .number(let text): text
+        case .bool(let bool): bool ? "true" : "false"
+        case .null, .array, .object: [self].listed
+        }
+    }
+}
+
+/// A property of the unit that a command is run as, as a unit file has it; systemd judges it when the command is run.
+package struct UnitProperty: Hashable, Sendable {
+    /// As before `=` in a unit file.
+    package let name: String
+    /// As after `=` in a unit file.
+    package let value: String
+
+    /// The names that are not for the file to set, and the keys that say the same; nil where none does.
+    private static let own: [String: String?] = [
+        "ExecStart": "command", "User": "user", "Group": "group", "RuntimeMaxSec": "timeout",
+        "TimeoutStopSec": "stop", "TimeoutSec": "stop", "Restart": "retry", "RestartSec": "retry",
+        "WorkingDirectory": "directory", "Environment": "environment",
+        "EnvironmentFile": "environment-file", "Type": nil, "RemainAfterExit": nil,
+        "StandardInput": nil, "StandardInputData": nil, "StandardInputText": nil,
+    ]
+
+    /// The properties in a map; those that are none are problems.
+    init?(_ entry: YAMLEntry, _ problems: Problems) {
+        let name = entry.key.text
+        guard name.utf8.allSatisfy(\.isLetterOrDigit), !name.isEmpty else {
+            problems.error(
+                entry.position,
+                "\(name.quoted) is not the name of a property; write one as in a unit file, like MemoryMax"
+            )
+            return nil
+        }
+        if let key = Self.own[name] {
+            let remedy = key.map { "write \($0.quoted) into the command itself" }
+            problems.error(
+                entry.position,
+                "\(name.quoted) is set for each command; \(remedy ?? "leave it out")"
+            )
+            return nil
+        }
+        guard let value = Self.value(entry.value) else {
+            problems.error(
+                entry.value.position,
+                "\(name) must be text on one line, or a list of texts, as in a unit file"
+            )
+            return nil
+        }
+        self.name = name
+        self.value = value
+    }
+
+    private static func value(_ node: YAMLNode) -> String? {
+        let text: String
+        switch node.content {
+        case .scalar(let scalar): text = scalar.text
+        case .sequence(let elements):
+            let texts = elements.compactMap(\.text)
+            guard texts.count == elements.count else { return nil }
+            text = texts.map(Self.word).joined(separator: " ")
+        case .mapping: return nil
+        }
+        return text.utf8.contains { $0 < 0x20 || $0 == 0x7f } ? nil : text
+    }
+
+    /// One of several words, in quotes where it would be several itself.
+    private static func word(_ text: String) -> String {
+        let special = Set(" \t'\"\\".utf8)
+        guard text.isEmpty || text.utf8.contains(where: special.contains) else { return text }
+        let escaped = text.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
+        return "\"\(String(escaped))\""
     }
 }

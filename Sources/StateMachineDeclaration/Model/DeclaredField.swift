@@ -25,14 +25,6 @@ package struct DeclaredField: Hashable, Sendable {
     /// Whether a value is there whenever the state or event is.
     package var isCertain: Bool { !self.isOptional }
 
-    /// Whether a command's word can contain it.
-    package var isScalar: Bool {
-        switch self.type {
-        case .boolean, .integer, .number, .string: true
-        case .array, .object: false
-        }
-    }
-
     /// What its type is called, with an article.
     package var typeName: String {
         switch self.type {

@@ -47,7 +47,7 @@ struct CommandReader {
     }
 
     /// What is run on entering or leaving: a command, settings, or a list of these.
-    func hooks(_ entry: YAMLEntry?) -> [CommandDraft] {
+    func hooks(_ entry: YAMLEntry?) -> [Located<DeclaredCommand>] {
         guard let entry else { return [] }
         guard case .sequence(let elements) = entry.value.content else {
             return [self.hook(entry.value, entry.key.text)].compactMap(\.self)
@@ -71,7 +71,7 @@ struct CommandReader {
         )
     }
 
-    private func hook(_ node: YAMLNode, _ key: String) -> CommandDraft? {
+    private func hook(_ node: YAMLNode, _ key: String) -> Located<DeclaredCommand>? {
         self.command(node, .hook, key, at: node.position, timeout: Self.hookTimeout).command
     }
 
@@ -82,7 +82,7 @@ struct CommandReader {
         _ key: String,
         at position: FilePosition,
         timeout: Duration?
-    ) -> (command: CommandDraft?, section: Section?) {
+    ) -> (command: Located<DeclaredCommand>?, section: Section?) {
         var settings = CommandSettings()
         var written = node
         var section: Section?
@@ -94,7 +94,7 @@ struct CommandReader {
         }
         guard let words = self.words(written, key) else { return (nil, section) }
         let command = settings.command(words, defaults: self.defaults, timeout: timeout)
-        return (CommandDraft(command: command, position: position), section)
+        return (Located(command, position), section)
     }
 
     private func exits(_ node: YAMLNode?) -> [(code: Int, target: TargetDraft)] {
@@ -153,29 +153,21 @@ struct CommandReader {
                 "\(key.quoted) must be a command; name a program, like /usr/bin/true"
             )
         }
-        return self.words(texts)
-    }
-
-    private func words(_ texts: [Located<String>]) -> [CommandWord]? {
-        var words: [CommandWord] = []
-        for (index, text) in texts.enumerated() {
+        return texts.enumerated().compactMap { index, text in
             guard let word = CommandWord(text.value) else {
-                self.problems.error(
+                return self.problems.refuse(
                     text.position,
                     "\(text.value.quoted): {name} is a field; write {{ for a brace"
                 )
-                continue
             }
             guard index > 0 || word.fields.isEmpty else {
-                self.problems.error(
+                return self.problems.refuse(
                     text.position,
                     "\(text.value.quoted): which program is run cannot come from a field"
                 )
-                continue
             }
-            words.append(word)
+            return word
         }
-        return words
     }
 }
 

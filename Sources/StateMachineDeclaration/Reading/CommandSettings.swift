@@ -128,11 +128,7 @@ struct CommandSettings {
     }
 
     private static func isVariable(_ name: String) -> Bool {
-        guard let first = name.utf8.first, first < 0x30 || first > 0x39 else { return false }
-        return name.utf8.allSatisfy { byte in
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                || byte == UInt8(ascii: "_")
-        }
+        name.utf8.first?.isDigit == false
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
     }
 }

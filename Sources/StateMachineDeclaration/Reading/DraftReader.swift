@@ -96,11 +96,7 @@ struct DraftReader {
         var data: [TargetDraft.Literal] = []
         var isWhole = true
         for word in words.dropFirst() {
-            let parts = word.utf8.split(
-                separator: UInt8(ascii: "="),
-                maxSplits: 1,
-                omittingEmptySubsequences: false
-            )
+            let parts = word.split(at: "=", maxSplits: 1)
             guard parts.count == 2, !parts[0].isEmpty else {
                 self.problems.error(
                     position,
@@ -110,12 +106,12 @@ struct DraftReader {
                 isWhole = false
                 continue
             }
-            let name = String(Substring(parts[0]))
+            let name = parts[0]
             guard !data.contains(where: { $0.field.value.isSpelled(name) }) else {
                 self.problems.error(position, "\(name.quoted) is given twice; keep one")
                 continue
             }
-            let value = YAMLScalar(text: String(Substring(parts[1])), isPlain: false)
+            let value = YAMLScalar(text: parts[1], isPlain: false)
             data.append(
                 TargetDraft.Literal(
                     field: Located(name, position),

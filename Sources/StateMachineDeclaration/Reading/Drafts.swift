@@ -50,33 +50,22 @@ struct StateDraft {
     var fields: [DeclaredField] = []
     var to: NamesDraft?
     var reactions: [ReactionDraft] = []
-    var after: DeadlineDraft?
+    var after: (delay: Duration, target: TargetDraft)?
     var boot: MoveDraft?
     var run: RunDraft?
-    var enter: [CommandDraft] = []
-    var leave: [CommandDraft] = []
+    var enter: [Located<DeclaredCommand>] = []
+    var leave: [Located<DeclaredCommand>] = []
     var isFinal = false
 
     /// All commands that could be read.
-    var commands: [CommandDraft] {
+    var commands: [Located<DeclaredCommand>] {
         [self.run?.command].compactMap(\.self) + self.enter + self.leave
     }
 }
 
-struct DeadlineDraft {
-    let delay: Duration
-    let target: TargetDraft
-    let position: FilePosition
-}
-
-struct CommandDraft {
-    let command: DeclaredCommand
-    let position: FilePosition
-}
-
 struct RunDraft {
     /// Nil if it could not be read.
-    let command: CommandDraft?
+    let command: Located<DeclaredCommand>?
     let done: TargetDraft?
     let exits: [(code: Int, target: TargetDraft)]
     let failed: TargetDraft?

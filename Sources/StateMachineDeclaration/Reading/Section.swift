@@ -51,11 +51,10 @@ struct Section {
 
     private func refuse(_ entry: YAMLEntry) {
         let key = entry.key.text
-        let isOfCommand = KeyTable.commands.contains { $0.has(key) }
         let remark: String
         if key == "interrupted" && self.table.has("command") {
             remark = "; only \"run\" has it"
-        } else if isOfCommand && self.table.has("run") {
+        } else if KeyTable.run.has(key) && self.table.has("run") {
             remark = "; it belongs in a command: run: {command: …, \(key): …}"
         } else {
             remark = self.problems.suggestion(for: key, among: self.table.names)

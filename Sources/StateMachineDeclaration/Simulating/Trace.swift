@@ -2,7 +2,7 @@ import StateMachineProtocol
 
 /// What happens to a machine, and where each step is expected to lead.
 package struct Trace: Sendable {
-    package let steps: [TraceStep]
+    private let steps: [TraceStep]
 
     /// Reads a trace.
     package init(_ text: String) throws(TraceFailure) {
@@ -69,18 +69,29 @@ package struct Trace: Sendable {
         case .send(let event, let words):
             try simulation.send(
                 event,
-                data: declaration.data(ofWords: words.pairs, forEvent: event)
+                data: declaration.data(ofWords: words, forEvent: event)
             )
         case .set(let state, let words):
-            try simulation.set(state, data: declaration.data(ofWords: words.pairs, forState: state))
+            try simulation.set(state, data: declaration.data(ofWords: words, forState: state))
         case .update(let words):
             let name = simulation.state.declared.name
-            let plain = words.filter { !$0.isAmount }.pairs
+            // No field's name ends with a plus.
+            let isAmount = { (word: (key: String, value: String)) in
+                word.key.utf8.last == UInt8(ascii: "+")
+            }
             try simulation.update(
-                declaration.data(ofWords: plain, forState: name),
-                adding: words.filter(\.isAmount).map { try $0.amount }
+                declaration.data(ofWords: words.filter { !isAmount($0) }, forState: name),
+                adding: words.filter(isAmount).map { try Self.amount($0.key, $0.value) }
             )
         }
+    }
+
+    /// What `key+=number` adds to which field.
+    private static func amount(_ key: String, _ value: String) throws(WireError) -> JSONMember {
+        guard let amount = JSONValue(parsing: value), case .number = amount else {
+            throw .badData("\(key)=\(value): write a number")
+        }
+        return JSONMember(String(key.dropLast()), amount)
     }
 
     private func compare(_ step: TraceStep, _ found: DeclaredState) throws(TraceFailure) {
@@ -88,7 +99,7 @@ package struct Trace: Sendable {
         let members: [JSONMember]
         do {
             members = try found.declaration.data(
-                ofWords: expected.fields.pairs,
+                ofWords: expected.fields,
                 forState: expected.state
             )
         } catch {
@@ -105,6 +116,202 @@ package struct Trace: Sendable {
     }
 }
 
-extension [TraceWord] {
-    fileprivate var pairs: [(key: String, value: String)] { self.map { ($0.key, $0.value) } }
+/// What is wrong with a line of a trace, or what happened otherwise than it says.
+package struct TraceFailure: Error, Hashable, Sendable {
+    package let line: Int
+    package let sentence: String
+
+    /// As a line of text: `TRACEFILE:LINE: sentence`.
+    package func text(in file: String) -> String { "\(file):\(self.line): \(self.sentence)" }
+}
+
+/// A line of a trace.
+private struct TraceStep: Sendable {
+    /// What happens.
+    enum Action: Sendable {
+        case send(String, [(key: String, value: String)])
+        case set(String, [(key: String, value: String)])
+        case update([(key: String, value: String)])
+        case wait(Duration)
+        case run(RunEnd, times: Int)
+        case reboot
+        /// Nothing happens: the state is only checked.
+        case look
+    }
+
+    /// What is written instead of an expected state if the step is to be refused.
+    static let refusal = "refused"
+
+    let line: Int
+    let action: Action
+    /// The state that is expected afterwards, with some of its fields; nil if none is.
+    let expected: Expectation?
+
+    /// A state with some of its fields.
+    struct Expectation: Sendable {
+        let state: String
+        let fields: [(key: String, value: String)]
+
+        /// As it is written in the trace.
+        var written: String {
+            ([self.state] + self.fields.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
+        }
+    }
+}
+
+/// Reads traces: what happens to a machine, line by line, and where that leads.
+///
+/// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3 tries+=1`, `wait 24h -> idle`,
+/// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
+/// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, and comments after `#`. A value with spaces stands in double quotes,
+/// in which \\" is a quote and \\\\ a backslash.
+private enum TraceReader {
+    /// The most ends of a run in one line.
+    private static let mostEnds = 10_000
+
+    static func steps(of text: String) throws(TraceFailure) -> [TraceStep] {
+        var steps: [TraceStep] = []
+        let lines = text.utf8.split(
+            separator: UInt8(ascii: "\n"),
+            omittingEmptySubsequences: false
+        )
+        for (index, line) in lines.enumerated() {
+            let words = try self.words(Substring(line), index + 1)
+            if let step = try self.step(words, index + 1) { steps.append(step) }
+        }
+        return steps
+    }
+
+    /// The step of a line; nil if the line says nothing.
+    private static func step(_ words: [String], _ line: Int) throws(TraceFailure) -> TraceStep? {
+        guard !words.isEmpty else { return nil }
+        let arrow = words.firstIndex(of: "->")
+        let action = try self.action(Array(words[..<(arrow ?? words.endIndex)]), line)
+        var expected: TraceStep.Expectation?
+        if let arrow {
+            let words = words[(arrow + 1)...]
+            guard let state = words.first else {
+                throw TraceFailure(line: line, sentence: "name the state that is expected after ->")
+            }
+            expected = TraceStep.Expectation(
+                state: state,
+                fields: try self.fields(words.dropFirst(), line)
+            )
+        }
+        return TraceStep(line: line, action: action, expected: expected)
+    }
+
+    private static func action(
+        _ words: [String],
+        _ line: Int
+    ) throws(TraceFailure) -> TraceStep.Action {
+        let rest = words.dropFirst()
+        switch (words.first, rest.count) {
+        case (nil, _): return .look
+        case ("reboot", 0): return .reboot
+        case ("send", 1...): return .send(rest[1], try self.fields(rest.dropFirst(), line))
+        case ("set", 1...): return .set(rest[1], try self.fields(rest.dropFirst(), line))
+        case ("update", 1...): return .update(try self.fields(rest, line))
+        case ("wait", 1):
+            do {
+                return .wait(try TimeText.duration(rest[1]))
+            } catch {
+                throw TraceFailure(line: line, sentence: error.sentence)
+            }
+        case ("run", 2...): return try self.run(Array(rest), line)
+        case (let word?, _):
+            throw TraceFailure(
+                line: line,
+                sentence:
+                    "\(word.quoted) cannot be read; write send EVENT, set STATE, update key=value, wait TIME, "
+                    + "run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
+            )
+        }
+    }
+
+    /// `ends 1`, `is killed by SIGKILL`, `ends SIGKILL`, `times out`, `is interrupted`, each perhaps with `x6`.
+    private static func run(
+        _ words: [String],
+        _ line: Int
+    ) throws(TraceFailure) -> TraceStep.Action {
+        var words = words
+        var times = 1
+        if let last = words.last, last.utf8.first == UInt8(ascii: "x"),
+            let number = Int(last.dropFirst()), (1...self.mostEnds).contains(number)
+        {
+            times = number
+            words.removeLast()
+        }
+        switch words {
+        case ["times", "out"]: return .run(.timeout, times: times)
+        case ["is", "interrupted"]: return .run(.interrupted, times: times)
+        case let words where words.count == 4 && words[..<3] == ["is", "killed", "by"]:
+            if RunEnd.isSignal(words[3]) { return .run(.signal(words[3]), times: times) }
+        case let words where words.count == 2 && words[0] == "ends":
+            if let code = Int(words[1]), (0...255).contains(code) {
+                return .run(.exit(code), times: times)
+            }
+            if RunEnd.isSignal(words[1]) { return .run(.signal(words[1]), times: times) }
+        default: break
+        }
+        throw TraceFailure(
+            line: line,
+            sentence:
+                "a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
+        )
+    }
+
+    private static func fields(
+        _ words: some Sequence<String>,
+        _ line: Int
+    ) throws(TraceFailure) -> [(key: String, value: String)] {
+        var fields: [(key: String, value: String)] = []
+        for word in words {
+            let parts = word.split(at: "=", maxSplits: 1)
+            guard parts.count == 2, !parts[0].isEmpty else {
+                throw TraceFailure(line: line, sentence: "\(word.quoted) is not key=value")
+            }
+            fields.append((parts[0], parts[1]))
+        }
+        return fields
+    }
+
+    /// Words between white space, up to a comment; double quotes keep white space together, and in them a backslash
+    /// makes a quote or a backslash part of the word.
+    private static func words(_ line: Substring, _ number: Int) throws(TraceFailure) -> [String] {
+        var words: [String] = []
+        var word: String?
+        var isQuoted = false
+        var isEscaped = false
+        for scalar in line.unicodeScalars {
+            if isEscaped {
+                if scalar != "\"", scalar != "\\" { word?.unicodeScalars.append("\\") }
+                word?.unicodeScalars.append(scalar)
+                isEscaped = false
+                continue
+            }
+            switch scalar {
+            case "\\" where isQuoted: isEscaped = true
+            case "\"":
+                isQuoted.toggle()
+                word = word ?? ""
+            case " ", "\t", "\r":
+                guard isQuoted else {
+                    if let word { words.append(word) }
+                    word = nil
+                    continue
+                }
+                word?.unicodeScalars.append(scalar)
+            case "#" where word == nil && !isQuoted: return words
+            default:
+                word = word ?? ""
+                word?.unicodeScalars.append(scalar)
+            }
+        }
+        guard !isQuoted, !isEscaped else {
+            throw TraceFailure(line: number, sentence: "a quote is not closed")
+        }
+        if let word { words.append(word) }
+        return words
+    }
 }

@@ -10,20 +10,12 @@ enum NameRule {
         guard !self.reserved.contains(name) else {
             return "\(name.quoted) is a word of this language; choose another name"
         }
-        let bytes = name.utf8
         let isGood =
-            (1...64).contains(bytes.count) && bytes.first.map(self.isLetter) ?? false
-            && bytes.allSatisfy { byte in
-                self.isLetter(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                    || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-            }
+            name.utf8.count <= 64 && name.utf8.first?.isLetter == true
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || "_-".utf8.contains($0) }
         guard !isGood else { return nil }
         return
             "\(name.quoted) is not a name; write a letter and then up to 63 letters, digits, - and _"
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
 }
 

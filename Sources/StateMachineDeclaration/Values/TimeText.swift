@@ -21,23 +21,16 @@ package enum TimeText {
         _ text: String,
         in range: ClosedRange<Int64> = range
     ) throws(Objection) -> Duration {
-        .milliseconds(try self.milliseconds(text, in: range))
-    }
-
-    private static func milliseconds(
-        _ text: String,
-        in range: ClosedRange<Int64>
-    ) throws(Objection) -> Int64 {
-        guard let first = text.utf8.first, self.isDigit(first) else {
+        guard let first = text.utf8.first, first.isDigit else {
             throw Objection(sentence: "\(text.quoted) is not a time; write it like 30s or 1h30min")
         }
         var rest = Substring(text).utf8
         var total: Int64 = 0
         var smallest = Int64.max
         while !rest.isEmpty {
-            let digits = rest.prefix(while: self.isDigit)
+            let digits = rest.prefix(while: \.isDigit)
             rest = rest.dropFirst(digits.count)
-            let letters = rest.prefix { !self.isDigit($0) }
+            let letters = rest.prefix { !$0.isDigit }
             rest = rest.dropFirst(letters.count)
             let number = String(Substring(digits))
             let unit = try self.unit(String(Substring(letters)), of: text, number: number)
@@ -54,7 +47,7 @@ package enum TimeText {
             total = sum
         }
         guard range.contains(total) else { throw self.outOfRange(text, range) }
-        return total
+        return .milliseconds(total)
     }
 
     private static func unit(
@@ -85,10 +78,6 @@ package enum TimeText {
     private static func outOfRange(_ text: String, _ range: ClosedRange<Int64>) -> Objection {
         let ends = [range.lowerBound, range.upperBound].map { Duration.milliseconds($0).timeText }
         return Objection(sentence: "\(text.excerpt()): a time is from \(ends[0]) to \(ends[1])")
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 }
 

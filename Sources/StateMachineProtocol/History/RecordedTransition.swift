@@ -61,9 +61,7 @@ extension RecordedTransition.State {
     /// `"state":"…","data":{…}`, with the data byte for byte as recorded.
     package var fragment: [UInt8] {
         var writer = LineWriter()
-        writer.text("\"state\":")
-        writer.quoted(self.name)
-        writer.text(",\"data\":")
+        writer.state(self.name)
         writer.raw(self.data)
         return writer.bytes
     }

@@ -31,7 +31,7 @@ package enum JSONFieldType: String, Hashable, Sendable {
     }
 
     /// Whether its values contain no others.
-    var isScalar: Bool {
+    package var isScalar: Bool {
         switch self {
         case .boolean, .integer, .number, .string: true
         case .array, .object: false
@@ -39,12 +39,9 @@ package enum JSONFieldType: String, Hashable, Sendable {
     }
 
     func admits(_ value: JSONValue) -> Bool {
-        switch (self, value) {
-        case (.boolean, .bool), (.number, .number), (.string, .string), (.array, .array),
-            (.object, .object):
-            true
-        case (.integer, .number(let text)): Int64(text) != nil || UInt64(text) != nil
-        case (_, .null), (_, .bool), (_, .number), (_, .string), (_, .array), (_, .object): false
+        guard self == .integer, case .number(let text) = value else {
+            return value.kind == self.rawValue
         }
+        return Int64(text) != nil || UInt64(text) != nil
     }
 }

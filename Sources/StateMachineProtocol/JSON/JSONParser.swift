@@ -60,32 +60,26 @@ package struct JSONParser {
     }
 
     private mutating func parseObject(depth: Int) throws(JSONSyntaxError) -> JSONValue {
-        try self.checkDepth(depth)
-        self.scanner.advance()
         var members: [JSONMember] = []
         var keys: Set<Spelling> = []
-        self.scanner.skipWhiteSpace()
-        if self.scanner.current == UInt8(ascii: "}") {
-            self.scanner.advance()
-            return .object(members)
-        }
-        // As many as most requests have.
-        members.reserveCapacity(4)
-        while true {
-            self.scanner.skipWhiteSpace()
-            guard self.scanner.current == UInt8(ascii: "\"") else {
-                throw self.scanner.error("a key was expected")
+        try self.parseList(UInt8(ascii: "}"), "',' or '}' was expected", depth: depth) {
+            (parser) throws(JSONSyntaxError) in
+            // As many as most requests have.
+            if members.isEmpty { members.reserveCapacity(4) }
+            guard parser.scanner.current == UInt8(ascii: "\"") else {
+                throw parser.scanner.error("a key was expected")
             }
-            let key = try self.scanner.parseString()
-            self.scanner.skipWhiteSpace()
-            guard self.scanner.current == UInt8(ascii: ":") else {
-                throw self.scanner.error("':' was expected")
+            let key = try parser.scanner.parseString()
+            parser.scanner.skipWhiteSpace()
+            guard parser.scanner.current == UInt8(ascii: ":") else {
+                throw parser.scanner.error("':' was expected")
             }
-            self.scanner.advance()
-            self.scanner.skipWhiteSpace()
-            if self.doubledKey == nil && !Self.isNew(key, members, &keys) { self.doubledKey = key }
-            members.append(JSONMember(key, try self.parseValue(depth: depth + 1)))
-            if try self.isListEnd(UInt8(ascii: "}"), "',' or '}' was expected") { break }
+            parser.scanner.advance()
+            parser.scanner.skipWhiteSpace()
+            if parser.doubledKey == nil && !Self.isNew(key, members, &keys) {
+                parser.doubledKey = key
+            }
+            members.append(JSONMember(key, try parser.parseValue(depth: depth + 1)))
         }
         return .object(members)
     }
@@ -103,37 +97,37 @@ package struct JSONParser {
     }
 
     private mutating func parseArray(depth: Int) throws(JSONSyntaxError) -> JSONValue {
-        try self.checkDepth(depth)
-        self.scanner.advance()
         var elements: [JSONValue] = []
-        self.scanner.skipWhiteSpace()
-        if self.scanner.current == UInt8(ascii: "]") {
-            self.scanner.advance()
-            return .array(elements)
-        }
-        while true {
-            self.scanner.skipWhiteSpace()
-            elements.append(try self.parseValue(depth: depth + 1))
-            if try self.isListEnd(UInt8(ascii: "]"), "',' or ']' was expected") { break }
+        try self.parseList(UInt8(ascii: "]"), "',' or ']' was expected", depth: depth) {
+            (parser) throws(JSONSyntaxError) in
+            elements.append(try parser.parseValue(depth: depth + 1))
         }
         return .array(elements)
     }
 
-    private func checkDepth(_ depth: Int) throws(JSONSyntaxError) {
+    /// What stands between brackets, with commas between; `element` begins where one does.
+    private mutating func parseList(
+        _ end: UInt8,
+        _ expectation: String,
+        depth: Int,
+        _ element: (inout Self) throws(JSONSyntaxError) -> Void
+    ) throws(JSONSyntaxError) {
         guard depth < Self.depthLimit else {
             throw self.scanner.error("nested deeper than \(Self.depthLimit)")
         }
-    }
-
-    private mutating func isListEnd(
-        _ end: UInt8,
-        _ message: String
-    ) throws(JSONSyntaxError) -> Bool {
+        self.scanner.advance()
         self.scanner.skipWhiteSpace()
-        guard self.scanner.current == end || self.scanner.current == UInt8(ascii: ",") else {
-            throw self.scanner.error(message)
+        var isOver = self.scanner.current == end
+        while !isOver {
+            self.scanner.skipWhiteSpace()
+            try element(&self)
+            self.scanner.skipWhiteSpace()
+            isOver = self.scanner.current == end
+            guard isOver || self.scanner.current == UInt8(ascii: ",") else {
+                throw self.scanner.error(expectation)
+            }
+            if !isOver { self.scanner.advance() }
         }
-        defer { self.scanner.advance() }
-        return self.scanner.current == end
+        self.scanner.advance()
     }
 }

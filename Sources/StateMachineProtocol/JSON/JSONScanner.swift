@@ -74,9 +74,7 @@ struct JSONScanner {
 
     private mutating func skipDigits() throws(JSONSyntaxError) {
         let start = self.position
-        while let byte = self.current, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") {
-            self.position += 1
-        }
+        while self.current?.isDigit == true { self.position += 1 }
         guard self.position > start else { throw self.error("a digit was expected") }
     }
 

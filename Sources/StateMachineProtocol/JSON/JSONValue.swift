@@ -82,24 +82,6 @@ public enum JSONValue: Hashable, Sendable {
         guard case .array(let elements) = self else { return nil }
         return elements
     }
-
-    /// Whether `other` has everything that this value asks for: equal values, numbers by value; an
-    /// object may have further members.
-    package func isContained(in other: JSONValue) -> Bool {
-        switch (self, other) {
-        case (.number(let left), .number(let right)): return Self.areEqual(left, right)
-        case (.array(let left), .array(let right)):
-            return left.count == right.count
-                && zip(left, right).allSatisfy { $0.isContained(in: $1) }
-        case (.object(let members), .object(let others)):
-            let others = JSONMembers(others)
-            return members.allSatisfy { member in
-                others[member.key].map { member.value.isContained(in: $0) } ?? false
-            }
-        case (.null, _), (.bool, _), (.number, _), (.string, _), (.array, _), (.object, _):
-            return self == other
-        }
-    }
 }
 
 // Strings and numbers are equal if they are spelled the same.
@@ -217,16 +199,26 @@ struct JSONMembers {
 extension JSONValue {
     /// Whether both have the same value: `1` and `1.0` do, and objects with the same members in
     /// another order; `==` compares the spelling.
-    package func equals(_ other: JSONValue) -> Bool {
+    package func equals(_ other: JSONValue) -> Bool { self.isContained(in: other, wholly: true) }
+
+    /// Whether `other` has everything that this value asks for: equal values, numbers by value; an
+    /// object may have further members.
+    package func isContained(in other: JSONValue) -> Bool {
+        self.isContained(in: other, wholly: false)
+    }
+
+    private func isContained(in other: JSONValue, wholly isWhole: Bool) -> Bool {
         switch (self, other) {
         case (.number(let left), .number(let right)): return Self.areEqual(left, right)
         case (.array(let left), .array(let right)):
-            return left.count == right.count && zip(left, right).allSatisfy { $0.equals($1) }
+            return left.count == right.count
+                && zip(left, right).allSatisfy { $0.isContained(in: $1, wholly: isWhole) }
         case (.object(let members), .object(let others)):
-            guard members.count == others.count else { return false }
+            guard !isWhole || members.count == others.count else { return false }
             let others = JSONMembers(others)
             return members.allSatisfy { member in
-                others[member.key].map { member.value.equals($0) } ?? false
+                others[member.key].map { member.value.isContained(in: $0, wholly: isWhole) }
+                    ?? false
             }
         case (.null, _), (.bool, _), (.number, _), (.string, _), (.array, _), (.object, _):
             return self == other

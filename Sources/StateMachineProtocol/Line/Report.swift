@@ -10,7 +10,7 @@ extension ServerLine {
         package let at: WallTime
         package let epoch: Epoch
         /// Nil for a machine that has no stays.
-        package let stay: Stay?
+        package private(set) var stay: Stay?
 
         package init(
             seq: UInt64,
@@ -29,13 +29,9 @@ extension ServerLine {
         /// The same with the milliseconds that are left until what is due; nil if nothing is.
         package func counting(_ leftMs: Int64?) -> Report {
             guard let stay = self.stay, let due = stay.due, let leftMs else { return self }
-            return Report(
-                seq: self.seq,
-                fragment: self.fragment,
-                at: self.at,
-                epoch: self.epoch,
-                stay: Stay(seq: stay.seq, due: due.counting(leftMs))
-            )
+            var report = self
+            report.stay = Stay(seq: stay.seq, due: due.counting(leftMs))
+            return report
         }
     }
 
@@ -119,6 +115,13 @@ extension LineWriter {
     mutating func due(_ due: ServerLine.Due) {
         self.key(.due)
         due.write(to: &self)
+    }
+
+    /// A state's name, up to its data.
+    mutating func state(_ name: String) {
+        self.text("\"state\":")
+        self.quoted(name)
+        self.text(",\"data\":")
     }
 
     /// `seq`, `state` and `data`.

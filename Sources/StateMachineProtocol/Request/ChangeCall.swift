@@ -35,14 +35,14 @@ package struct ChangeCall: RequestArguments {
         [.init(.state, \.name, .string)] + fields + conditions
         + [.init(.reenter, \.reenter, .bool, unless: false), cause]
     private static let ofSend = [.init(.event, \.name, .string)] + fields + conditions + [cause]
-    private static let ofUpdate =
+    static let arguments =
         fields + [.init(.add, \.add, .amounts, unless: [])] + conditions + [cause]
 
     static func arguments(of operation: Operation) -> [RequestArgument<Self>] {
         switch operation {
         case .set: self.ofSet
         case .send: self.ofSend
-        default: self.ofUpdate
+        default: self.arguments
         }
     }
 

@@ -9,7 +9,7 @@ public struct Pattern: Hashable, Sendable {
     package private(set) var name: String
     /// What the data must contain; if empty, anything.
     ///
-    /// Words are interpreted by their look until ``StateSchema/resolved(_:)`` has interpreted them
+    /// Words are interpreted by their look until ``StateSchema/resolved(_:isOld:)`` has interpreted them
     /// by the fields' types.
     package private(set) var data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.
@@ -37,8 +37,7 @@ public struct Pattern: Hashable, Sendable {
     /// The pattern that `text` stands for where people type them: an object if it is one, else a
     /// string.
     public init(typed text: String) {
-        let isException = text.utf8.first == Self.mark
-        let rest = isException ? String(Substring(text.utf8.dropFirst())) : text
+        let (isException, rest) = Self.unmarked(text)
         guard let value = JSONValue(parsing: rest), value.members != nil else {
             self.init(writing: .string(text))
             return
@@ -51,12 +50,8 @@ public struct Pattern: Hashable, Sendable {
     public static prefix func ! (pattern: Pattern) -> Pattern {
         switch pattern.written {
         case .string(let text):
-            let isException = text.utf8.first == Self.mark
-            return Pattern(
-                writing: .string(
-                    isException ? String(Substring(text.utf8.dropFirst())) : "!" + text
-                )
-            )
+            let (isException, rest) = Self.unmarked(text)
+            return Pattern(writing: .string(isException ? rest : "!" + text))
         case .object(let members):
             let others = members.filter { !$0.key.isSpelled("not") }
             return Pattern(
@@ -66,7 +61,11 @@ public struct Pattern: Hashable, Sendable {
         }
     }
 
-    private static let mark = UInt8(ascii: "!")
+    /// Whether a text begins with a `!`, and the rest.
+    private static func unmarked(_ text: String) -> (isException: Bool, rest: String) {
+        guard text.utf8.first == UInt8(ascii: "!") else { return (false, text) }
+        return (true, String(Substring(text.utf8.dropFirst())))
+    }
 
     private init(
         name: String,
@@ -165,9 +164,8 @@ public struct Pattern: Hashable, Sendable {
 
     /// A name, or `name:key=value,key=value`; with a `!` in front, all others.
     package init(text: String) throws(WireError) {
-        let isException = text.utf8.first == Self.mark
-        let parts = (isException ? String(Substring(text.utf8.dropFirst())) : text)
-            .split(at: ":", maxSplits: 1)
+        let (isException, rest) = Self.unmarked(text)
+        let parts = rest.split(at: ":", maxSplits: 1)
         let fields = parts.count > 1 ? Self.fields(parts[1]) : []
         self.init(
             name: parts[0],
@@ -267,7 +265,7 @@ extension Pattern: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
 
 extension String {
     /// Splits by scalars: a separator stays one even if the next scalar combines with it.
-    func split(
+    package func split(
         at separator: Unicode.Scalar,
         maxSplits: Int = .max
     ) -> [String] {

@@ -45,12 +45,6 @@ package struct PatternList: Hashable, Sendable {
 
     /// The patterns as they were written, with commas between.
     package var written: String { self.patterns.map(\.written).listed }
-
-    package static func == (left: PatternList, right: PatternList) -> Bool {
-        left.patterns == right.patterns
-    }
-
-    package func hash(into hasher: inout Hasher) { hasher.combine(self.patterns) }
 }
 
 /// Where a state is found by the patterns that cover it: a number for its name, and one for its name together with

@@ -9,14 +9,12 @@ package struct WaitCall: RequestArguments {
     /// How long, in milliseconds; nil waits for ever.
     package var timeoutMs: UInt64?
 
-    private static let arguments: [RequestArgument<Self>] = [
+    static let arguments: [RequestArgument<Self>] = [
         .init(.until, \.until, .patterns),
         .init(.fail, \.fail, .patterns, unless: PatternList([])),
         .init(.since, \.since, .string),
         .init(.timeoutMs, \.timeoutMs, .count),
     ]
-
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
 }
 
 /// A subscription.
@@ -33,15 +31,13 @@ package struct WatchCall: RequestArguments {
 
     package init() {}
 
-    private static let arguments: [RequestArgument<Self>] = [
+    static let arguments: [RequestArgument<Self>] = [
         .init(.since, \.since, .string),
         .init(.only, \.only, .patterns),
         .init(.mode, \.mode, .choice, unless: .all),
         .init(.everyMs, \.everyMs, .count, unless: 0),
         .init(.beatMs, \.beatMs, .count),
     ]
-
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
 
     /// The refusal of beats that are too frequent.
     package static let beatTooShort = WireError(
@@ -120,7 +116,7 @@ package struct HistoryCall: RequestArguments {
             || self.cause != nil || self.isOutline || self.reportsProgress
     }
 
-    private static let arguments: [RequestArgument<Self>] = [
+    static let arguments: [RequestArgument<Self>] = [
         .init(.since, \.since, .string),
         .init(.limit, \.limit, .count(atMost: RequestLimits.historyChanges)),
         .init(.only, \.only, .patterns),
@@ -132,8 +128,6 @@ package struct HistoryCall: RequestArguments {
         .init(.outline, \.isOutline, .bool, unless: false),
         .init(.progress, \.reportsProgress, .bool, unless: false),
     ]
-
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
 
     mutating func complete(_ operation: Operation) throws(WireError) {
         guard self.since == nil || self.after == nil else {

@@ -3,6 +3,9 @@ protocol RequestArguments: Hashable, Sendable {
     init()
 
     /// Each key and its property, in writing order.
+    static var arguments: [RequestArgument<Self>] { get }
+
+    /// The keys of one operation; by default all.
     static func arguments(of operation: Operation) -> [RequestArgument<Self>]
 
     /// Completes what was read with what the daemon takes where nothing is given.
@@ -12,6 +15,8 @@ protocol RequestArguments: Hashable, Sendable {
 }
 
 extension RequestArguments {
+    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
+
     mutating func complete(_ operation: Operation) {}
 
     /// The members of the request's object; what is not given is left out.
@@ -68,7 +73,7 @@ struct RequestForm<Value>: Sendable {
     let read: @Sendable (RequestKey, JSONValue) throws(WireError) -> Value?
     let write: @Sendable (Value) -> JSONValue?
 
-    /// A form that reads whatever is not refused as anything but `expected`.
+    /// A form that must be `expected`: where `read` returns nil, the value is refused.
     init(
         _ expected: String,
         _ read: @escaping @Sendable (JSONValue) -> Value?,

@@ -77,19 +77,8 @@ package enum RequestLimits {
     /// Whether it may name a required guard or a hold: the same names as for the instance of a unit, so that
     /// it needs no quotes anywhere.
     package static func isRequirementName(_ name: String) -> Bool {
-        guard let first = name.utf8.first, name.utf8.count <= self.requirementNameBytes else {
-            return false
-        }
-        func isWord(_ byte: UInt8) -> Bool {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: false
-            }
-        }
-        return isWord(first)
-            && name.utf8.allSatisfy { isWord($0) || "-_.:@".utf8.contains($0) }
+        name.utf8.count <= self.requirementNameBytes && name.utf8.first?.isLetterOrDigit == true
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || "-_.:@".utf8.contains($0) }
     }
 
     /// The bound of integers in size: from here on a double, in which many JSON readers keep

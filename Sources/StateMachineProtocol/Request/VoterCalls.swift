@@ -26,7 +26,7 @@ package struct HoldCall: RequestArguments {
         }
     }
 
-    private static let arguments: [RequestArgument<Self>] = [
+    static let arguments: [RequestArgument<Self>] = [
         .init(.before, \.before, .patterns),
         .init(.mode, \.mode, .choice, unless: .block),
         .init(.maxMs, \.maxMs, .count(atMost: RequestLimits.voteMs)),
@@ -34,8 +34,6 @@ package struct HoldCall: RequestArguments {
         .init(.name, \.name, .name),
         .init(.untilMs, \.untilMs, .count(atMost: RequestLimits.untilMs)),
     ]
-
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
 
     mutating func complete(_ operation: Operation) throws(WireError) {
         switch self.mode {
@@ -71,15 +69,13 @@ package struct GuardCall: RequestArguments {
 
     package var allowsOnTimeout: Bool { self.onTimeout != .deny }
 
-    private static let arguments: [RequestArgument<Self>] = [
+    static let arguments: [RequestArgument<Self>] = [
         .init(.before, \.before, .patterns),
         .init(.timeoutMs, \.timeoutMs, .count(atMost: RequestLimits.voteMs)),
         .init(.onTimeout, \.onTimeout, .choice),
         .init(.why, \.why, .text),
         .init(.required, \.required, .name),
     ]
-
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
 
     mutating func complete(_ operation: Operation) {
         self.timeoutMs = self.deadlineMs
@@ -96,13 +92,11 @@ package struct ReleaseCall: RequestArguments {
     /// The name of a hold.
     package var name: String?
 
-    private static let arguments: [RequestArgument<Self>] = [
+    static let arguments: [RequestArgument<Self>] = [
         .init(.hold, \.number, .count),
         .init(.required, \.required, .name),
         .init(.name, \.name, .name),
     ]
-
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
 
     func complete(_ operation: Operation) throws(WireError) {
         let given = self.written(for: operation).map(\.key.quoted)
@@ -122,13 +116,11 @@ package struct VoteCall: RequestArguments {
     package var allow = true
     package var why: String?
 
-    private static let arguments: [RequestArgument<Self>] = [
+    static let arguments: [RequestArgument<Self>] = [
         .init(.ask, \.ask, .count),
         .init(.allow, \.allow, .bool),
         .init(.why, \.why, .text),
     ]
-
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
 }
 
 // Preventing changes, and deciding about them.

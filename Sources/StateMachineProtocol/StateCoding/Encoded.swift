@@ -15,10 +15,8 @@ package final class Encoded: Sendable {
         self.data = data
         self.deadline = deadline
         var writer = LineWriter()
-        writer.text("\"state\":")
-        writer.quoted(name)
-        writer.text(",\"data\":")
-        self.dataStart = writer.bytes.count
+        writer.state(name)
+        self.dataStart = writer.withBytes { $0.count }
         writer.json(data)
         self.fragment = writer.bytes
     }

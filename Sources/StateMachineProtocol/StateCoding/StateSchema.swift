@@ -203,11 +203,6 @@ extension StateSchema.Case {
         }
     }
 
-    /// The given fields, with words interpreted by the types of this case's fields.
-    func members(of given: FieldWords) throws(WireError) -> [JSONMember] {
-        try given.members(typedBy: self.fields, areAll: self.isComplete, of: self.name)
-    }
-
     /// The field that `member` fills, if it can; nil if only decoding can tell.
     @discardableResult
     func check(_ member: JSONMember) throws(WireError) -> StateField? {
@@ -365,9 +360,7 @@ extension StateSchema {
     ) throws(WireError) -> JSONValue? {
         // An unknown state is refused where the state is made.
         guard let found = self.cases.first(where: { $0.name.isSpelled(name) }) else { return data }
-        return try self.data(data, words) { (given) throws(WireError) in
-            try found.members(of: given)
-        }
+        return try self.data(data, words, found.fields, areAll: found.isComplete, of: found.name)
     }
 
     private func data(
@@ -379,18 +372,21 @@ extension StateSchema {
         let isEndOfRun = name.isSpelled(Self.endOfRun.name)
         let found = isEndOfRun ? Self.endOfRun : self.events.first { $0.name.isSpelled(name) }
         guard let event = found else { return data }
-        return try self.data(data, words) { (given) throws(WireError) in
-            try given.members(typedBy: event.fields, of: event.name)
-        }
+        return try self.data(data, words, event.fields, areAll: true, of: event.name)
     }
 
     private func data(
         _ data: JSONValue?,
         _ words: [JSONMember],
-        _ members: (FieldWords) throws(WireError) -> [JSONMember]
+        _ fields: [StateField],
+        areAll: Bool,
+        of owner: String
     ) throws(WireError) -> JSONValue? {
         // Data that is no object is refused where it is used.
-        guard !words.isEmpty, let values = (data ?? .object([])).members else { return data }
-        return .object(try members(FieldWords(values: values, words: words)))
+        guard !words.isEmpty, let values = (data ?? [:]).members else { return data }
+        return .object(
+            try FieldWords(values: values, words: words)
+                .members(typedBy: fields, areAll: areAll, of: owner)
+        )
     }
 }

@@ -22,23 +22,12 @@ package enum StateText {
     /// A word is unquoted where it cannot be mistaken for another value; everything else is JSON.
     private static func text(of value: JSONValue) -> String {
         if case .string(let string) = value, !string.isEmpty,
-            string.utf8.allSatisfy({ $0.isWordCharacter }), JSONValue(parsing: string) == nil
+            string.utf8.allSatisfy({ $0.isLetterOrDigit || "-_.".utf8.contains($0) }),
+            JSONValue(parsing: string) == nil
         {
             return string
         }
         return [value].listed
-    }
-}
-
-extension UInt8 {
-    fileprivate var isWordCharacter: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-            UInt8(ascii: "."):
-            true
-        default: false
-        }
     }
 }
 
