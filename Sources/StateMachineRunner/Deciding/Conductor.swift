@@ -35,16 +35,18 @@ package struct Conductor: Sendable {
     ///   - known: the commands that the host has.
     ///   - boot: identifies this boot of the machine.
     ///   - outlives: whether commands outlive this process.
-    ///   - orders: turns a declared command into an order for the host.
+    ///   - label: what commands are named after.
+    ///   - directory: where the daemon's doors are.
     package init(
         _ declaration: Declaration,
         record: Record?,
         known: Set<CommandName>,
         boot: String,
         outlives: Bool,
-        orders: CommandOrders
+        label: MachineLabel,
+        directory: RuntimeDirectory
     ) {
-        self.file = DeclaredCommands(declaration, orders)
+        self.file = DeclaredCommands(declaration, label: label, directory: directory)
         self.outlives = outlives
         self.record =
             record?.restored(among: known, boot: boot, outlives: outlives) ?? Record(boot: boot)

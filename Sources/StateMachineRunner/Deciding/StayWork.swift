@@ -103,13 +103,6 @@ package struct HookWork: Hashable, Sendable {
         case pausing(until: WallTime)
     }
 
-    /// A command as it is declared, and the order that begins it.
-    struct Hook {
-        let key: CommandName.Key
-        let command: DeclaredCommand
-        let order: CommandOrder
-    }
-
     /// How often in a row an interrupted hook is run again, as for a run.
     private static let mostInterruptions = 3
 
@@ -149,21 +142,21 @@ package struct HookWork: Hashable, Sendable {
 
     /// Decides what is next and enters the phase for it; `hook` is the first still to come, nil if
     /// there is none.
-    mutating func step(_ hook: Hook?, mayBegin: Bool, at now: WallTime) -> WorkStep {
+    mutating func step(_ hook: CommandOrder?, mayBegin: Bool, at now: WallTime) -> WorkStep {
         switch self.phase {
         case .due:
             guard mayBegin else { return .blocked }
             guard let hook else { return .done }
             defer { self.isKept = false }
-            self.phase = .running(hook.order.name)
+            self.phase = .running(hook.name)
             self.since = now
-            return .begin(hook.order, afresh: self.isKept)
+            return .begin(hook, afresh: self.isKept)
         case .running(let name):
-            guard self.isUncertain, mayBegin, let hook, hook.order.name == name else {
+            guard self.isUncertain, mayBegin, let hook, hook.name == name else {
                 return .await(name)
             }
             self.isUncertain = false
-            return .begin(hook.order, afresh: false)
+            return .begin(hook, afresh: false)
         case .pausing(let until):
             let longest = hook?.command.retry?.longest ?? .zero
             return .pause(min(max(.zero, now.duration(to: until)), longest))
