@@ -1,4 +1,3 @@
-import Glibc
 import StateMachineDeclaration
 import SystemPackage
 
@@ -17,36 +16,15 @@ struct EnvironmentFile {
     /// Nil if it cannot be read, has a NUL or is not UTF-8, for which systemd refuses to start the command.
     init?(_ path: String) {
         let mayBeMissing = path.hasPrefix("-")
-        let bytes = Self.bytes(of: mayBeMissing ? String(path.dropFirst()) : path)
-        guard let bytes, let file = EnvironmentFile(bytes) else {
-            guard mayBeMissing else { return nil }
-            self.variables = []
-            return
-        }
-        self = file
-    }
-
-    private static func bytes(of path: String) -> [UInt8]? {
-        do {
-            let file = try FileDescriptor.open(
-                FilePath(path),
-                .readOnly,
-                options: [.closeOnExec, .nonBlocking]
-            )
-            return try file.closeAfter {
-                var bytes: [UInt8] = []
-                while bytes.count <= Self.limit {
-                    let more = try [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
-                        count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-                    }
-                    if more.isEmpty { return bytes }
-                    bytes += more
-                }
-                return nil
-            }
+        let path = mayBeMissing ? String(path.dropFirst()) : path
+        var file = mayBeMissing ? EnvironmentFile([]) : nil
+        do throws(Errno) {
+            file = EnvironmentFile(try WholeFile.bytes(at: path, atMost: Self.limit)) ?? file
         } catch {
-            return nil
+            // It counts as one that may not be understood.
         }
+        guard let file else { return nil }
+        self = file
     }
 
     /// Nil if there is a NUL among the bytes, or they are not UTF-8.
