@@ -40,7 +40,7 @@ struct ChildStart: Sendable {
             guard name == "LANG" || account == nil, let value = getenv(name) else { continue }
             variables[name] = String(cString: value)
         }
-        variables.merge((account ?? .own())?.variables ?? [:]) { $1 }
+        variables.merge(account?.variables ?? ChildAccount.ownVariables()) { $1 }
         for variable in order.environment { variables[variable.name] = variable.value }
         if let path = command.environmentFile {
             guard let file = EnvironmentFile(path) else { throw .program }
@@ -107,19 +107,11 @@ struct ChildStart: Sendable {
 
 /// The account that a command is run as.
 struct ChildAccount: Hashable, Sendable {
-    let user: uid_t?
-    let group: gid_t?
-    let groups: [gid_t]?
+    private(set) var user: uid_t?
+    private(set) var group: gid_t?
+    private(set) var groups: [gid_t]?
     /// HOME and the like, as systemd sets them for a service with `User=`.
-    let variables: [String: String]
-
-    private struct Entry {
-        let name: String
-        let user: uid_t
-        let group: gid_t
-        let home: String
-        let shell: String
-    }
+    private(set) var variables: [String: String] = [:]
 
     /// The size in bytes of an entry of the user database.
     ///
@@ -134,41 +126,27 @@ struct ChildAccount: Hashable, Sendable {
     /// The account that a command names; nil if it names none.
     static func of(_ command: DeclaredCommand) throws(ChildStart.Failure) -> ChildAccount? {
         guard command.user != nil || command.group != nil else { return nil }
-        let entry = try command.user.map { (name) throws(ChildStart.Failure) in
-            guard let entry = Self.entry(of: name) else { throw .user }
-            return entry
+        var account = ChildAccount()
+        if let name = command.user {
+            guard let user = ChildAccount(of: name) else { throw .user }
+            account = user
         }
-        let group = try command.group.map { (name) throws(ChildStart.Failure) in
+        if let name = command.group {
             guard let group = Self.group(of: name) else { throw .group }
-            return group
+            account.group = group
         }
-        return ChildAccount(
-            user: entry?.user,
-            group: group ?? entry?.group,
-            groups: entry.map { Self.groups(of: $0) },
-            variables: entry.map(Self.variables) ?? [:]
-        )
+        return account
     }
 
-    /// This process's account, if it is not root's; only variables have to be set then.
-    static func own() -> ChildAccount? {
-        guard geteuid() != 0, let entry = Self.entry(of: "\(geteuid())") else { return nil }
-        return ChildAccount(
-            user: nil,
-            group: nil,
-            groups: nil,
-            variables: Self.variables(of: entry)
-        )
+    /// The variables of this process's account, if it is not root's.
+    static func ownVariables() -> [String: String] {
+        geteuid() == 0 ? [:] : ChildAccount(of: "\(geteuid())")?.variables ?? [:]
     }
 
-    private static func variables(of entry: Entry) -> [String: String] {
-        [
-            "HOME": entry.home, "USER": entry.name, "LOGNAME": entry.name, "SHELL": entry.shell,
-        ]
-    }
+    private init() {}
 
-    /// Looks an account up by name, else by number.
-    private static func entry(of name: String) -> Entry? {
+    /// Looks a user up by name, else by number; nil if there is none.
+    private init?(of name: String) {
         var buffer = [CChar](repeating: 0, count: Self.bytes)
         var found = passwd()
         var result: UnsafeMutablePointer<passwd>?
@@ -180,13 +158,13 @@ struct ChildAccount: Hashable, Sendable {
         guard let name = found.pw_name, let home = found.pw_dir, let shell = found.pw_shell else {
             return nil
         }
-        return Entry(
-            name: String(cString: name),
-            user: found.pw_uid,
-            group: found.pw_gid,
-            home: String(cString: home),
-            shell: String(cString: shell)
-        )
+        self.user = found.pw_uid
+        self.group = found.pw_gid
+        self.groups = Self.groups(of: name, and: found.pw_gid)
+        self.variables = [
+            "HOME": String(cString: home), "USER": String(cString: name),
+            "LOGNAME": String(cString: name), "SHELL": String(cString: shell),
+        ]
     }
 
     private static func group(of name: String) -> gid_t? {
@@ -199,10 +177,10 @@ struct ChildAccount: Hashable, Sendable {
         return gid_t(name)
     }
 
-    private static func groups(of entry: Entry) -> [gid_t] {
+    private static func groups(of name: UnsafePointer<CChar>, and group: gid_t) -> [gid_t] {
         var count: CInt = 64
         var groups = [gid_t](repeating: 0, count: Int(count))
-        while getgrouplist(entry.name, entry.group, &groups, &count) < 0 {
+        while getgrouplist(name, group, &groups, &count) < 0 {
             guard Int(count) > groups.count, Int(count) <= Self.mostGroups else { break }
             groups = [gid_t](repeating: 0, count: Int(count))
         }
