@@ -8,9 +8,9 @@ import Synchronization
 /// It is opened by the first call that can: a full disk must not keep the daemon from starting, so
 /// that clients can ask for the machine's state.
 ///
-/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `files`, `beginning`, `insertions` and
-/// `logPages` are touched by the writing calls only, all of which are made on one thread; `opened` is
-/// guarded by its lock, and `found` is atomic.
+/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `beginning`, `insertions` and `logPages` are touched
+/// by the writing calls only, all of which are made on one thread; `opened` and `files` are guarded by their
+/// locks, and `found` is atomic.
 final class HistoryDatabase: @unchecked Sendable {
     let directory: StateDirectory
     /// Whether the machine has stays.
@@ -20,8 +20,8 @@ final class HistoryDatabase: @unchecked Sendable {
     /// How long to wait for another program that has locked the database.
     let timeout: Duration
     private let opened = Lock<Connections?>(nil)
-    /// The files that are open; whoever writes looks at what has their names.
-    private var files = OpenedFiles()
+    /// The files that are open; whoever reads or writes looks at what has their names.
+    private let files = Lock(OpenedFiles())
     private let found = Atomic(DatabaseSchema.Extent.changes.rawValue)
     /// The length of the write-ahead log after the last commit.
     var logPages = 0
@@ -82,6 +82,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 _ = try writer.hasTable("change")
                 self.watchLog(of: writer)
                 let reader = try Database(self.path, .readOnly, timeout: Self.readerTimeout)
+                self.files.withLock { $0.writes(to: self.path, isDone: true) }
                 opened = (writer, reader)
                 return (writer, reader)
             }
@@ -127,7 +128,10 @@ final class HistoryDatabase: @unchecked Sendable {
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result {
         do {
             let reader = try self.connections.reader
-            return try reader.transaction(.reading) { try body(reader) }
+            let result = Swift.Result { try reader.transaction(.reading) { try body(reader) } }
+            // Whatever was read, or was wrong with it.
+            try self.files.withLock { try $0.checkContent(of: self.path) }
+            return try result.get()
         } catch let error as SQLiteError where self.isOfTheDisk(error) {
             return try self.readAlone(body)
         }
@@ -306,7 +310,7 @@ final class HistoryDatabase: @unchecked Sendable {
         isDurable: Bool,
         _ body: (Database) throws -> Result
     ) throws -> Result {
-        try self.files.check(self.path)
+        try self.files.withLock { try $0.check(self.path) }
         let writer = try self.writer
         if self.isSynchronous != isDurable {
             try writer.execute("PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL")")
@@ -332,9 +336,10 @@ extension HistoryDatabase {
     func watchLog(of writer: Database) {
         // Neither keeps the other: the connection goes with the history.
         writer.onCommit { [weak self, unowned writer] pages in
-            self?.logPages = pages
+            guard let self else { return }
+            self.logPages = pages
             // Moves what no reader needs: its result does not affect the commit.
-            if pages >= Self.checkpointPages { writer.checkpoint(isComplete: false) }
+            if pages >= Self.checkpointPages { self.checkpoint(writer, isComplete: false) }
         }
     }
 
@@ -350,9 +355,16 @@ extension HistoryDatabase {
     /// Moves what is in the write-ahead log to the database file, so that a copy of that file alone
     /// is complete; it waits for nobody.
     func checkpoint() throws {
+        try self.files.withLock { try $0.checkContent(of: self.path) }
         let writer = try self.writer
         writer.wait(.zero)
-        writer.checkpoint(isComplete: true)
+        self.checkpoint(writer, isComplete: true)
         writer.wait(self.timeout)
+    }
+
+    private func checkpoint(_ writer: Database, isComplete: Bool) {
+        self.files.withLock { $0.writes(to: self.path, isDone: false) }
+        writer.checkpoint(isComplete: isComplete)
+        self.files.withLock { $0.writes(to: self.path, isDone: true) }
     }
 }

@@ -60,28 +60,58 @@ enum PrivateFile {
 /// The database's files by what they are, and not by name.
 ///
 /// What is written to a file that has been removed or renamed is on no disk that the next start
-/// looks at, and SQLite does not notice.
+/// looks at, and SQLite does not notice. Nor does it notice a file that is copied over the database.
 struct OpenedFiles {
     private struct Identity: Equatable {
         let device: dev_t
         let inode: ino_t
+    }
+
+    /// What a file has been left as.
+    private struct Content: Equatable {
+        let identity: Identity
+        let length: off_t
+        let seconds: Int
+        let nanoseconds: Int
 
         /// Nil if nothing has that name.
         init?(_ path: String) {
             var status = stat()
             guard lstat(path, &status) == 0 else { return nil }
-            self.device = status.st_dev
-            self.inode = status.st_ino
+            self.identity = Identity(device: status.st_dev, inode: status.st_ino)
+            self.length = status.st_size
+            self.seconds = status.st_mtim.tv_sec
+            self.nanoseconds = status.st_mtim.tv_nsec
         }
     }
 
     /// The database and its log; nil until they are first seen, which is when they are opened.
     private var known: [String: Identity] = [:]
+    /// The database, which only checkpoints of this process write to; nil during one, and before it is opened.
+    private var content: Content?
 
-    /// - Throws: `HistoryError` if a file is not the one any more that was opened.
+    /// Notes that this process is about to write to the database, or has done so.
+    mutating func writes(to database: String, isDone: Bool) {
+        self.content = isDone ? Content(database) : nil
+    }
+
+    /// - Throws: `HistoryError` if something else has written to the database: what is read of it, or of the log,
+    ///   may be anything.
+    func checkContent(of database: String) throws(HistoryError) {
+        guard let content, let found = Content(database), found != content,
+            found.identity == content.identity
+        else { return }
+        throw HistoryError(
+            "\(database) was overwritten while it was in use; stop the daemon, put there the file that you want, "
+                + "without its -wal and -shm, and start it"
+        )
+    }
+
+    /// - Throws: `HistoryError` if a file is not the one any more that was opened, or not as it was left.
     mutating func check(_ database: String) throws(HistoryError) {
+        try self.checkContent(of: database)
         for path in [database, "\(database)-wal"] {
-            let found = Identity(path)
+            let found = Content(path)?.identity
             guard let known = self.known[path] else {
                 self.known[path] = found
                 continue

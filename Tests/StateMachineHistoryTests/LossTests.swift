@@ -212,6 +212,35 @@ struct LossTests {
         }
     }
 
+    /// SQLite would go on with what it has in memory and in the log, and with the other file's pages.
+    @Test(arguments: [true, false])
+    func whatIsOverwrittenWhileItIsOpenIsNeitherReadNorWritten(isSettled: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(directory: path)
+            let machine = history.makeMachine()
+            try await machine.assign(.ready(true))
+            if isSettled { #expect(await history.settled() == nil) }
+            let file = "\(path)/statemachine.sqlite"
+            // Its own copy, as a person would put back who has thought better of it.
+            let copy = try Data(contentsOf: URL(filePath: file))
+            for round in 0..<3 { try await machine.assign(.ready(round.isMultiple(of: 2))) }
+            if isSettled { #expect(await history.settled() == nil) }
+            #expect(try await history.all(after: 0).count == 3)
+            try FileHandle(forWritingTo: URL(filePath: file)).write(contentsOf: copy)
+            let error = await #expect(throws: TransitionError<AppState>.self) {
+                try await machine.assign(.ready(false))
+            }
+            #expect("\(error, default: "")".contains("was overwritten while it was in use"))
+            let reading = await #expect(throws: (any Error).self) {
+                try await history.all(after: 0)
+            }
+            #expect("\(reading, default: "")".contains("was overwritten while it was in use"))
+            // What is in the log does not get into the other file.
+            #expect(await history.settled()?.contains("was overwritten") == true)
+        }
+    }
+
     private static func empty(_ file: String) throws {
         let file = try FileHandle(forUpdating: URL(filePath: file))
         try file.truncate(atOffset: 0)

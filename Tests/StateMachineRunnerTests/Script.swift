@@ -53,7 +53,8 @@ struct Script {
             known: known,
             boot: boot,
             outlives: outlives,
-            orders: CommandOrders(Self.label, directory: RuntimeDirectory("/run/toy"))
+            label: Self.label,
+            directory: RuntimeDirectory("/run/toy")
         )
     }
 

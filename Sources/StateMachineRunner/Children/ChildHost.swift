@@ -37,7 +37,7 @@ package final class ChildHost: CommandHost {
         do throws(CommandHostError) {
             try await child.start(order) { () throws(CommandHostError) in try self.remember() }
         } catch {
-            await child.clear()
+            await child.stop(killingAfter: .zero)
             self.children.withLock { $0[order.name] = nil }
             throw error
         }
@@ -60,7 +60,7 @@ package final class ChildHost: CommandHost {
     package func forget(_ name: CommandName) async throws(CommandHostError) {
         guard let child = self.child(name) else { return }
         // What it has left in the background ends with it.
-        await child.clear()
+        await child.stop(killingAfter: .zero)
         self.children.withLock { $0[name] = nil }
         try self.remember()
     }
@@ -174,19 +174,12 @@ final class Child: Sendable {
         }
     }
 
-    /// Ends it by SIGTERM, and after its grace time by SIGKILL; returns when nothing of it is left.
-    func stop() async {
+    /// Ends it by SIGTERM, and by SIGKILL after that time, its own if none is given; returns when nothing of it is
+    /// left.
+    func stop(killingAfter grace: Duration? = nil) async {
         guard let session = self.session else { return }
         self.willEnd(session, because: .stopped)
-        await session.end(after: session.grace)
-        _ = await self.end()
-    }
-
-    /// Ends what is left of it at once.
-    func clear() async {
-        guard let session = self.session else { return }
-        self.willEnd(session, because: .stopped)
-        await session.end(after: .zero)
+        await session.end(after: grace ?? session.grace)
         _ = await self.end()
     }
 

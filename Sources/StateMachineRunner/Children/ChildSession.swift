@@ -1,5 +1,6 @@
 import Glibc
 import StateMachineCore
+import SystemPackage
 
 /// The processes of one command: those in the session that its leader began.
 struct ChildSession: Hashable, Sendable {
@@ -164,16 +165,11 @@ struct ProcessEntry: Hashable, Sendable {
     }
 
     private static func text(of path: String) -> [UInt8]? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        var text: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let count = read(file, &buffer, buffer.count)
-            guard count >= 0 else { return nil }
-            if count == 0 { return text }
-            text += buffer[..<count]
+        do throws(Errno) {
+            return try WholeFile.bytes(at: path)
+        } catch {
+            // It may have ended just now, or belong to somebody else.
+            return nil
         }
     }
 }

@@ -40,7 +40,7 @@ struct ChildStart: Sendable {
             guard name == "LANG" || account == nil, let value = getenv(name) else { continue }
             variables[name] = String(cString: value)
         }
-        variables.merge((account ?? .own())?.variables ?? [:]) { $1 }
+        variables.merge(account?.variables ?? ChildAccount.ownVariables()) { $1 }
         for variable in order.environment { variables[variable.name] = variable.value }
         if let path = command.environmentFile {
             guard let file = EnvironmentFile(path) else { throw .program }
@@ -107,11 +107,11 @@ struct ChildStart: Sendable {
 
 /// The account that a command is run as.
 struct ChildAccount: Hashable, Sendable {
-    let user: uid_t?
-    let group: gid_t?
-    let groups: [gid_t]?
+    private(set) var user: uid_t?
+    private(set) var group: gid_t?
+    private(set) var groups: [gid_t]?
     /// HOME and the like, as systemd sets them for a service with `User=`.
-    let variables: [String: String]
+    private(set) var variables: [String: String] = [:]
 
     /// The size in bytes of an entry of the group database.
     ///
@@ -126,42 +126,40 @@ struct ChildAccount: Hashable, Sendable {
     /// The account that a command names; nil if it names none.
     static func of(_ command: DeclaredCommand) throws(ChildStart.Failure) -> ChildAccount? {
         guard command.user != nil || command.group != nil else { return nil }
-        let entry = try command.user.map { (name) throws(ChildStart.Failure) in
-            guard let entry = Self.entry(of: name) else { throw .user }
-            return entry
+        var account = ChildAccount()
+        if let name = command.user {
+            guard let user = ChildAccount(of: name) else { throw .user }
+            account = user
         }
-        let group = try command.group.map { (name) throws(ChildStart.Failure) in
+        if let name = command.group {
             guard let group = Self.group(of: name) else { throw .group }
-            return group
+            account.group = group
         }
-        return ChildAccount(
-            user: entry?.uid,
-            group: group ?? entry?.gid,
-            groups: entry.map { Self.groups(of: $0) },
-            variables: entry.map(Self.variables) ?? [:]
-        )
+        return account
     }
 
-    /// This process's account, if it is not root's; only variables have to be set then.
-    static func own() -> ChildAccount? {
-        guard geteuid() != 0, let entry = Account(of: geteuid()) else { return nil }
-        return ChildAccount(
-            user: nil,
-            group: nil,
-            groups: nil,
-            variables: Self.variables(of: entry)
-        )
+    /// The variables of this process's account, if it is not root's.
+    static func ownVariables() -> [String: String] {
+        geteuid() == 0 ? [:] : Account(of: geteuid()).map { ChildAccount($0).variables } ?? [:]
     }
 
-    private static func variables(of entry: Account) -> [String: String] {
-        [
+    private init() {}
+
+    /// Looks a user up by name, else by number; nil if there is none.
+    private init?(of name: String) {
+        guard let entry = Account(named: name) ?? uid_t(name).flatMap({ Account(of: $0) }) else {
+            return nil
+        }
+        self.init(entry)
+    }
+
+    private init(_ entry: Account) {
+        self.user = entry.uid
+        self.group = entry.gid
+        self.groups = Self.groups(of: entry)
+        self.variables = [
             "HOME": entry.home, "USER": entry.name, "LOGNAME": entry.name, "SHELL": entry.shell,
         ]
-    }
-
-    /// Looks an account up by name, else by number.
-    private static func entry(of name: String) -> Account? {
-        Account(named: name) ?? uid_t(name).flatMap { Account(of: $0) }
     }
 
     private static func group(of name: String) -> gid_t? {

@@ -1,5 +1,3 @@
-import Glibc
-import StateMachineClient
 import StateMachineDeclaration
 import SystemPackage
 
@@ -18,19 +16,15 @@ struct EnvironmentFile {
     /// Nil if it cannot be read, has a NUL or is not UTF-8, for which systemd refuses to start the command.
     init?(_ path: String) {
         let mayBeMissing = path.hasPrefix("-")
-        let bytes = Self.bytes(of: mayBeMissing ? String(path.dropFirst()) : path)
-        guard let bytes, let file = EnvironmentFile(bytes) else {
-            guard mayBeMissing else { return nil }
-            self.variables = []
-            return
+        let path = mayBeMissing ? String(path.dropFirst()) : path
+        var file = mayBeMissing ? EnvironmentFile([]) : nil
+        do throws(Errno) {
+            file = EnvironmentFile(try WholeFile.bytes(at: path, atMost: Self.limit)) ?? file
+        } catch {
+            // It counts as one that may not be understood.
         }
+        guard let file else { return nil }
         self = file
-    }
-
-    /// Nil if it cannot be read, or is too long.
-    private static func bytes(of path: String) -> [UInt8]? {
-        let bytes = try? FileDescriptor.bytes(of: path, atMost: Self.limit + 1, .nonBlocking)
-        return bytes.flatMap { $0.count <= Self.limit ? $0 : nil }
     }
 
     /// Nil if there is a NUL among the bytes, or they are not UTF-8.

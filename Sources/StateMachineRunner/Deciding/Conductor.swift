@@ -1,7 +1,7 @@
-package import StateMachineClient
+import StateMachineClient
 package import StateMachineCore
 package import StateMachineDeclaration
-import StateMachineProtocol
+package import StateMachineProtocol
 
 /// Decides what is run and when: one command at a time, first the hooks of the changes in their order, then the
 /// run of the present stay.
@@ -24,7 +24,8 @@ package struct Conductor: Sendable {
     private var isCaughtUp = false
     /// Changes that have not been taken, oldest first; the caller reads `backlog` and keeps them few.
     private var queue: [Change] = []
-    private var work: StayWork
+    /// What is to be remembered.
+    package private(set) var record: Record
     private var activity = Activity()
     private var ending: Ending?
 
@@ -34,33 +35,33 @@ package struct Conductor: Sendable {
     ///   - known: the commands that the host has.
     ///   - boot: identifies this boot of the machine.
     ///   - outlives: whether commands outlive this process.
-    ///   - orders: turns a declared command into an order for the host.
+    ///   - label: what commands are named after.
+    ///   - directory: where the daemon's doors are.
     package init(
         _ declaration: Declaration,
         record: Record?,
         known: Set<CommandName>,
         boot: String,
         outlives: Bool,
-        orders: CommandOrders
+        label: MachineLabel,
+        directory: RuntimeDirectory
     ) {
-        self.file = DeclaredCommands(declaration, orders)
+        self.file = DeclaredCommands(declaration, label: label, directory: directory)
         self.outlives = outlives
-        self.work = StayWork(record, known: known, boot: boot, outlives: outlives)
+        self.record =
+            record?.restored(among: known, boot: boot, outlives: outlives) ?? Record(boot: boot)
     }
 
     /// The known commands that belong to nothing here; the caller stops and forgets them.
     package func strays(among known: Set<CommandName>) -> Set<CommandName> {
-        known.filter { !self.work.knows($0) }
+        known.filter { !self.record.knows($0) }
     }
 
     /// Where the watch goes on; nil to begin with the state as it is.
-    package var since: String? { self.work.since }
+    package var since: String? { self.record.since }
 
     /// The cursor with which the present stay began; nil between two stays.
-    package var stayBeginning: String? { self.work.stayBeginning }
-
-    /// What is to be remembered.
-    package var record: Record { self.work.record }
+    package var stayBeginning: String? { self.record.stayBeginning }
 
     /// How many changes wait.
     package var backlog: Int { self.queue.count }
@@ -76,13 +77,13 @@ package struct Conductor: Sendable {
     package mutating func caughtUp(with line: Line? = nil, at now: WallTime) -> [Action] {
         self.isCaughtUp = true
         // Updates that this process had heard of may be lost, which no change tells.
-        if self.queue.isEmpty, let line { self.work.found(line) }
+        if self.queue.isEmpty, let line { self.record.found(line) }
         return self.advanced(now)
     }
 
     /// There is a connection again.
     package mutating func connected(at now: WallTime) -> [Action] {
-        if case .telling = self.work.run?.phase { self.activity.endPause() }
+        if case .telling = self.record.run?.phase { self.activity.endPause() }
         return self.advanced(now)
     }
 
@@ -113,7 +114,7 @@ package struct Conductor: Sendable {
             self.activity.endTrouble()
             self.take(end, of: name, at: now)
         } else {
-            self.work.lost()
+            self.record.lost()
             self.activity.pauseAfterTrouble { _ in .vanished(name) }
         }
         return self.advanced(now)
@@ -127,7 +128,7 @@ package struct Conductor: Sendable {
         at now: WallTime
     ) -> [Action] {
         guard self.activity.ends(.command(name)) else { return [] }
-        if isStart { self.work.doubted() }
+        if isStart { self.record.doubted() }
         self.activity.pauseAfterTrouble { .trouble(name, error.description, retryingIn: $0) }
         return self.advanced(now)
     }
@@ -144,15 +145,15 @@ package struct Conductor: Sendable {
             self.take(end, of: name, at: now)
         } else {
             if let end { self.note(end, of: name, isFailure: false) }
-            if self.work.hooks != nil { self.activity.forget(name) }
-            self.work.stopped()
+            if self.record.hooks != nil { self.activity.forget(name) }
+            self.record.stopped()
         }
         return self.advanced(now)
     }
 
     /// The daemon has answered how the run of that stay ended, or could not be asked.
     package mutating func told(_ answer: Answer, stay: UInt64, at now: WallTime) -> [Action] {
-        guard let run = self.work.run, let name = run.name, case .telling(let end) = run.phase,
+        guard let run = self.record.run, let name = run.name, case .telling(let end) = run.phase,
             self.activity.ends(.telling(stay))
         else { return [] }
         switch answer {
@@ -163,9 +164,9 @@ package struct Conductor: Sendable {
         case .taken, .late, .unhandled:
             if answer == .unhandled { self.activity.note(.unhandled(name, end)) }
             self.activity.endTrouble()
-            self.work.runTold()
+            self.record.run?.phase = .over
             self.activity.order(.record)
-            self.activity.forget(self.work.releaseRun())
+            self.activity.forget(self.record.run?.release())
         }
         return self.advanced(now)
     }
@@ -173,7 +174,7 @@ package struct Conductor: Sendable {
     /// The time of an alarm has come.
     package mutating func woke(_ alarm: Int, at now: WallTime) -> [Action] {
         guard self.activity.ends(.pausing(alarm)) else { return [] }
-        self.work.woke()
+        self.record.woke()
         return self.advanced(now)
     }
 
@@ -195,35 +196,35 @@ extension Conductor {
     /// Does one thing; false if nothing can be done before the next event.
     private mutating func step(_ now: WallTime) -> Bool {
         if let ending { return self.stepToEnd(ending) }
-        if let hooks = self.work.hooks { return self.step(hooks, now) }
+        if let hooks = self.record.hooks { return self.step(hooks, now) }
         if let change = self.queue.first { return self.take(change) }
         return self.stepRun(now)
     }
 
     private mutating func stepToEnd(_ ending: Ending) -> Bool {
         switch ending {
-        case .stop: guard self.activity.giveUp(begun: self.work.begun) else { return false }
+        case .stop: guard self.activity.giveUp(begun: self.record.begun) else { return false }
         case .leave: guard !self.activity.isFinished else { return false }
         }
         self.activity.order(.record)
-        self.activity.forget(self.work.releaseRun())
+        self.activity.forget(self.record.run?.release())
         self.activity.finish()
         return false
     }
 
     private mutating func take(_ change: Change) -> Bool {
-        guard change.leaves(self.work.stay) else {
+        guard change.leaves(self.record.stay) else {
             self.queue.removeFirst()
-            self.work.updated(by: change)
+            self.record.updated(by: change)
             self.activity.order(.recordSoon)
             return true
         }
-        guard self.activity.giveUp(begun: self.work.begun) else { return false }
-        self.activity.forget(self.work.dropRun())
+        guard self.activity.giveUp(begun: self.record.begun) else { return false }
+        self.activity.forget(self.record.dropRun())
         self.activity.endTrouble()
         self.queue.removeFirst()
-        self.work.left(by: change)
-        self.noteGap(before: change, from: self.work.hooks?.left?.name)
+        self.record.left(by: change)
+        self.noteGap(before: change, from: self.record.hooks?.left?.name)
         return true
     }
 
@@ -231,51 +232,57 @@ extension Conductor {
         guard self.activity.isNothing else { return false }
         let mayBegin = self.file.isAgreed
         let hook = mayBegin ? self.file.next(of: hooks) : nil
-        let step = self.work.stepHooks(hook, mayBegin: mayBegin, at: now)
+        let step = self.record.hooks?.step(hook, mayBegin: mayBegin, at: now) ?? .done
         guard case .done = step else {
-            self.activity.perform(step, attempt: hooks.attempt, stay: self.work.stay?.number)
+            self.activity.perform(step, attempt: hooks.attempt, stay: self.record.stay?.number)
             return false
         }
+        self.record.entered(by: hooks.change)
         // If the change had no hook, nothing is lost by looking at it again after a restart.
         self.activity.order(hooks.last == nil ? .recordSoon : .record)
         return true
     }
 
     private mutating func stepRun(_ now: WallTime) -> Bool {
-        guard let stay = self.work.stay, self.isCaughtUp else { return false }
+        guard let stay = self.record.stay, self.isCaughtUp else { return false }
         let isAgreed = self.file.isAgreed
         let state = self.file.state(stay.state)
         guard let state, let run = state.declared.run else {
             // The file declares no run for the state any more. If it does not even have the state, the daemon is
             // about to say that it has another file.
-            guard state != nil, isAgreed, let work = self.work.run, work.phase != .over,
-                self.activity.giveUp(begun: self.work.begun)
+            guard state != nil, isAgreed, let work = self.record.run, work.phase != .over,
+                self.activity.giveUp(begun: self.record.begun)
             else { return false }
-            self.activity.forget(self.work.dropRun())
+            self.activity.forget(self.record.dropRun())
             self.activity.order(.record)
             return true
         }
         guard self.activity.isNothing else { return false }
-        let before = self.work.run ?? RunWork()
+        let before = self.record.run ?? RunWork()
+        var work = before
         let order = self.file.order(run, of: stay, in: state, before)
-        let step = self.work.stepRun(isAgreed ? order : nil, of: run, at: now)
-        if self.work.run?.phase != before.phase { self.activity.order(.record) }
+        let step = work.step(isAgreed ? order : nil, of: run, at: now)
+        self.record.run = work
+        if work.phase != before.phase { self.activity.order(.record) }
         if case .pause(let wait) = step, case .ended = before.phase, let name = before.name {
             self.activity.note(.triedAgain(name, after: wait))
         }
-        self.activity.perform(step, attempt: self.work.attempt, stay: stay.number)
+        self.activity.perform(step, attempt: self.record.attempt, stay: stay.number)
         return false
     }
 
     /// Takes the end of a command that this process did not stop, or stopped too late.
     private mutating func take(_ end: CommandEnd, of name: CommandName, at now: WallTime) {
-        let state = self.work.hooks == nil ? self.work.stay?.state : nil
+        let state = self.record.hooks == nil ? self.record.stay?.state : nil
         self.note(end, of: name, isFailure: self.file.isFailure(end.kind, in: state))
         self.activity.order(.record)
         if end.kind == .stopped { self.activity.pauseAfterInterruption(of: name) }
-        guard let hooks = self.work.hooks else { return self.work.runEnded(RunEnd(end.kind)) }
+        guard let hooks = self.record.hooks else {
+            self.record.run?.ended(RunEnd(end.kind))
+            return
+        }
         let command = self.file.next(of: hooks)?.command
-        if let wait = self.work.hookEnded(end.kind, of: command, at: now) {
+        if let wait = self.record.hooks?.ended(end.kind, of: command, at: now) {
             if wait > .zero { self.activity.note(.triedAgain(name, after: wait)) }
         } else {
             self.activity.forget(name)
@@ -283,7 +290,7 @@ extension Conductor {
     }
 
     private mutating func note(_ end: CommandEnd, of name: CommandName, isFailure: Bool) {
-        self.activity.note(.ended(name, end, attempt: self.work.attempt, isFailure: isFailure))
+        self.activity.note(.ended(name, end, attempt: self.record.attempt, isFailure: isFailure))
     }
 
     private mutating func noteGap(before change: Change, from left: String?) {

@@ -1,9 +1,10 @@
 import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
-package import StateMachineProtocol
+import StateMachineProtocol
 
-/// What the file says is to be run, and whether the daemon has the same file.
+/// What the file says is to be run, with all that its commands are given, and whether the daemon has
+/// the same file.
 struct DeclaredCommands: Sendable {
     private enum Agreement: Hashable {
         case unknown
@@ -11,13 +12,16 @@ struct DeclaredCommands: Sendable {
         case differs
     }
 
-    private let orders: CommandOrders
+    private let label: MachineLabel
+    private let directory: RuntimeDirectory
     private var declaration: Declaration
     private var agreement = Agreement.unknown
 
-    init(_ declaration: Declaration, _ orders: CommandOrders) {
+    /// The commands of the machine whose daemon has its doors in that directory.
+    init(_ declaration: Declaration, label: MachineLabel, directory: RuntimeDirectory) {
         self.declaration = declaration
-        self.orders = orders
+        self.label = label
+        self.directory = directory
     }
 
     /// Whether it is known that the daemon has the same file.
@@ -46,27 +50,6 @@ struct DeclaredCommands: Sendable {
         }
     }
 
-    /// The first of a change's hooks that is still to come; nil if there is none.
-    func next(of hooks: HookWork) -> HookWork.Hook? {
-        self.orders.next(of: hooks, declared: self.state)
-    }
-
-    /// What is run in a stay.
-    func order(
-        _ run: DeclaredCase.Run,
-        of stay: EnteredStay,
-        in state: DeclaredState,
-        _ work: RunWork
-    ) -> CommandOrder {
-        self.orders.run(
-            run.command,
-            of: stay,
-            in: state,
-            attempt: work.progress.attempt,
-            name: work.name
-        )
-    }
-
     /// Whether that is an end that the file does not provide for; `state` is nil for a hook.
     func isFailure(_ kind: CommandEnd.Kind, in state: NamedState?) -> Bool {
         switch kind {
@@ -77,78 +60,58 @@ struct DeclaredCommands: Sendable {
         case .signal, .timeout: return true
         }
     }
-}
 
-/// What a machine's commands are given: their words, standard input and environment.
-package struct CommandOrders: Sendable {
-    private let label: MachineLabel
-    private let directory: RuntimeDirectory
-
-    /// The orders for the machine whose daemon has its doors in that directory.
-    package init(_ label: MachineLabel, directory: RuntimeDirectory) {
-        self.label = label
-        self.directory = directory
-    }
-
-    /// The command of a stay, with its state's present values; `name` is its name so far, if any.
-    func run(
-        _ command: DeclaredCommand,
+    /// What is run in a stay, with its state's present values.
+    func order(
+        _ run: DeclaredCase.Run,
         of stay: EnteredStay,
         in state: DeclaredState,
-        attempt: Int,
-        name: CommandName?
+        _ work: RunWork
     ) -> CommandOrder {
         let present = NamedState(state.declared.name, state.data.members ?? [])
-        let name = name ?? CommandName(self.label, state: present.name, .run, seq: stay.number)
+        // It keeps the name that it was begun with, whatever the state is called now.
+        let name = work.name ?? CommandName(self.label, state: present.name, .run, seq: stay.number)
         var variables = LineEnvironment.watch(stay.line, resync: nil)
         variables.merge(LineEnvironment.state(present)) { $1 }
-        return self.order(name, command, in: state, stay.line, variables, stay.number, attempt)
+        let attempt = work.progress.attempt
+        return self.order(name, run.command, in: state, stay.line, variables, stay.number, attempt)
     }
 
-    /// The first of a change's hooks that is still to come, nil if there is none; `declared` finds
-    /// a state in the file.
-    func next(
-        of hooks: HookWork,
-        declared: (NamedState) -> DeclaredState?
-    ) -> HookWork.Hook? {
-        if let left = hooks.left, let state = declared(left) {
-            for (index, command) in state.declared.leave.enumerated() {
-                let key = CommandName.Key.leave(index + 1)
-                guard hooks.isAhead(key) else { continue }
-                return self.hook(key, command, of: hooks, in: state, called: left.name)
-            }
+    /// The first of a change's hooks that is still to come; nil if there is none.
+    func next(of hooks: HookWork) -> CommandOrder? {
+        let (left, entered) = (hooks.left.flatMap(self.state), self.state(hooks.change.state))
+        if let left, let name = hooks.left?.name,
+            let order = self.next(of: hooks, left.declared.leave, Key.leave, in: left, called: name)
+        {
+            return order
         }
-        if let state = declared(hooks.change.state) {
-            for (index, command) in state.declared.enter.enumerated() {
-                let key = CommandName.Key.enter(index + 1)
-                guard hooks.isAhead(key) else { continue }
-                return self.hook(key, command, of: hooks, in: state, called: state.declared.name)
-            }
-        }
-        return nil
+        guard let entered else { return nil }
+        let name = entered.declared.name
+        return self.next(of: hooks, entered.declared.enter, Key.enter, in: entered, called: name)
     }
 
-    private func hook(
-        _ key: CommandName.Key,
-        _ command: DeclaredCommand,
+    private typealias Key = CommandName.Key
+
+    private func next(
         of hooks: HookWork,
+        _ commands: [DeclaredCommand],
+        _ key: (Int) -> Key,
         in state: DeclaredState,
         called stateName: String
-    ) -> HookWork.Hook {
-        let name = CommandName(self.label, state: stateName, key, seq: hooks.change.stay)
-        var variables = LineEnvironment.watch(hooks.change.line, resync: nil)
-        if hooks.change.from == nil, let left = hooks.left {
+    ) -> CommandOrder? {
+        let change = hooks.change
+        guard let index = commands.indices.first(where: { hooks.isAhead(key($0 + 1)) }) else {
+            return nil
+        }
+        let name = CommandName(self.label, state: stateName, key(index + 1), seq: change.stay)
+        var variables = LineEnvironment.watch(change.line, resync: nil)
+        if change.from == nil, let left = hooks.left {
             variables.merge(LineEnvironment.from(left)) { $1 }
         }
-        let isLeaving =
-            switch key {
-            case .leave: true
-            case .enter, .run: false
-            }
-        let stay = (isLeaving ? hooks.leftStay : nil) ?? hooks.change.stay
-        let line = hooks.change.line
-        let order = self.order(name, command, in: state, line, variables, stay, hooks.attempt)
-        return HookWork.Hook(key: key, command: command, order: order)
+        let isLeaving = if case .leave = name.key { true } else { false }
+        let stay = (isLeaving ? hooks.leftStay : nil) ?? change.stay
+        let command = commands[index]
+        return self.order(name, command, in: state, change.line, variables, stay, hooks.attempt)
     }
 
     private func order(

@@ -2,18 +2,105 @@ package import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
 
-/// What must survive this process, whatever ends it.
+/// How far a machine's commands have come, which must survive this process, whatever ends it.
+///
+/// What is under way in this process alone is in `Activity`.
 package struct Record: Hashable, Sendable {
     /// The boot of the machine that it was written in.
-    package let boot: String
+    package private(set) var boot: String
     /// The cursor of the last change for which everything is done.
-    package let cursor: String?
+    package private(set) var cursor: String?
     /// The stay that was entered last.
-    package let stay: EnteredStay?
-    /// What is under way between two stays.
-    package let hooks: HookWork?
-    /// What is run in the stay.
-    package let run: RunWork?
+    package private(set) var stay: EnteredStay?
+    /// The hooks between two stays; nil within a stay.
+    package internal(set) var hooks: HookWork?
+    /// The run of the stay; nil between two stays, and before the stay is looked at.
+    package internal(set) var run: RunWork?
+
+    /// The record of a machine that no process has run before.
+    init(boot: String) { self.boot = boot }
+
+    /// The same in a process that goes on from there; `outlives`: commands outlive the process.
+    func restored(among known: Set<CommandName>, boot: String, outlives: Bool) -> Record {
+        var record = self
+        record.boot = boot
+        record.hooks?.restored(among: known)
+        record.run?.restored(among: known, outlived: outlives && self.boot == boot)
+        return record
+    }
+
+    /// Where the watch goes on; nil to begin with the state as it is.
+    var since: String? { self.hooks?.change.cursor ?? self.cursor }
+
+    /// The cursor with which the stay began; nil between two stays.
+    var stayBeginning: String? { self.hooks == nil ? self.stay?.line.cursor : nil }
+
+    /// The command that was begun and has not ended, as far as is known.
+    var begun: CommandName? {
+        if let hooks { return hooks.name }
+        return self.run?.phase == .running ? self.run?.name : nil
+    }
+
+    /// The attempt of the next hook, or of the run.
+    var attempt: Int { self.hooks?.attempt ?? self.run?.progress.attempt ?? 1 }
+
+    func knows(_ name: CommandName) -> Bool { name == self.hooks?.name || name == self.run?.name }
+
+    /// The stay goes on; its state may have changed.
+    mutating func updated(by change: Change) {
+        self.stay?.state = change.state
+        self.cursor = change.cursor
+    }
+
+    /// The stay goes on in the state that the line has, unless it is being left.
+    mutating func found(_ line: Line) {
+        guard self.hooks == nil, self.stay != nil, let state = line.state else { return }
+        self.stay?.state = state
+        self.cursor = line.cursor ?? self.cursor
+    }
+
+    /// The stay is left, and its run was dropped: the hooks of the change are next.
+    mutating func left(by change: Change) {
+        let left = change.from ?? self.stay?.state
+        self.hooks = HookWork(change, left: left, leftStay: self.stay?.number)
+    }
+
+    /// The hooks of the change are done: the new stay is entered.
+    mutating func entered(by change: Change) {
+        self.cursor = change.cursor
+        self.stay = EnteredStay(change)
+        self.hooks = nil
+    }
+
+    /// The command was stopped by this process: a hook is begun again, a run was interrupted.
+    mutating func stopped() {
+        self.hooks?.lost()
+        self.run?.ended(.interrupted)
+    }
+
+    /// The command is not there: it is begun again.
+    mutating func lost() {
+        self.hooks?.lost()
+        self.run?.lost()
+    }
+
+    /// The start of the command failed, which does not say whether it runs.
+    mutating func doubted() {
+        self.hooks?.doubted()
+        self.run?.doubted()
+    }
+
+    /// The time of a pause has come.
+    mutating func woke() {
+        self.hooks?.woke()
+        self.run?.woke()
+    }
+
+    /// Nothing is run in this stay any more; returns what the host may forget, as `RunWork.release` does.
+    mutating func dropRun() -> CommandName? {
+        defer { self.run = nil }
+        return self.run?.release()
+    }
 }
 
 // As JSON, on one line.

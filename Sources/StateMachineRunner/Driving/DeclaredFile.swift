@@ -93,11 +93,8 @@ package struct DeclarationSource: Sendable {
         _ path: String
     ) throws(RunnerError) {
         for state in declaration.states {
-            for command in state.commands {
-                guard
-                    let key = command.user.map({ _ in "user" })
-                        ?? command.group.map({ _ in "group" })
-                else { continue }
+            for command in state.commands where command.user != nil || command.group != nil {
+                let key = command.user == nil ? "group" : "user"
                 throw RunnerError(
                     "\(path): a command of \(state.name) has \"\(key)\", and only root can run something as "
                         + "somebody else; leave it out",

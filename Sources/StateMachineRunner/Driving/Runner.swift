@@ -190,7 +190,8 @@ package final class Runner {
                     known: known,
                     boot: self.configuration.boot,
                     outlives: self.host.outlivesRunner,
-                    orders: CommandOrders(label, directory: self.configuration.directory)
+                    label: label,
+                    directory: self.configuration.directory
                 )
                 try await self.end(conductor.strays(among: known))
                 return conductor

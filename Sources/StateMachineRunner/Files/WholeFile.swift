@@ -7,7 +7,7 @@ struct WholeFile: Sendable {
     ///
     /// 4 MiB: lines of changes are the most of it, and three of the longest have less than half a
     /// megabyte.
-    private static let limit = 4 << 20
+    static let limit = 4 << 20
 
     private let directory: String
     private let name: String
@@ -30,9 +30,21 @@ struct WholeFile: Sendable {
             throw Errno(rawValue: errno)
         }
         defer { close(file) }
+        return try Self.bytes(of: file, atMost: Self.limit)
+    }
+
+    /// What is in the file at that path, of whatever kind.
+    static func bytes(at path: String, atMost limit: Int = Self.limit) throws(Errno) -> [UInt8] {
+        let file = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { throw Errno(rawValue: errno) }
+        defer { close(file) }
+        return try self.bytes(of: file, atMost: limit)
+    }
+
+    private static func bytes(of file: CInt, atMost limit: Int) throws(Errno) -> [UInt8] {
         var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count <= Self.limit {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while bytes.count <= limit {
             let count = Glibc.read(file, &buffer, buffer.count)
             guard count >= 0 else { throw Errno(rawValue: errno) }
             if count == 0 { return bytes }

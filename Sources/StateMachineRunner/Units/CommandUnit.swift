@@ -1,3 +1,4 @@
+import FoundationEssentials
 import StateMachineCore
 import StateMachineDeclaration
 package import Systemd
@@ -36,8 +37,10 @@ extension CommandOrder {
             "After=\(self.name.label.daemonUnit)",
             "TimeoutStopSec=\(self.command.stop.unitText)",
         ]
-        properties += self.input.base64(inPiecesOf: Self.pieceBytes)
-            .map { "StandardInputData=\($0)" }
+        properties += stride(from: 0, to: self.input.count, by: Self.pieceBytes).map { start in
+            let piece = Data(self.input[start...].prefix(Self.pieceBytes))
+            return "StandardInputData=\(piece.base64EncodedString())"
+        }
         properties += self.name.logFields.map { "LogExtraFields=\($0)" }
         properties += self.command.timeout.map { ["RuntimeMaxSec=\($0.unitText)"] } ?? []
         properties += self.command.environmentFile.map { ["EnvironmentFile=\($0)"] } ?? []
@@ -69,39 +72,6 @@ extension MachineLabel {
 extension Duration {
     /// As systemd.time(7) has it.
     fileprivate var unitText: String { "\(self.wholeMilliseconds)ms" }
-}
-
-extension [UInt8] {
-    /// In base64, each piece of at most that many bytes by itself.
-    fileprivate func base64(inPiecesOf count: Int) -> [String] {
-        stride(from: 0, to: self.count, by: count).map { start in
-            self[start..<Swift.min(start + count, self.count)].base64
-        }
-    }
-}
-
-extension ArraySlice<UInt8> {
-    private static let digits = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
-    )
-
-    fileprivate var base64: String {
-        var text: [UInt8] = []
-        for start in stride(from: self.startIndex, to: self.endIndex, by: 3) {
-            let bytes = self[start..<Swift.min(start + 3, self.endIndex)]
-            let bits = (0..<3).reduce(UInt32(0)) { bits, place in
-                bits << 8 | (place < bytes.count ? UInt32(bytes[start + place]) : 0)
-            }
-            for place in 0..<4 {
-                let isThere = place <= bytes.count
-                text.append(
-                    isThere
-                        ? Self.digits[Int(bits >> UInt32(18 - 6 * place) & 63)] : UInt8(ascii: "=")
-                )
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
 }
 
 /// A command's name as a unit's name, and back.
