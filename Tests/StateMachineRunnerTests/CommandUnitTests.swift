@@ -158,7 +158,7 @@ struct CommandUnitTests {
     }
 
     @Test(arguments: [
-        ("success", ServiceProcess.End.exited(0), CommandEnd.Kind.exit(0)),
+        ("success", ServiceProcess.End.exited(0), RunEnd.exit(0)),
         ("exit-code", .exited(21), .exit(21)),
         ("exit-code", .exited(203), .exit(203)),
         ("signal", .killed(signal: 9), .signal("SIGKILL")),
@@ -171,7 +171,7 @@ struct CommandUnitTests {
         ("oom-kill", .exited(0), .signal("SIGKILL")),
         ("resources", .none, .exit(203)),
     ])
-    func ends(_ result: String, _ end: ServiceProcess.End, _ kind: CommandEnd.Kind) {
+    func ends(_ result: String, _ end: ServiceProcess.End, _ kind: RunEnd) {
         let process = ServiceProcess(
             result: result,
             end: end,

@@ -111,10 +111,10 @@ struct ConductorTests {
     }
 
     @Test(arguments: [
-        (CommandEnd.Kind.exit(0), #"tell {"exit":0} of 1"#),
+        (RunEnd.exit(0), #"tell {"exit":0} of 1"#),
         (.exit(21), #"tell {"exit":21} of 1"#),
     ])
-    func anEndThatLeadsSomewhereIsTold(_ kind: CommandEnd.Kind, _ word: String) throws {
+    func anEndThatLeadsSomewhereIsTold(_ kind: RunEnd, _ word: String) throws {
         var script = try Self.working()
         let run = Self.name("working", .run, 1)
         #expect(script.ended(run, kind) == ["record", word])
@@ -124,11 +124,11 @@ struct ConductorTests {
     }
 
     @Test(arguments: [
-        (CommandEnd.Kind.exit(3), #"tell {"exit":3} of 1"#),
+        (RunEnd.exit(3), #"tell {"exit":3} of 1"#),
         (.signal("SIGSEGV"), #"tell {"signal":"SIGSEGV"} of 1"#),
         (.timeout, #"tell {"timeout":true} of 1"#),
     ])
-    func aFailureIsTriedAgainFirst(_ kind: CommandEnd.Kind, _ word: String) throws {
+    func aFailureIsTriedAgainFirst(_ kind: RunEnd, _ word: String) throws {
         var script = try Self.working()
         let run = Self.name("working", .run, 1)
         #expect(script.ended(run, kind) == ["record", "wake 5s"])

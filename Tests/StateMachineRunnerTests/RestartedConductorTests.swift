@@ -121,7 +121,7 @@ struct RestartedConductorTests {
         _ = script.ended(first, .exit(0))
         #expect(script.end(.stop) == ["stop idle-enter-2-1"])
         #expect(
-            script.stopped(second, .stopped) == ["forget idle-enter-2-1", "record", "finish"]
+            script.stopped(second, .interrupted) == ["forget idle-enter-2-1", "record", "finish"]
         )
         script = try script.restarted()
         #expect(script.conductor.since == "e:1")
@@ -158,7 +158,7 @@ struct RestartedConductorTests {
 
     @Test func whatSomebodyElseStoppedIsDecidedWhenThisProcessIsNotStoppedToo() throws {
         var script = try Self.working()
-        #expect(script.ended(Self.run, .stopped) == ["record", "wake 5s"])
+        #expect(script.ended(Self.run, .interrupted) == ["record", "wake 5s"])
         var ending = script
         #expect(ending.end(.stop) == ["record", "forget working-run-1", "finish"])
         #expect(script.woke() == ["record", "begin working-run-1 afresh"])

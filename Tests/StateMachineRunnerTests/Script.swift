@@ -128,7 +128,7 @@ struct Script {
 
     mutating func ended(
         _ name: CommandName,
-        _ kind: CommandEnd.Kind?,
+        _ kind: RunEnd?,
         after duration: Duration = .seconds(1)
     ) -> [String] {
         let end = kind.map { CommandEnd($0, duration: duration) }
@@ -142,7 +142,7 @@ struct Script {
         )
     }
 
-    mutating func stopped(_ name: CommandName, _ kind: CommandEnd.Kind? = .stopped) -> [String] {
+    mutating func stopped(_ name: CommandName, _ kind: RunEnd? = .interrupted) -> [String] {
         let end = kind.map { CommandEnd($0, duration: .seconds(1)) }
         return self.words(self.conductor.stopped(name, end, at: self.now))
     }

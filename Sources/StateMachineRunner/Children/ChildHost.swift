@@ -86,15 +86,10 @@ package final class ChildHost: CommandHost {
 ///
 /// Guarded state: `state`, behind its lock.
 final class Child: Sendable {
-    private enum Reason {
-        case itself
-        case timeout
-        case stopped
-    }
-
     private struct State {
         var session: ChildSession?
-        var reason = Reason.itself
+        /// Why it ends, if not by itself.
+        var reason: RunEnd?
         var end: CommandEnd?
         var waiting: [Int: CheckedContinuation<CommandEnd?, Never>] = [:]
         var lastWaiting = 0
@@ -178,16 +173,16 @@ final class Child: Sendable {
     /// left.
     func stop(killingAfter grace: Duration? = nil) async {
         guard let session = self.session else { return }
-        self.willEnd(session, because: .stopped)
+        self.willEnd(session, because: .interrupted)
         await session.end(after: grace ?? session.grace)
         _ = await self.end()
     }
 
     /// Notes why it ends, unless it has ended by itself, if only just now.
-    private func willEnd(_ session: ChildSession, because reason: Reason) {
+    private func willEnd(_ session: ChildSession, because reason: RunEnd) {
         let hasEnded = session.hasLeaderEnded
         self.state.withLock { state in
-            if state.end == nil, state.reason == .itself, !hasEnded { state.reason = reason }
+            if state.end == nil, state.reason == nil, !hasEnded { state.reason = reason }
         }
     }
 
@@ -197,19 +192,15 @@ final class Child: Sendable {
         Task(executorPreference: self.executor) { await session.end(after: session.grace) }
     }
 
-    private func kind(of end: RunningProgram.End) -> CommandEnd.Kind {
-        switch self.state.withLock({ $0.reason }) {
-        case .timeout: return .timeout
-        case .stopped: return .stopped
-        case .itself: break
-        }
+    private func kind(of end: RunningProgram.End) -> RunEnd {
+        if let reason = self.state.withLock({ $0.reason }) { return reason }
         switch end {
         case .exited(let code): return .exit(Int(code))
         case .signalled(let signal): return .signal(SignalName.of(signal))
         }
     }
 
-    private func finish(_ kind: CommandEnd.Kind, after duration: Duration) {
+    private func finish(_ kind: RunEnd, after duration: Duration) {
         let end = CommandEnd(kind, duration: duration)
         let waiting = self.state.withLock { state in
             state.end = end

@@ -121,24 +121,18 @@ package struct CommandOrder: Sendable {
 
 /// How a command ended.
 package struct CommandEnd: Hashable, Sendable {
-    package enum Kind: Hashable, Sendable {
-        /// By itself. What could not be executed has systemd's codes: 203 for the program, 200 for the
-        /// directory, 216 and 217 for the group and the user (systemd.exec(5)).
-        case exit(Int)
-        /// By a signal that nobody here sent, such as `SIGKILL`.
-        case signal(String)
-        /// It exceeded its timeout.
-        case timeout
-        /// It was stopped, however it ended then: by ``CommandHost/stop(_:)``, or by systemd for
-        /// somebody else, as when the machine goes down.
-        case stopped
-    }
-
-    package let kind: Kind
+    /// An exit or a signal that nobody here sent if it ended by itself.
+    ///
+    /// What could not be executed has systemd's codes: 203 for the program, 200 for the directory, 216 and
+    /// 217 for the group and the user (systemd.exec(5)).
+    ///
+    /// Interrupted if it was stopped, however it ended then: by ``CommandHost/stop(_:)``, or by systemd for
+    /// somebody else, as when the machine goes down.
+    package let kind: RunEnd
     /// How long it took.
     package let duration: Duration
 
-    package init(_ kind: Kind, duration: Duration) {
+    package init(_ kind: RunEnd, duration: Duration) {
         self.kind = kind
         self.duration = duration
     }

@@ -140,7 +140,7 @@ package struct Conductor: Sendable {
         at now: WallTime
     ) -> [Action] {
         guard self.activity.ends(.stopping(name)) else { return [] }
-        if let end, end.kind != .stopped, self.ending != nil {
+        if let end, end.kind != .interrupted, self.ending != nil {
             // It had ended by itself before the stop reached it.
             self.take(end, of: name, at: now)
         } else {
@@ -276,9 +276,9 @@ extension Conductor {
         let state = self.record.hooks == nil ? self.record.stay?.state : nil
         self.note(end, of: name, isFailure: self.file.isFailure(end.kind, in: state))
         self.activity.order(.record)
-        if end.kind == .stopped { self.activity.pauseAfterInterruption(of: name) }
+        if end.kind == .interrupted { self.activity.pauseAfterInterruption(of: name) }
         guard let hooks = self.record.hooks else {
-            self.record.run?.ended(RunEnd(end.kind))
+            self.record.run?.ended(end.kind)
             return
         }
         let command = self.file.next(of: hooks)?.command

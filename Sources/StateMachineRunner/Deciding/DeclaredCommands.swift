@@ -51,9 +51,9 @@ struct DeclaredCommands: Sendable {
     }
 
     /// Whether that is an end that the file does not provide for; `state` is nil for a hook.
-    func isFailure(_ kind: CommandEnd.Kind, in state: NamedState?) -> Bool {
+    func isFailure(_ kind: RunEnd, in state: NamedState?) -> Bool {
         switch kind {
-        case .exit(0), .stopped: return false
+        case .exit(0), .interrupted: return false
         case .exit(let code):
             guard let state else { return true }
             return self.state(state)?.declared.run?.exits[code] == nil

@@ -167,7 +167,7 @@ package struct HookWork: Hashable, Sendable {
     ///
     /// Returns after which time it is retried; nil if it has ended for good.
     mutating func ended(
-        _ kind: CommandEnd.Kind,
+        _ kind: RunEnd,
         of command: DeclaredCommand?,
         at now: WallTime
     ) -> Duration? {
@@ -176,7 +176,7 @@ package struct HookWork: Hashable, Sendable {
         self.isUncertain = false
         switch kind {
         case .exit(0): break
-        case .stopped:
+        case .interrupted:
             guard self.interruptions < Self.mostInterruptions else { break }
             self.interruptions += 1
             self.phase = .due
@@ -330,18 +330,6 @@ package struct RunWork: Hashable, Sendable {
             self.isKept = isKnown
         } else if !isKnown {
             self.phase = outlived ? .due : .ended(.interrupted)
-        }
-    }
-}
-
-extension RunEnd {
-    /// What the end of a command means for a run.
-    init(_ kind: CommandEnd.Kind) {
-        switch kind {
-        case .exit(let code): self = .exit(code)
-        case .signal(let name): self = .signal(name)
-        case .timeout: self = .timeout
-        case .stopped: self = .interrupted
         }
     }
 }

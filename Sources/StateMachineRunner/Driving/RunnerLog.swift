@@ -13,8 +13,9 @@ struct RunnerLog: Sendable {
         case .begun(let name, let attempt):
             self.logger.info("begun", metadata: Self.facts(name, ["attempt": "\(attempt)"]))
         case .ended(let name, let end, let attempt, let isFailure):
+            let how = end.kind == .interrupted ? "stopped" : end.kind.text
             let facts: Logger.Metadata = [
-                "attempt": "\(attempt)", "end": "\(end.kind.text)",
+                "attempt": "\(attempt)", "end": "\(how)",
                 "seconds": "\(end.duration.seconds)",
             ]
             self.logger.log(
@@ -159,20 +160,9 @@ struct RunnerLog: Sendable {
     }
 }
 
-extension CommandEnd.Kind {
-    /// For people: `exit 3`, `SIGKILL`, `timeout`, `stopped`.
-    var text: String {
-        switch self {
-        case .exit(let code): "exit \(code)"
-        case .signal(let name): name
-        case .timeout: "timeout"
-        case .stopped: "stopped"
-        }
-    }
-}
-
 extension RunEnd {
-    fileprivate var text: String {
+    /// For people: `exit 3`, `SIGKILL`, `timeout`, `interrupted`.
+    var text: String {
         switch self {
         case .exit(let code): "exit \(code)"
         case .signal(let name): name

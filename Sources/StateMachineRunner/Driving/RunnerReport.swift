@@ -89,14 +89,9 @@ struct RunnerReport {
 extension Record {
     /// The command that runs: the one that is due, if it is `present`.
     fileprivate func running(_ present: CommandName?) -> JSONValue? {
-        if let hooks {
-            guard let name = hooks.name, name == present else { return nil }
-            return name.json(attempt: hooks.attempt, "since", hooks.since)
-        }
-        guard let run, run.phase == .running, let name = run.name, name == present else {
-            return nil
-        }
-        return name.json(attempt: run.progress.attempt, "since", run.since)
+        guard let name = self.begun, name == present else { return nil }
+        let since = if let hooks { hooks.since } else { self.run?.since }
+        return name.json(attempt: self.attempt, "since", since)
     }
 
     /// The command that is tried again, and when.
@@ -152,7 +147,7 @@ struct CommandCounts {
     struct Failure {
         let name: CommandName
         let attempt: Int
-        let end: CommandEnd.Kind
+        let end: RunEnd
         let at: WallTime
     }
 

@@ -1,6 +1,7 @@
 import Glibc
 package import Logging
 import Processes
+import StateMachineDeclaration
 package import Systemd
 
 /// Runs commands as transient units; systemd has their processes, times, output and ends.
@@ -207,7 +208,7 @@ package actor UnitHost: CommandHost {
         self.stopping.remove(name)
         guard self.ends[name] == nil else { return }
         let duration = began == .zero ? .zero : max(.zero, Self.now - began)
-        self.ends[name] = CommandEnd(.stopped, duration: duration)
+        self.ends[name] = CommandEnd(.interrupted, duration: duration)
     }
 
     /// Stops a unit, and returns when it is not loaded any more.
