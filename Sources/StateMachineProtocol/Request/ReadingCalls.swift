@@ -99,6 +99,9 @@ package struct HistoryCall: RequestArguments {
     /// Whether to tell how far a search has come that finds nothing for a while.
     package var reportsProgress = false
 
+    /// All changes, the oldest first.
+    package static let all = HistoryCall()
+
     /// Who requested a change.
     package enum Actor: Hashable, Sendable {
         /// The user of that uid.

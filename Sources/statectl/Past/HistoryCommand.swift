@@ -118,9 +118,9 @@ struct HistoryCommand: DaemonCommand {
     }
 
     private func search() throws -> HistoryCall {
-        var call = HistoryCall()
+        var call = HistoryCall.all
         call.only = self.patterns.isEmpty ? nil : PatternList(self.patterns)
-        call.order = self.oldestFirst ? nil : .newest
+        call.order = self.oldestFirst ? .oldest : .newest
         call.after = try self.place("--since", self.since)
         call.before = try self.place("--until", self.until)
         call.by = self.by.map { name in
@@ -204,7 +204,7 @@ struct HistoryRun: Sendable {
         let end = self.target.options.text.end(
             ofHistory: reply,
             at: last,
-            order: self.search.order ?? .oldest
+            order: self.search.order
         )
         try self.target.end(reply, as: end)
     }
@@ -214,7 +214,7 @@ struct HistoryRun: Sendable {
         // The watch shows what happens from here on.
         let head = try await self.client.accepted(.get)
         var past = self
-        past.search.order = most == .max ? nil : .newest
+        past.search.order = most == .max ? .oldest : .newest
         past.search.before = head.seq.map { .seq($0 + 1) }
         let reply: Line
         if most == .max {
