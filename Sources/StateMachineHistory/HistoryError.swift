@@ -20,26 +20,25 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
     let isDamage: Bool
 
     init(_ description: String, isLasting: Bool = true) {
-        self.description = description
-        self.errno = nil
-        self.isLasting = isLasting
-        self.isDamage = false
+        self.init(description, nil, isLasting: isLasting, isDamage: false)
     }
 
     /// What was found where no program has written it.
     init(damaged description: String) {
-        self.description = description
-        self.errno = nil
-        self.isLasting = false
-        self.isDamage = true
+        self.init(description, nil, isLasting: false, isDamage: true)
     }
 
     /// A system call that failed, with the message of its `errno`.
     init(_ what: String, errno code: CInt) {
-        self.description = "\(what): \(String(cString: strerror(code)))"
-        self.errno = code
-        self.isLasting = false
-        self.isDamage = false
+        let why = String(cString: strerror(code))
+        self.init("\(what): \(why)", code, isLasting: false, isDamage: false)
+    }
+
+    private init(_ description: String, _ errno: CInt?, isLasting: Bool, isDamage: Bool) {
+        self.description = description
+        self.errno = errno
+        self.isLasting = isLasting
+        self.isDamage = isDamage
     }
 }
 

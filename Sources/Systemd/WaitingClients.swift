@@ -28,14 +28,10 @@ package enum WaitingClients {
 
     /// The same on the thread that calls.
     package static func dismissAndWait(_ handed: [HandedDescriptor], with farewell: [UInt8]) {
-        let listening = handed.map(\.descriptor).filter {
+        let sockets = handed.map(\.descriptor).filter {
             DescriptorKind.option(SO_ACCEPTCONN, of: $0) == 1
         }
-        guard !listening.isEmpty else { return }
-        self.dismiss(at: listening, farewell)
-    }
-
-    private static func dismiss(at sockets: [CInt], _ farewell: [UInt8]) {
+        guard !sockets.isEmpty else { return }
         // Closed at the end: whoever is still writing its request would see an error instead of the
         // farewell.
         var clients: [CInt] = []

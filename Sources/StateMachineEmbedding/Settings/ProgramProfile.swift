@@ -3,7 +3,7 @@ package struct ProgramProfile: Sendable {
     /// What its sentences begin with, and its log's label.
     package let name: String
     /// The path of its configuration file if none is named.
-    package let defaultFile: String
+    package var defaultFile: String { "/etc/\(self.name)/config.yaml" }
     /// What can be set, in this order.
     package let settings: [Setting]
 
@@ -14,7 +14,6 @@ package struct ProgramProfile: Sendable {
     ///   - settings: what can be set.
     package init(_ name: String, settings: [Setting]) {
         self.name = name
-        self.defaultFile = "/etc/\(name)/config.yaml"
         self.settings = settings
     }
 

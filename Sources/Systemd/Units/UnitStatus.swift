@@ -24,9 +24,6 @@ package struct UnitStatus: Hashable, Sendable {
     /// Whether it is stopping because of a job, and not because its time is over.
     var isBeingStopped: Bool { self.active == "deactivating" && self.hasJob }
 
-    /// Whether it is past being started.
-    package var hasBegun: Bool { !["inactive", "activating"].contains(self.active) }
-
     /// Whether a service with `RemainAfterExit=` has ended, so that its end can be read.
     package var hasEnded: Bool {
         self.active == "failed" || self.active == "active" && self.sub == "exited"
