@@ -3,6 +3,8 @@ package import StateMachineCore
 /// Writes server lines, key by key, in the caller's order; the caller is ``ServerLine``.
 package struct LineWriter: ~Copyable {
     private var output = LineBytes()
+    /// The day that was written last: nearly all times of lines are of one.
+    private var written = (day: Int64(0), date: WallTime.civil(day: 0))
 
     package init() {}
 
@@ -188,7 +190,8 @@ package struct LineWriter: ~Copyable {
     mutating func time(_ time: WallTime) {
         let (seconds, fraction) = time.shown.dividedFlooring(by: 1_000_000)
         let (day, second) = seconds.dividedFlooring(by: 86400)
-        let date = WallTime.civil(day: day)
+        if day != self.written.day { self.written = (day, WallTime.civil(day: day)) }
+        let date = self.written.date
         let start = self.output.count
         self.text("0000-00-00T00:00:00.000000Z")
         self.output.write(date.year, at: start, digits: 4)

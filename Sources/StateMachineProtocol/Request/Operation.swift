@@ -19,7 +19,11 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     case help
 
     /// The keys that it takes besides ``RequestKey/op`` and ``RequestKey/id``, in writing order.
-    package var keys: [RequestKey] {
+    package var keys: [RequestKey] { Self.keys[self] ?? [] }
+
+    private static let keys = Dictionary(uniqueKeysWithValues: allCases.map { ($0, $0.table) })
+
+    private var table: [RequestKey] {
         switch self {
         case .get, .unwatch, .reload, .describe, .stats, .ping, .help: []
         case .set, .send, .update: ChangeCall.arguments(of: self).map(\.key)

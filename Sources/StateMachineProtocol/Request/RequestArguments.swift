@@ -248,11 +248,12 @@ struct RequestKeys {
 
     var operation: Operation {
         get throws(WireError) {
-            guard let value = self[.op], let name = try RequestForm<String>.string.read(.op, value)
-            else {
+            guard let value = self[.op] else {
                 throw WireError(.badRequest, "the key \"op\" is missing")
             }
-            return try Operation.named(name)
+            if let name = value.string { return try Operation.named(name) }
+            _ = try RequestForm<String>.string.read(.op, value)
+            throw WireError(.badRequest, "the key \"op\" is missing")
         }
     }
 
@@ -286,13 +287,16 @@ struct RequestKeys {
     /// What the operation takes.
     func arguments<Call: RequestArguments>(of operation: Operation) throws(WireError) -> Call {
         let arguments = Call.arguments(of: operation)
-        try self.check(for: operation) { key in arguments.contains { $0.key == key } }
+        // By their places: an argument is not copied for its key.
+        try self.check(for: operation) { key in
+            arguments.indices.contains { arguments[$0].key == key }
+        }
         var call = Call()
-        for argument in arguments {
-            if let value = self[argument.key] {
-                try argument.read(value, &call)
-            } else if argument.isNeeded {
-                throw .lacks(argument.key, of: operation)
+        for index in arguments.indices {
+            if let value = self[arguments[index].key] {
+                try arguments[index].read(value, &call)
+            } else if arguments[index].isNeeded {
+                throw .lacks(arguments[index].key, of: operation)
             }
         }
         try call.complete(operation)
