@@ -8,17 +8,26 @@ extension FileDescriptor {
         _ options: OpenOptions = []
     ) throws -> [UInt8] {
         let file = try self.open(FilePath(path), .readOnly, options: options.union(.closeOnExec))
-        return try file.closeAfter {
-            var bytes: [UInt8] = []
-            while bytes.count < limit {
-                let room = min(limit - bytes.count, 1 << 16)
-                let more = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-                    count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-                }
-                if more.isEmpty { break }
-                bytes += more
+        return try file.closeAfter { try file.bytes(atMost: limit) }
+    }
+
+    /// What is left to be read, up to that many bytes.
+    package func bytes(atMost limit: Int) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < limit {
+            let room = min(limit - bytes.count, 1 << 16)
+            let more = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+                count = try self.read(into: UnsafeMutableRawBufferPointer(buffer))
             }
-            return bytes
+            if more.isEmpty { break }
+            bytes += more
         }
+        return bytes
+    }
+
+    /// All bytes of a file; nil if it cannot be read, or has more than that.
+    package static func whole(_ path: String, atMost limit: Int) -> [UInt8]? {
+        let bytes = try? self.bytes(of: path, atMost: limit + 1, .nonBlocking)
+        return bytes.flatMap { $0.count <= limit ? $0 : nil }
     }
 }

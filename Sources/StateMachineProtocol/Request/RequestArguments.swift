@@ -81,10 +81,7 @@ struct RequestForm<Value>: Sendable {
     ) {
         self.read = { (key, value) throws(WireError) in
             if let value = read(value) { return value }
-            throw WireError(
-                .badRequest,
-                "\(key.rawValue) must be \(expected), not \(value.description.excerpt())"
-            )
+            throw .misfit(value, of: key, expecting: expected)
         }
         self.write = write
     }
@@ -95,6 +92,20 @@ struct RequestForm<Value>: Sendable {
     ) {
         self.read = read
         self.write = write
+    }
+}
+
+extension WireError {
+    /// The refusal of a value that is none of its key's.
+    fileprivate static func misfit(
+        _ value: JSONValue,
+        of key: RequestKey,
+        expecting expected: String
+    ) -> WireError {
+        WireError(
+            .badRequest,
+            "\(key.rawValue) must be \(expected), not \(value.description.excerpt())"
+        )
     }
 }
 
@@ -251,9 +262,10 @@ struct RequestKeys {
             guard let value = self[.op] else {
                 throw WireError(.badRequest, "the key \"op\" is missing")
             }
-            if let name = value.string { return try Operation.named(name) }
-            _ = try RequestForm<String>.string.read(.op, value)
-            throw WireError(.badRequest, "the key \"op\" is missing")
+            guard let name = value.string else {
+                throw .misfit(value, of: .op, expecting: "a string")
+            }
+            return try Operation.named(name)
         }
     }
 

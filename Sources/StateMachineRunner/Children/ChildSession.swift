@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineClient
 import StateMachineCore
 import SystemPackage
 
@@ -165,11 +166,7 @@ struct ProcessEntry: Hashable, Sendable {
     }
 
     private static func text(of path: String) -> [UInt8]? {
-        do throws(Errno) {
-            return try WholeFile.bytes(at: path)
-        } catch {
-            // It may have ended just now, or belong to somebody else.
-            return nil
-        }
+        // It may have ended just now, or belong to somebody else.
+        FileDescriptor.whole(path, atMost: WholeFile.limit)
     }
 }

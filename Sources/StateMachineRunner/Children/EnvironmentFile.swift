@@ -1,3 +1,4 @@
+import StateMachineClient
 import StateMachineDeclaration
 import SystemPackage
 
@@ -17,13 +18,9 @@ struct EnvironmentFile {
     init?(_ path: String) {
         let mayBeMissing = path.hasPrefix("-")
         let path = mayBeMissing ? String(path.dropFirst()) : path
-        var file = mayBeMissing ? EnvironmentFile([]) : nil
-        do throws(Errno) {
-            file = EnvironmentFile(try WholeFile.bytes(at: path, atMost: Self.limit)) ?? file
-        } catch {
-            // It counts as one that may not be understood.
-        }
-        guard let file else { return nil }
+        // What cannot be read counts as what cannot be understood.
+        let file = FileDescriptor.whole(path, atMost: Self.limit).flatMap { EnvironmentFile($0) }
+        guard let file = file ?? (mayBeMissing ? EnvironmentFile([]) : nil) else { return nil }
         self = file
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineClient
 import SystemPackage
 
 /// A small file that is replaced as a whole: whoever reads it sees the old text or the new one.
@@ -30,27 +31,14 @@ struct WholeFile: Sendable {
             throw Errno(rawValue: errno)
         }
         defer { close(file) }
-        return try Self.bytes(of: file, atMost: Self.limit)
-    }
-
-    /// What is in the file at that path, of whatever kind.
-    static func bytes(at path: String, atMost limit: Int = Self.limit) throws(Errno) -> [UInt8] {
-        let file = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-        guard file >= 0 else { throw Errno(rawValue: errno) }
-        defer { close(file) }
-        return try self.bytes(of: file, atMost: limit)
-    }
-
-    private static func bytes(of file: CInt, atMost limit: Int) throws(Errno) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while bytes.count <= limit {
-            let count = Glibc.read(file, &buffer, buffer.count)
-            guard count >= 0 else { throw Errno(rawValue: errno) }
-            if count == 0 { return bytes }
-            bytes += buffer[..<count]
+        let bytes: [UInt8]
+        do {
+            bytes = try FileDescriptor(rawValue: file).bytes(atMost: Self.limit + 1)
+        } catch {
+            throw error as? Errno ?? .ioError
         }
-        throw .fileTooLarge
+        guard bytes.count <= Self.limit else { throw .fileTooLarge }
+        return bytes
     }
 
     /// Writes a new file and renames it; `isDurable`: a loss of power must not undo that.

@@ -3,13 +3,11 @@ import StateMachineProtocol
 
 /// What a client asks to have changed, by a `set`, a `send` or an `update`.
 struct ChangeRequest: Sendable {
-    /// What is asked for.
+    /// What is asked for; indirect, so that a request is small.
     indirect enum Wanted: Sendable {
         /// That state.
         case state(Value, ChangeCall)
         /// What comes of an event, or of an update.
-        ///
-        /// Indirect, so that a set is small.
         case event(EventCall)
     }
 

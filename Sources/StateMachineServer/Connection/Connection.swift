@@ -187,9 +187,6 @@ final class Connection {
             || self.parts.voters.hasQuestions
     }
 
-    /// How long waits are judged out of turn, where their client's changes are written out of turn.
-    private static let urgentJudging = TimeAmount.microseconds(250)
-
     /// Writes all that can be written now, as far as there is time.
     func pump(_ haste: ConnectionTurn.Haste = .turn) {
         switch haste {
@@ -197,7 +194,8 @@ final class Connection {
         case .urgent:
             self.turn.write(haste) { self.write() }
             guard self.parts.waits.areBehind else { break }
-            self.turn.write(.last(until: .now() + Self.urgentJudging)) { self.writeAndJudge() }
+            // Waits are judged no longer for it than in a turn.
+            self.turn.write(.last(until: .now() + Turns.length)) { self.writeAndJudge() }
         }
         if self.outbox.isClosed { self.drop() }
     }
@@ -331,7 +329,7 @@ final class Connection {
     func shutDown(_ reason: ServerLine.ByeReason) {
         guard !self.lifecycle.isGone else { return self.end() }
         // The last changes may have ended some of them.
-        if self.parts.waits.areBehind { self.pump(.last(until: .now() + .microseconds(250))) }
+        if self.parts.waits.areBehind { self.pump(.last(until: .now() + Turns.length)) }
         self.parts.waits.shutDown()
         self.leave(.daemonEnds(reason))
     }

@@ -51,7 +51,7 @@ final class ConnectionParts {
         self.history = HistoryAnswers(changes)
         self.waits = Waits(server: server, peer: peer, outbox: outbox, turn: turn, kept: kept)
         self.voters = HoldsAndGuards(server: server, peer: peer, outbox: outbox, kept: kept)
-        self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
+        self.sets = Sets(server: server, peer: peer, outbox: outbox, turn: turn)
     }
 
     /// Whether anything that the client has asked for is still going on or unanswered.

@@ -7,7 +7,6 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 final class Sets {
     private let server: StateServer
-    private let user: User
     private let peer: Peer
     private let outbox: Outbox
     private let turn: ConnectionTurn
@@ -19,9 +18,8 @@ final class Sets {
     /// Whether one was carried out since the client was last written to.
     private var hasSet = false
 
-    init(server: StateServer, user: User, peer: Peer, outbox: Outbox, turn: ConnectionTurn) {
+    init(server: StateServer, peer: Peer, outbox: Outbox, turn: ConnectionTurn) {
         self.server = server
-        self.user = user
         self.peer = peer
         self.outbox = outbox
         self.turn = turn

@@ -412,21 +412,19 @@ extension StateServer {
         self.turns.tellIfEmpty()
     }
 
-    /// How long writing to everybody takes at most when the daemon ends, in turns of such a length.
+    /// How long writing to everybody takes at most when the daemon ends.
     ///
     /// 500 ms: filtered watches of two users that were far behind took 15 s, in which the service
-    /// manager killed the daemon. 0.25 ms: as long as any turn is meant to take.
-    private static let lastWriting = (
-        all: TimeAmount.milliseconds(500), turn: TimeAmount.microseconds(250)
-    )
+    /// manager killed the daemon.
+    private static let lastWriting = TimeAmount.milliseconds(500)
 
     /// Writes what can be written to everybody, in turns, until there is nothing left or no time.
     func writeLast() {
-        let end = NIODeadline.now() + Self.lastWriting.all
+        let end = NIODeadline.now() + Self.lastWriting
         var rest = Array(self.clients)
         repeat {
             rest = rest.filter { connection in
-                !connection.writeLast(until: min(.now() + Self.lastWriting.turn, end))
+                !connection.writeLast(until: min(.now() + Turns.length, end))
             }
         } while !rest.isEmpty && NIODeadline.now() < end
     }

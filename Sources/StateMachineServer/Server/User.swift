@@ -83,8 +83,6 @@ final class Users {
         self.admission = Admission(limits: limits, ownUid: ownUid)
     }
 
-    var count: Int { self.accounts.count }
-
     /// Connections that have a place.
     var placesTaken: Int { self.admission.total }
 

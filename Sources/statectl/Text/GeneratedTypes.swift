@@ -26,6 +26,13 @@ struct MachineTypes {
     let states: [Shape]
     let events: [Shape]
 
+    /// All of them, each with the name of its type.
+    var named: (states: [(String, Shape)], events: [(String, Shape)]) {
+        var names = GeneratedNames()
+        let states = self.states.map { (names.type($0.name, "State"), $0) }
+        return (states, self.events.map { (names.type($0.name, "Event"), $0) })
+    }
+
     init(_ declaration: Declaration) {
         self.machine = declaration.machine
         // A state that is shown has all its fields, whatever their defaults.
@@ -122,9 +129,7 @@ enum PythonText {
 
     /// The module, without the last newline.
     static func text(_ types: MachineTypes) -> String {
-        var names = GeneratedNames()
-        let states = types.states.map { (names.type($0.name, "State"), $0) }
-        let events = types.events.map { (names.type($0.name, "Event"), $0) }
+        let (states, events) = types.named
         let machine = types.machine.map { " of the machine \($0.quoted)" } ?? ""
         var lines = [
             "# The types\(machine), made by `statectl codegen python`; make them again rather than edit them.",
@@ -252,9 +257,7 @@ extension String {
 enum TypeScriptText {
     /// The module, without the last newline.
     static func text(_ types: MachineTypes) -> String {
-        var names = GeneratedNames()
-        let states = types.states.map { (names.type($0.name, "State"), $0) }
-        let events = types.events.map { (names.type($0.name, "Event"), $0) }
+        let (states, events) = types.named
         let machine = types.machine.map { " of the machine \($0.quoted)" } ?? ""
         var lines = [
             "// The types\(machine), made by `statectl codegen typescript`; make them again rather than edit them."
