@@ -3,6 +3,8 @@ import Glibc
 import TestSupport
 import Testing
 
+@testable import StateMachineRunner
+
 /// How the runner, and the programs beside it, begin in surroundings that are not as usual.
 @Suite(.bounded)
 struct StartTests {
@@ -68,6 +70,29 @@ struct StartTests {
             )
             #expect(said.hasPrefix("/dev/null\n") && said.hasSuffix("\n/dev/null\n"), "\(said)")
             try await machine.end(runner, daemon)
+        }
+    }
+
+    /// A command that was being started when its runner was killed has the lock until it runs.
+    @Test func aRunnerWaitsForWhatAKilledOneWasStarting() async throws {
+        try await withTemporaryDirectory { directory in
+            // The shell writes its number, leaves the lock to another process and ends.
+            let script = """
+                umask 077; exec 9<>"$1/runner.lock"; flock 9; echo $$ >&9
+                sh -c 'read -r line <"$1/go"; sleep 0.1' - "$1" & exit
+                """
+            let go = "\(directory)/go"
+            #expect(mkfifo(go, 0o600) == 0)
+            let killed = try SpawnedProcess(
+                ["/bin/sh", "-c", script, "-", directory],
+                output: "\(directory)/said"
+            )
+            #expect(try await killed.ended() == 0)
+            let other = open("\(directory)/runner.lock", O_RDWR)
+            defer { close(other) }
+            #expect(flock(other, LOCK_EX | LOCK_NB) != 0)
+            Task.detached { try "\n".write(toFile: go, atomically: false, encoding: .utf8) }
+            _ = try LockFile(in: directory)
         }
     }
 

@@ -3,7 +3,7 @@ import SystemPackage
 
 /// A file that one process at a time has locked (`flock`), as long as this value lives.
 ///
-/// How that process ends does not matter. A child does not inherit it.
+/// How that process ends does not matter. A child has it only until it runs its own program.
 final class LockFile: Sendable {
     enum Failure: Error, Hashable {
         /// Another process has it; its number is known if it could write it there.
@@ -54,15 +54,29 @@ final class LockFile: Sendable {
             guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG,
                 status.st_nlink == 1
             else { throw .obstructed }
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-                guard errno == EWOULDBLOCK else { throw .system(Errno(rawValue: errno)) }
-                throw .taken(by: self.owner(of: descriptor))
-            }
+            try self.lock(descriptor)
         } catch {
             close(descriptor)
             throw error
         }
         return descriptor
+    }
+
+    /// How often a lock is tried again whose owner is gone, each time after 10 ms.
+    ///
+    /// A second: a child that was being started when its runner was killed runs its own program sooner, however busy the
+    /// machine is.
+    private static let retries = 100
+
+    private static func lock(_ descriptor: CInt) throws(Failure) {
+        for retry in 0... {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return }
+            guard errno == EWOULDBLOCK else { throw .system(Errno(rawValue: errno)) }
+            let owner = self.owner(of: descriptor)
+            let isGone = owner.map { kill($0, 0) != 0 && errno == ESRCH } ?? false
+            guard isGone, retry < self.retries else { throw .taken(by: owner) }
+            usleep(10_000)
+        }
     }
 
     private static func owner(of descriptor: CInt) -> pid_t? {
