@@ -6,9 +6,6 @@ import StateMachineCore
 /// After each ``Client/answerLimit`` without a line the daemon is asked for a sign of life, on a connection of its own at the
 /// same door. Without one, the connection that is watched over ends with ``ClientError/silent(path:_:)`` for its reader.
 final class Vigil: Sendable {
-    /// A task of its own inherits none: it would run on Dispatch's global queues, which wake up every second from then on.
-    private static let executor = QueueExecutor(label: "statemachine.vigil")
-
     /// Whether a line has come since the last look.
     private let heard: SharedFlag
     private let task: Task<Void, Never>
@@ -26,7 +23,7 @@ final class Vigil: Sendable {
     ) {
         let heard = SharedFlag()
         self.heard = heard
-        self.task = Task(executorPreference: Self.executor) {
+        self.task = Task(executorPreference: QueueExecutor.shared) {
             let (limit, extra) = (client.patience, client.patience / 2)
             while await QuietClock().hasSlept(limit) {
                 if heard.take() { continue }

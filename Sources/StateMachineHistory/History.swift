@@ -228,11 +228,12 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
     /// The oldest transition that is kept; one past the newest if there is none.
     package var oldest: UInt64 { self.oldestKept.load(ordering: .acquiring) }
 
-    /// `keepChanges`, `keepDays` and `durability`.
+    /// `keepChanges`, `keepDays`, `keepBytes` and `durability`.
     package var settings: [(name: String, value: HistorySetting)] {
         [
             ("keepChanges", .count(self.options.keepChanges)),
             ("keepDays", .count(self.options.keepDays)),
+            ("keepBytes", .count(self.options.keepBytes)),
             ("durability", .word(self.options.durability.rawValue)),
         ]
     }

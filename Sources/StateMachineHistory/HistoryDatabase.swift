@@ -8,7 +8,7 @@ import Synchronization
 /// It is opened by the first call that can: a full disk must not keep the daemon from starting, so
 /// that clients can ask for the machine's state.
 ///
-/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `beginning`, `insertions` and `logPages` are touched
+/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `beginning`, `insertions`, `logPages` and `size` are touched
 /// by the writing calls only, all of which are made on one thread; `opened` and `files` are guarded by their
 /// locks, and `found` is atomic.
 final class HistoryDatabase: @unchecked Sendable {
@@ -25,6 +25,8 @@ final class HistoryDatabase: @unchecked Sendable {
     private let found = Atomic(DatabaseSchema.Extent.changes.rawValue)
     /// The length of the write-ahead log after the last commit.
     var logPages = 0
+    /// The bytes in use when they were last looked at: after a checkpoint and after rows were removed.
+    private(set) var size: UInt64 = 0
     private var isSettled = true
     private var isSynchronous: Bool?
     /// The state this run starts from, until it is written.
@@ -268,13 +270,15 @@ final class HistoryDatabase: @unchecked Sendable {
 
     /// Removes what is older than `seq`; returns the oldest that is left, which may be later.
     func prune(before seq: UInt64) throws -> UInt64 {
-        try self.write { db in
+        let oldest = try self.write { db in
             try db.run("DELETE FROM change WHERE seq < ?", seq)
             try self.pruneDeclarations(before: seq, db)
             let oldest: UInt64? =
                 try db.first("SELECT min(seq) FROM change") { try $0.value(0) } ?? nil
             return oldest ?? seq
         }
+        self.measure(try self.writer)
+        return oldest
     }
 
     /// The first of the next `count` transitions from `seq` on made at `time` or later, or one past
@@ -362,9 +366,20 @@ extension HistoryDatabase {
         writer.wait(self.timeout)
     }
 
+    /// Looks at how much of the database is in use; of one that cannot be read it stays what it was.
+    private func measure(_ writer: Database) {
+        let sql = """
+            SELECT (page_count - freelist_count) * page_size
+            FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+            """
+        let size: UInt64? = try? writer.first(sql) { try $0.value(0) } ?? nil
+        self.size = size ?? self.size
+    }
+
     private func checkpoint(_ writer: Database, isComplete: Bool) {
         self.files.withLock { $0.writes(to: self.path, isDone: false) }
         writer.checkpoint(isComplete: isComplete)
         self.files.withLock { $0.writes(to: self.path, isDone: true) }
+        self.measure(writer)
     }
 }

@@ -23,6 +23,11 @@ public struct HistoryOptions: Hashable, Sendable {
     /// removed for its age.
     public var keepDays = 30
 
-    /// A million transitions of the last thirty days, which survive a loss of power.
+    /// What the transitions that are kept may take in the database, in bytes; the newest one stays.
+    ///
+    /// The file is a little longer for a while, and does not become shorter.
+    public var keepBytes = 1 << 30
+
+    /// A million transitions of the last thirty days in at most a gibibyte, which survive a loss of power.
     public init() {}
 }

@@ -2,6 +2,8 @@ import StateMachineCore
 
 /// Decides which of the oldest rows to remove next; removes nothing.
 ///
+/// There are too many, the database is too large, or they are too old.
+///
 /// Their age is by the wall clock, which may be wrong, for example at a start. If it has advanced
 /// by more than a week since the newest row was made, or since it was last trusted, no row is
 /// removed for its age until it has advanced for another day.
@@ -10,6 +12,11 @@ struct Pruning {
     ///
     /// 1024: as many as the gate commits at a time, so that pruning keeps up. Not tuned.
     static let step: UInt64 = 1024
+
+    /// How much of a database that is too large is removed at a time, in bytes.
+    ///
+    /// 4 MiB: what is written between two looks at its size, so that pruning keeps up. Not tuned.
+    static let stepBytes: UInt64 = 4 << 20
 
     enum Decision {
         case nothing
@@ -20,6 +27,7 @@ struct Pruning {
     }
 
     private let keep: UInt64
+    private let bytes: UInt64
     private let days: Int64
     /// The time that was last trusted.
     private var believed: WallTime
@@ -42,6 +50,7 @@ struct Pruning {
     init(_ options: HistoryOptions, newest: WallTime) {
         self.believed = newest
         self.keep = UInt64(max(1, options.keepChanges))
+        self.bytes = UInt64(max(1, options.keepBytes))
         self.days = Int64(options.keepDays)
     }
 
@@ -53,7 +62,8 @@ struct Pruning {
         to newest: UInt64
     ) throws -> UInt64? {
         let now = WallTime.now
-        switch self.next(oldest: oldest, newest: newest, now: now) {
+        let size = database.size
+        switch self.next(oldest: oldest, newest: newest, size: size, now: now) {
         case .nothing: return nil
         case .remove(let end): return end
         case .removeOld(let limit, let time):
@@ -63,13 +73,23 @@ struct Pruning {
         }
     }
 
-    /// What to do with the rows `oldest` to `newest`; the newest one stays.
-    mutating func next(oldest: UInt64, newest: UInt64, now: WallTime) -> Decision {
+    /// What to do with the rows `oldest` to `newest`, which take `size` bytes; the newest one stays.
+    mutating func next(
+        oldest: UInt64,
+        newest: UInt64,
+        size: UInt64,
+        now: WallTime
+    ) -> Decision {
         guard oldest < newest else { return .nothing }
         let limit = min(newest, oldest + Self.step)
         // A hundredth above the limit, so that not every commit has a row to remove.
         if newest - oldest + 1 > self.keep + min(self.keep / 100, Self.step) {
             return .remove(before: min(limit, newest + 1 - self.keep))
+        }
+        if size > self.bytes {
+            let average = max(1, size / (newest - oldest + 1))
+            let excess = min(size - self.bytes, Self.stepBytes)
+            return .remove(before: min(limit, oldest + max(1, excess / average)))
         }
         if let lookedAt, abs(now.microseconds - lookedAt.microseconds) < 3_600_000_000 {
             return .nothing

@@ -130,7 +130,7 @@ struct RunnerCommand: ParsableCommand {
         )
         do throws(RunnerError) {
             let service = try RunnerService(self)
-            try await withTaskExecutorPreference(QueueExecutor(label: "statemachine-runner")) {
+            try await withTaskExecutorPreference(QueueExecutor.shared) {
                 () async throws(RunnerError) in
                 try await service.run(heeding: signals, logger: logger)
             }

@@ -106,7 +106,7 @@ struct WebCommand: ParsableCommand {
             WaitingClients.dismissAndWait(HandedDescriptor.takeAll(), with: self.unavailable(why))
         }
         LogOutput.run {
-            await withTaskExecutorPreference(QueueExecutor(label: "statemachine-web")) {
+            await withTaskExecutorPreference(QueueExecutor.shared) {
                 await self.perform()
             }
         }

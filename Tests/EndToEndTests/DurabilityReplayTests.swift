@@ -156,11 +156,20 @@ struct DurabilityReplayTests {
 
     @Test
     func describeSaysWhatIsKept() async throws {
-        try await Self.run("--keep-changes", "77", "--keep-days", "8", "--durability", "disk") {
-            daemon in
+        try await Self.run(
+            "--keep-changes",
+            "77",
+            "--keep-days",
+            "8",
+            "--keep-bytes",
+            "2000000",
+            "--durability",
+            "disk"
+        ) { daemon in
             let limits = try #require(try await daemon.ask(\.control, "describe").item("limits"))
             #expect(limits.int("keepChanges") == 77)
             #expect(limits.int("keepDays") == 8)
+            #expect(limits.int("keepBytes") == 2_000_000)
             #expect(limits.string("durability") == "disk")
         }
     }

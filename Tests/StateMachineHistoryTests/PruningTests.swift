@@ -1,3 +1,4 @@
+import Foundation
 import StateMachineCore
 import StateMachineHistory
 import StateMachineProtocol
@@ -58,6 +59,40 @@ struct PruningTests {
             try other(path, "UPDATE change SET at = 0 WHERE seq < 6")
             while history.history.oldest < 6 { #expect(await history.settled() == nil) }
             #expect(try await history.all(after: 0).map(\.seq) == [6, 7, 8, 9])
+        }
+    }
+
+    private enum Note: EnumState {
+        case text(String)
+
+        static let initial = Note.text("")
+    }
+
+    /// 600 changes of 40 KB are 24 MB.
+    @Test
+    func ofADatabaseThatIsTooLargeTheOldestRowsAreRemoved() async throws {
+        try await withTemporaryDirectory { directory in
+            let limit = 4 << 20
+            let history = try SQLiteHistory<Note>(
+                directory: "\(directory)/a",
+                options: HistoryOptions(keepBytes: limit)
+            )
+            let machine = history.makeMachine()
+            for count in 1...600 {
+                try await machine.assign(
+                    .text("\(count)" + String(repeating: "x", count: 20_000))
+                )
+            }
+            #expect(await history.settled() == nil)
+            // Twice, because a step is queued by the one before it.
+            for _ in 1...20 { #expect(await history.settled() == nil) }
+            let kept = try await history.all(after: 0).map(\.seq)
+            #expect(kept == Array(history.history.oldest...600))
+            #expect((90...120).contains(kept.count), "\(kept.count) are kept")
+            let path = "\(directory)/a/statemachine.sqlite"
+            let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+            // It grew between two looks at its size.
+            #expect(try #require(size) < 3 * limit)
         }
     }
 

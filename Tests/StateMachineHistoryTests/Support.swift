@@ -12,12 +12,14 @@ extension HistoryOptions {
     init(
         _ durability: Durability = .commit,
         keepChanges: Int = 1_000_000,
-        keepDays: Int = 30
+        keepDays: Int = 30,
+        keepBytes: Int = 1 << 30
     ) {
         self.init()
         self.durability = durability
         self.keepChanges = keepChanges
         self.keepDays = keepDays
+        self.keepBytes = keepBytes
     }
 }
 

@@ -5,8 +5,12 @@ import Dispatch
 /// Dispatch watches the threads of its global queues, where tasks run by default, with a timer that
 /// fires every second from the first such task to the end of the process, and ends the process if
 /// there is no descriptor left for that check. A task that prefers this executor, with what it
-/// awaits and forks, lets an idle process sleep.
+/// awaits and forks, lets an idle process sleep. A task that is made with `Task {}` does not inherit
+/// the preference and has to name it.
 package final class QueueExecutor: TaskExecutor {
+    /// What a program's own tasks prefer.
+    package static let shared = QueueExecutor(label: "statemachine.tasks")
+
     private let queue: DispatchQueue
 
     package init(label: String) {

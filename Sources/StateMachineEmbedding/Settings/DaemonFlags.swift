@@ -46,6 +46,7 @@ package struct HistoryFlags: ParsableArguments {
     @Option(.durability) var durability: HistoryOptions.Durability?
     @Option(.keepChanges) var keepChanges: Int?
     @Option(.keepDays) var keepDays: Int?
+    @Option(.keepBytes) var keepBytes: Int?
 
     package init() {}
 }

@@ -14,6 +14,7 @@ package enum Setting: String, CaseIterable {
     case durability
     case keepChanges = "keep-changes"
     case keepDays = "keep-days"
+    case keepBytes = "keep-bytes"
     case maxConnections = "max-connections"
     case reservedConnections = "reserved-connections"
     case controlConnections = "control-connections"

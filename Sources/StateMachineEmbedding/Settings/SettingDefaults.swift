@@ -98,6 +98,15 @@ extension Setting {
                 summary: "Days for which they are kept.",
                 given: { $0.history.keepDays.map { .number($0) } }
             )
+        case .keepBytes:
+            Row(
+                kind: .count(
+                    Setting.fewestHistoryBytes...Setting.mostHistoryBytes,
+                    default: HistoryOptions().keepBytes
+                ),
+                summary: "Bytes that they may take in the database.",
+                given: { $0.history.keepBytes.map { .number($0) } }
+            )
         case .maxConnections:
             .limit(\.connections, from: 1, \.maxConnections, "Connections at a time.")
         case .reservedConnections:
@@ -172,6 +181,10 @@ extension Setting {
 
     /// A hundred years.
     static let mostDays = 36_500
+
+    /// Less than a mebibyte is soon filled by the tables alone.
+    static let fewestHistoryBytes = 1 << 20
+    static let mostHistoryBytes = 1 << 40
 
     /// A gibibyte; the ring's memory is allotted at the start.
     static let mostBytes = 1 << 30

@@ -137,6 +137,7 @@ extension Settings {
         }
         if let keepChanges = self.count(.keepChanges) { options.keepChanges = keepChanges }
         if let keepDays = self.count(.keepDays) { options.keepDays = keepDays }
+        if let keepBytes = self.count(.keepBytes) { options.keepBytes = keepBytes }
         return options
     }
 }

@@ -64,9 +64,9 @@ final class LockFile: Sendable {
 
     /// How often a lock is tried again whose owner is gone, each time after 10 ms.
     ///
-    /// A second: a child that was being started when its runner was killed runs its own program sooner, however busy the
+    /// 10 s: a child that was being started when its runner was killed runs its own program sooner, however busy the
     /// machine is.
-    private static let retries = 100
+    private static let retries = 1000
 
     private static func lock(_ descriptor: CInt) throws(Failure) {
         for retry in 0... {

@@ -1,3 +1,5 @@
+import StateMachineCore
+
 /// An answer that many ask for, made once in a while and shared by all who ask meanwhile.
 actor CachedAnswer {
     /// How old an answer may be.
@@ -21,7 +23,7 @@ actor CachedAnswer {
     func value() async throws -> String {
         if let last, ContinuousClock.now - last.time < self.age { return last.value }
         if let current { return try await current.value }
-        let task = Task { [make] in try await make() }
+        let task = Task(executorPreference: QueueExecutor.shared) { [make] in try await make() }
         self.current = task
         defer { self.current = nil }
         let value = try await task.value

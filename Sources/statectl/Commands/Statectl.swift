@@ -159,7 +159,7 @@ struct Statectl: DaemonCommand {
         }
         // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
         Task { @MainActor in
-            await withTaskExecutorPreference(QueueExecutor(label: "statectl")) {
+            await withTaskExecutorPreference(QueueExecutor.shared) {
                 await self.perform(CommandLine.arguments.dropFirst())
             }
         }

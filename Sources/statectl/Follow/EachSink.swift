@@ -45,7 +45,9 @@ struct EachSink {
         var pauses = GrowingPause()
         while true {
             // Not cancelled with this task, so that it can finish.
-            let run = Task { await command.run(for: line, of: target, as: event, resync: resync) }
+            let run = Task(executorPreference: QueueExecutor.shared) {
+                await command.run(for: line, of: target, as: event, resync: resync)
+            }
             guard let complaint = await run.value else { return }
             let place = "change \(line.seq.map(String.init) ?? "?")"
             guard self.isRetrying else {

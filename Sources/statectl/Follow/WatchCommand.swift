@@ -232,7 +232,9 @@ struct WatchRun: Sendable {
     /// Follows the machine to the end, or until the task is cancelled; a command that runs then may finish.
     func run() async throws {
         // A task of its own, which is always awaited: what ends the watch does not end a command.
-        let commands = self.queue.map { queue in Task { await queue.run() } }
+        let commands = self.queue.map { queue in
+            Task(executorPreference: QueueExecutor.shared) { await queue.run() }
+        }
         let end: Result<Void, any Error>
         do {
             try await Race.run(self.entries)

@@ -321,7 +321,7 @@ struct HoldRun: Sendable {
         defer { passing?.cancel() }
         // Once told to end, the command may take the time that it needs.
         return await command.run(timeout: .seconds(1_000_000_000)) { pid in
-            passing = Task {
+            passing = Task(executorPreference: QueueExecutor.shared) {
                 for await number in signals where !Signals.ofTerminals.contains(number) {
                     kill(pid, number)
                 }
