@@ -86,7 +86,7 @@ struct DeclaredMachineTests {
             #expect(late.error == "conflict")
             #expect(
                 late.string("message")
-                    == "expected stay 7, but it is brewing(cups: 3, percent: 0) at seq 1"
+                    == "expected stay 7, but the state is brewing(cups: 3, percent: 0) at seq 1"
             )
             let back = try await client.ask(#"{"op":"send","event":"cancel","ifStay":1}"#)
             #expect(back.state == "idle" && back.seq == 2)

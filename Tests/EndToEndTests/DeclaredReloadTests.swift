@@ -139,7 +139,7 @@ struct DeclaredReloadTests {
             let sentence = #"there is no longer a state "ready"; write "was: ready""#
             #expect(refusal.contains(sentence))
             try await daemon.wait(forErrors: sentence)
-            try await daemon.wait(forErrors: "keeping what was in force")
+            try await daemon.wait(forErrors: "the reload was refused")
             #expect(try await client.ask("set ready why=x").seq == 2)
             #expect(try await client.ask("set brewing cups=1").seq == 3)
             // Once the machine has left the dropped state, the reload is not refused.
@@ -176,7 +176,9 @@ struct DeclaredReloadTests {
                 daemon,
                 Self.coffee.replacing("machine: coffee", with: "machine: tea")
             )
-            try await daemon.wait(forErrors: #"declares the machine "tea", and this is "coffee""#)
+            try await daemon.wait(
+                forErrors: #"declares the machine "tea", but this one is "coffee""#
+            )
             try FileManager.default.removeItem(atPath: machine.file)
             try await machine.reload(daemon)
             try await daemon.wait(forErrors: "cannot read \(machine.file)")

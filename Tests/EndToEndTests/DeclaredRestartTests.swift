@@ -119,7 +119,7 @@ struct DeclaredRestartTests {
                 arguments: ["--state-directory", machine.state]
             ).ended()
             #expect(stock.status == 78)
-            #expect(stock.errors.contains(#"a file declared of "coffee""#), "\(stock)")
+            #expect(stock.errors.contains(#"declared in a file ("coffee")"#), "\(stock)")
             #expect(
                 try machine.column("SELECT state FROM change ORDER BY seq") == ["idle", "brewing"]
             )

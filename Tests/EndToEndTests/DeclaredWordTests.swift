@@ -78,7 +78,7 @@ struct DeclaredWordTests {
         (["set", "idle", "--if-state", "playing:volume=x"], "volume=x: write a whole number"),
         (
             ["set", "playing", "a", "b"],
-            "\"b\" in the command line is one too many: only one value"
+            "\"b\" in the command line is a second value without a name"
         ),
         (["send", "play", "title=a", "volume=1.0"], "volume=1.0: write a whole number"),
     ])
