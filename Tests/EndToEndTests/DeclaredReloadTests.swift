@@ -136,7 +136,7 @@ struct DeclaredReloadTests {
                 lost: idle
                 """
             let refusal = try await machine.refuse(daemon, dropped)
-            let sentence = #"there is no longer a state "ready"; write "was: ready""#
+            let sentence = #"the state "ready" no longer exists; write "was: ready""#
             #expect(refusal.contains(sentence))
             try await daemon.wait(forErrors: sentence)
             try await daemon.wait(forErrors: "the reload was refused")
@@ -245,7 +245,7 @@ struct DeclaredReloadTests {
             try await machine.reload(daemon, newer)
             // The first set is evaluated again, and its question has been dropped.
             let far = try await clients[0].next()
-            #expect(far.error == "bad-data" && far.string("message") == "cups=6: at most 4")
+            #expect(far.error == "bad-data" && far.string("message") == "cups=6: must be at most 4")
             #expect(try await clients[1].next().error == "unknown-state")
             let second = try await guardian.next()
             #expect(second.type == "ask")

@@ -97,7 +97,7 @@ struct DeclaredRestartTests {
             try machine.write("machine: coffee\nstart: idle\nstates: {idle: {}}\n")
             let (errors, status) = try await machine.refusal()
             #expect(status == 78)
-            #expect(errors.contains(#"there is no longer a state "brewing""#), "\(errors)")
+            #expect(errors.contains(#"the state "brewing" no longer exists"#), "\(errors)")
             #expect(errors.contains(#"write "lost: STATE""#), "\(errors)")
             try machine.write(Self.old)
             let daemon = try await machine.start()

@@ -54,8 +54,8 @@ struct UpdateTests {
     }
 
     @Test(arguments: [
-        (#"{"op":"update","add":{"tries":11}}"#, "bad-data", "tries=11: at most 10"),
-        (#"{"op":"update","add":{"tries":-1}}"#, "bad-data", "tries=-1: at least 0"),
+        (#"{"op":"update","add":{"tries":11}}"#, "bad-data", "tries=11: must be at most 10"),
+        (#"{"op":"update","add":{"tries":-1}}"#, "bad-data", "tries=-1: must be at least 0"),
         (#"{"op":"update","add":{"tries":0.5}}"#, "bad-data", "tries+=0.5: add a whole number"),
         (
             #"{"op":"update","add":{"far":1}}"#, "bad-data",
