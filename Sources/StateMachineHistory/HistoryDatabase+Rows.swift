@@ -69,7 +69,7 @@ private struct LastRow {
         guard !data.utf8.contains(where: { $0 < 0x20 }), JSONValue(parsing: data)?.members != nil
         else {
             throw HistoryError(
-                damaged: "the row of change \(seq) has data that are no object: \(data.excerpt())"
+                damaged: "the data of change \(seq) is not a JSON object: \(data.excerpt())"
             )
         }
         self.sound = data
@@ -96,11 +96,11 @@ extension RecordedTransition {
         let program = last.program
         let seq: UInt64 = try row.present(0)
         guard seq < 1 << 53 else {
-            throw HistoryError(damaged: "the row of change \(seq) has no such number")
+            throw HistoryError(damaged: "the number of change \(seq) is not below 2^53")
         }
         let at: Int64 = try row.present(1)
         guard WallTime.recorded.contains(at) else {
-            throw HistoryError(damaged: "the row of change \(seq) is of no time: \(at)")
+            throw HistoryError(damaged: "the time of change \(seq) is out of range: \(at)")
         }
         let old = try name.map {
             State(name: $0, data: try last.checked(row.presentText(5), of: seq))
@@ -140,7 +140,8 @@ extension Statement {
             let key = self.text(0) ?? ""
             let row = self.name(0) == "seq" ? "change \(key)" : "\(self.name(0)) \(key)"
             throw HistoryError(
-                damaged: "the row of \(row) has \(stored.quoted) in column \(self.name(column))"
+                damaged:
+                    "column \(self.name(column)) of \(row) holds \(stored.quoted), which is not a number that fits"
             )
         }
         return value
@@ -157,7 +158,7 @@ extension Statement {
     private func present<Value>(_ value: Value?, _ column: CInt) throws(HistoryError) -> Value {
         guard let value else {
             throw HistoryError(
-                damaged: "a row of the history has nothing in column \(self.name(column))"
+                damaged: "column \(self.name(column)) is empty in a row of the history"
             )
         }
         return value
@@ -220,8 +221,8 @@ extension HistoryDatabase {
             statement.restart()
             guard db.lastRow == last else {
                 throw SQLiteError.corrupt(
-                    "change \(first - 1) is no longer the last one; "
-                        + "another program has written to the database"
+                    "another program has written to the database: "
+                        + "change \(first - 1) is no longer the last one; stop that program"
                 )
             }
         }

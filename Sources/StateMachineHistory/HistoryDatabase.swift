@@ -352,8 +352,8 @@ extension HistoryDatabase {
     func growth(beyond bytes: Int) -> String? {
         guard self.logPages * Self.pageBytes > bytes else { return nil }
         return
-            "\(self.path)-wal has more than \(bytes >> 20) MiB and grows: another program has been "
-            + "reading the database all the time; end its transaction"
+            "\(self.path)-wal has grown beyond \(bytes >> 20) MiB, as another program keeps a "
+            + "transaction open on the database; end that program"
     }
 
     /// Moves what is in the write-ahead log to the database file, so that a copy of that file alone

@@ -51,13 +51,13 @@ extension SQLiteError {
         case .diskIsFull: return "the disk is full; make room on it \(said)"
         case .diskFails:
             return
-                "the disk is full or fails; make room on it, or look into the kernel's log \(said)"
+                "the disk is full or fails; make room on it, or look at the kernel's log \(said)"
         case .isInaccessible:
             return "user \(geteuid()) may not read and write it; chown it, with its -wal and -shm, "
                 + "or move it away to start a new history \(said)"
         case .isWrong:
             return
-                "its tables are not the ones of this program; move it away to start a new history, "
+                "its tables are not those of a history; move it away to start a new history, "
                 + "or choose another --state-directory \(said)"
         case .isCorrupt, .other: return self.description
         }

@@ -198,16 +198,16 @@ struct Restoration {
     ) throws(HistoryError) {
         guard let own = schema.declaration else {
             guard let declaration else { return }
-            let name = declaration.machine.map { " of \($0.quoted)" } ?? ""
+            let name = declaration.machine.map { " (\($0.quoted))" } ?? ""
             throw HistoryError(
-                "\(file) is the history of a machine that a file declared\(name); name that file with "
+                "\(file) is the history of a machine declared in a file\(name); give that file with "
                     + "--machine, or move the database away to start a new history"
             )
         }
         if let old = declaration?.machine, let new = own.machine, old != new {
             throw HistoryError(
-                "\(file) is the history of the machine \(old.quoted), and the file declares "
-                    + "\(new.quoted); write \"machine: \(old)\" if it is the same one, or move the database away "
+                "\(file) is the history of the machine \(old.quoted), but the file declares "
+                    + "\(new.quoted); write \"machine: \(old)\" if they are the same, or move the database away "
                     + "to start a new history"
             )
         }
@@ -230,9 +230,9 @@ struct Restoration {
             }
             guard schema.declaration != nil else {
                 throw HistoryError(
-                    "\(file) ends in a state that this program does not know: \(error.sentence); let it say "
-                        + "what that is called now (\"was\") or where to go then (\"lost\"), start the program "
-                        + "that wrote it, or move the file away to start a new history"
+                    "\(file) ends in a state that this program does not know: \(error.sentence); name in "
+                        + "\"was\" what it is called now or in \"lost\" where to go instead, start the "
+                        + "program that wrote it, or move the file away to start a new history"
                 )
             }
             guard declaration != nil else {
@@ -243,11 +243,11 @@ struct Restoration {
             }
             let trouble =
                 error.hasState
-                ? "whose data do not fit the file: \(error.sentence); widen the file,"
-                : "that the file does not have: \(error.sentence); or"
+                ? "whose data the machine's file does not allow: \(error.sentence); allow it there,"
+                : "that the machine's file does not have: \(error.sentence);"
             throw HistoryError(
-                "\(file) ends in a state \(trouble) write \"lost: STATE\" for where to go then, or start with the "
-                    + "file as it was and set another state first"
+                "\(file) ends in a state \(trouble) write \"lost: STATE\" for where to go instead, or start "
+                    + "with the old file and set another state first"
             )
         }
     }

@@ -13,7 +13,7 @@ enum PrivateFile {
         }
         guard status.st_uid == geteuid() else {
             throw HistoryError(
-                "the state directory \(path) belongs to uid \(status.st_uid) and not to "
+                "the state directory \(path) belongs to uid \(status.st_uid), not to "
                     + "\(geteuid()); chown it, or choose another --state-directory"
             )
         }
@@ -34,7 +34,7 @@ enum PrivateFile {
         guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1
         else {
             throw HistoryError(
-                "\(path) is not a file of user \(geteuid())'s own, with one name; move it away"
+                "\(path) must be a regular file of user \(geteuid()) without other links; chown it, or move it away"
             )
         }
         try self.close(path, status, to: 0o600)
@@ -102,8 +102,8 @@ struct OpenedFiles {
             found.identity == content.identity
         else { return }
         throw HistoryError(
-            "\(database) was overwritten while it was in use; stop the daemon, put there the file that you want, "
-                + "without its -wal and -shm, and start it"
+            "\(database) was overwritten while it was in use; stop the daemon, put the file that you want "
+                + "in its place, without -wal and -shm, and start the daemon"
         )
     }
 
@@ -118,8 +118,8 @@ struct OpenedFiles {
             }
             guard known != found else { continue }
             throw HistoryError(
-                "\(path) was \(found == nil ? "removed or renamed" : "replaced") while it was in use, and what is "
-                    + "written there now is lost; put it back, or restart the daemon to begin with what is there"
+                "\(path) was \(found == nil ? "removed or renamed" : "replaced") while it was in use, so new "
+                    + "changes would be lost; put it back, or restart the daemon to use the file that is there now"
             )
         }
     }

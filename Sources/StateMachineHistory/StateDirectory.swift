@@ -45,7 +45,7 @@ final class StateDirectory: Sendable {
             }
             throw HistoryError(
                 "\(lockPath) is locked by another daemon\(owner); "
-                    + "end that one, or choose another --state-directory"
+                    + "stop that daemon, or choose another --state-directory"
             )
         }
         self.lock = lock
@@ -141,7 +141,7 @@ final class StateDirectory: Sendable {
         for suffix in ["", "-wal", "-shm"] {
             let (old, new) = (self.database + suffix, aside + suffix)
             guard rename(old, new) == 0 || errno == ENOENT else {
-                throw HistoryError("\(old) is corrupt and cannot be set aside", errno: errno)
+                throw HistoryError("\(old) is corrupt and cannot be renamed", errno: errno)
             }
         }
         return aside

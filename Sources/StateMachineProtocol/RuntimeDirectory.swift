@@ -117,7 +117,7 @@ public enum Door: String, CaseIterable, Codable, Sendable {
             case .hold: "hold                       keep a state from being entered (an object)"
             case .release: "release N                  give back a hold or a guard"
             case .guard: "guard                      be asked before a state is entered (an object)"
-            case .vote: "vote                       answer what was asked (an object)"
+            case .vote: "vote                       answer a guard's question (an object)"
             case .history: "history                    the changes that are kept"
             case .reload:
                 "reload                     read the settings and the machine's file again"

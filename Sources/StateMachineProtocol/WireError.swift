@@ -50,7 +50,7 @@ extension DecodingError {
         case .typeMismatch(_, let context):
             return "\(context.field) of \(state) must be of type \(context.debugDescription)"
         case .valueNotFound(_, let context):
-            return "\(context.field) of \(state) lacks a value"
+            return "\(context.field) of \(state) has no value"
         case .dataCorrupted(let context):
             if let field = context.underlyingError as? UnknownField {
                 let known = field.known.map { $0.excerpt() }.joined(separator: ", ")

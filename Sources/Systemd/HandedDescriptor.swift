@@ -82,7 +82,7 @@ package enum DescriptorKind: Hashable, Sendable, CustomStringConvertible {
         case .listening: "a listening Unix stream socket"
         case .connected: "a connected Unix stream socket"
         case .bound(let words), .loose(let words): words
-        case .noSocket: "no socket"
+        case .noSocket: "not a socket"
         case .closed: "not open"
         }
     }

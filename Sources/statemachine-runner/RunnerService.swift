@@ -59,17 +59,20 @@ struct RunnerService: Sendable {
             return try await runner.endLeftovers()
         }
         if memory == nil {
-            logger.notice("nothing is remembered over a restart; name a --state-directory")
+            logger.notice("the runner remembers nothing over a restart; give a --state-directory")
         }
         if !host.outlivesRunner {
             logger.notice(
-                "commands are children: they end with this process, without a cgroup, a journal and properties of their own"
+                "commands run as children: they end with this process, and have no cgroup, journal or properties of their own"
             )
         }
         do throws(NotifyError) {
             try ServiceNotifier().ready()
         } catch {
-            logger.debug("the service manager was not notified", metadata: ["error": "\(error)"])
+            logger.debug(
+                "the service manager could not be notified",
+                metadata: ["error": "\(error)"]
+            )
         }
         try await runner.run(heeding: signals)
     }

@@ -107,12 +107,12 @@ struct ActivationTests {
         var complaint: String {
             switch self {
             case .datagram:
-                #""control", and control is a Unix datagram socket that does not listen"#
-            case .deaf: #""control", and control is a Unix stream socket that does not listen"#
+                #""control", but control is a Unix datagram socket that does not listen"#
+            case .deaf: #""control", but control is a Unix stream socket that does not listen"#
             case .unknown:
-                #""statemachine.socket", and nothing is known of "statemachine.socket""#
-            case .doubled: #""events", "events", and there are two called events"#
-            case .noSocket: #""events", and events is no socket"#
+                #""statemachine.socket", but "statemachine.socket" is not one of the daemon's sockets"#
+            case .doubled: #""events", "events", but two of them are called events"#
+            case .noSocket: #""events", but events is not a socket"#
             }
         }
     }
@@ -211,13 +211,14 @@ struct ActivationTests {
         var complaint: String {
             switch self {
             case .flag, .configuration, .machine: "nokey"
-            case .sockets: "two called control"
+            case .sockets: "two of them are called control"
             case .descriptors: "the limit of 22 open files leaves room for"
             case .lockedHistory: "statemachine.lock is locked by another daemon"
             case .historyOfAFile: "/state/statemachine.lock: Not a directory"
-            case .linkedDatabase, .databaseOfTwoNames, .foreignDatabase: "is not a file of user"
+            case .linkedDatabase, .databaseOfTwoNames, .foreignDatabase:
+                "must be a regular file of user"
             case .newerDatabase: "was written by a newer version"
-            case .openDirectory: "others may write into the runtime directory"
+            case .openDirectory: "other users may write to the runtime directory"
             case .fileAtADoor, .linkAtADoor, .directoryAtADoor: "events.sock is in the way"
             case .foreignHistory, .foreignDirectory: "belongs to uid 65534"
             }

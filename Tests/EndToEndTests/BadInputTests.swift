@@ -22,7 +22,12 @@ struct BadInputTests {
     static let cases: [Case] = [
         Case(line: #"{"op":"get""#, error: "bad-json", message: "',' or '}'", offset: 11),
         Case(line: #"{"op":get}"#, error: "bad-json", message: "a value was expected", offset: 6),
-        Case(line: #"{"op":"get"} x"#, error: "bad-json", message: "something follows", offset: 13),
+        Case(
+            line: #"{"op":"get"} x"#,
+            error: "bad-json",
+            message: "unexpected text after",
+            offset: 13
+        ),
         Case(line: "{\"op\":\"g\u{1}\"}", error: "bad-json", message: "control", offset: 8),
         Case(line: #"{}"#, error: "bad-request", message: #""op" is missing"#),
         Case(line: #"{"op":3}"#, error: "bad-request", message: "op must be a string"),
@@ -36,7 +41,7 @@ struct BadInputTests {
         Case(line: #"{"op":"get","op":"get"}"#, error: "bad-request", message: "is given twice"),
         Case(line: #"{"op":"get","id":null}"#, error: "bad-request", message: "id must be"),
         Case(line: #"{"op":"get","id":9007199254740992}"#, error: "bad-request", message: "2^53"),
-        Case(line: "get now", error: "bad-request", message: "takes nothing more"),
+        Case(line: "get now", error: "bad-request", message: "takes no more words"),
         Case(line: "set", error: "bad-request", message: "set needs a state"),
         Case(line: "set rady value=true", error: "unknown-state", message: "did you mean ready?"),
         Case(line: "set ready", error: "bad-data", message: "needs data: value"),
@@ -58,7 +63,7 @@ struct BadInputTests {
         Case(
             line: #"{"op":"set","state":"ready","data":{"value":true},"ifState":"authentication"}"#,
             error: "conflict",
-            message: "it is ready(false) at seq 0"
+            message: "the state is ready(false) at seq 0"
         ),
         Case(
             line: #"{"op":"set","state":"ready","data":{"value":true},"cause":"\#(long)"}"#,

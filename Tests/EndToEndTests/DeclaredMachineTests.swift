@@ -54,7 +54,7 @@ struct DeclaredMachineTests {
             #expect(start.state == "idle")
             let far = try await client.ask(#"{"op":"set","state":"brewing","data":{"cups":5}}"#)
             #expect(far.error == "bad-data")
-            #expect(far.string("message") == "cups=5: at most 4")
+            #expect(far.string("message") == "cups=5: must be at most 4")
             #expect(try await client.ask("set brewing cups=2").ok == true)
             let illegal = try await client.ask("set ready")
             #expect(illegal.error == "illegal-transition")
@@ -71,7 +71,7 @@ struct DeclaredMachineTests {
             let client = try daemon.connect(\.control)
             let tooMany = try await client.ask("send brew cups=6")
             #expect(tooMany.error == "bad-data")
-            #expect(tooMany.string("message") == "cups=6: at most 4")
+            #expect(tooMany.string("message") == "cups=6: must be at most 4")
             let ignored = try await client.ask("send poke")
             #expect(ignored.bool("handled") == true && ignored.bool("changed") == false)
             let brewing = try await client.ask("send brew cups=3")
@@ -86,7 +86,7 @@ struct DeclaredMachineTests {
             #expect(late.error == "conflict")
             #expect(
                 late.string("message")
-                    == "expected stay 7, but it is brewing(cups: 3, percent: 0) at seq 1"
+                    == "expected stay 7, but the state is brewing(cups: 3, percent: 0) at seq 1"
             )
             let back = try await client.ask(#"{"op":"send","event":"cancel","ifStay":1}"#)
             #expect(back.state == "idle" && back.seq == 2)
@@ -109,7 +109,7 @@ struct DeclaredMachineTests {
             let same = try await client.ask("update percent=40")
             #expect(same.bool("changed") == false && same.seq == 2)
             let far = try await client.ask("update percent=400")
-            #expect(far.string("message") == "percent=400: at most 100")
+            #expect(far.string("message") == "percent=400: must be at most 100")
             // The entry's line has no `stay`, which is its own seq; the update's line has one.
             let entered = try await watch.next()
             #expect(entered.seq == 1 && !entered.has("stay"))

@@ -136,10 +136,10 @@ struct DeclaredReloadTests {
                 lost: idle
                 """
             let refusal = try await machine.refuse(daemon, dropped)
-            let sentence = #"there is no longer a state "ready"; write "was: ready""#
+            let sentence = #"the state "ready" no longer exists; write "was: ready""#
             #expect(refusal.contains(sentence))
             try await daemon.wait(forErrors: sentence)
-            try await daemon.wait(forErrors: "keeping what was in force")
+            try await daemon.wait(forErrors: "the reload was refused")
             #expect(try await client.ask("set ready why=x").seq == 2)
             #expect(try await client.ask("set brewing cups=1").seq == 3)
             // Once the machine has left the dropped state, the reload is not refused.
@@ -176,7 +176,9 @@ struct DeclaredReloadTests {
                 daemon,
                 Self.coffee.replacing("machine: coffee", with: "machine: tea")
             )
-            try await daemon.wait(forErrors: #"declares the machine "tea", and this is "coffee""#)
+            try await daemon.wait(
+                forErrors: #"declares the machine "tea", but this one is "coffee""#
+            )
             try FileManager.default.removeItem(atPath: machine.file)
             try await machine.reload(daemon)
             try await daemon.wait(forErrors: "cannot read \(machine.file)")
@@ -243,7 +245,7 @@ struct DeclaredReloadTests {
             try await machine.reload(daemon, newer)
             // The first set is evaluated again, and its question has been dropped.
             let far = try await clients[0].next()
-            #expect(far.error == "bad-data" && far.string("message") == "cups=6: at most 4")
+            #expect(far.error == "bad-data" && far.string("message") == "cups=6: must be at most 4")
             #expect(try await clients[1].next().error == "unknown-state")
             let second = try await guardian.next()
             #expect(second.type == "ask")

@@ -97,7 +97,7 @@ struct DeclaredRestartTests {
             try machine.write("machine: coffee\nstart: idle\nstates: {idle: {}}\n")
             let (errors, status) = try await machine.refusal()
             #expect(status == 78)
-            #expect(errors.contains(#"there is no longer a state "brewing""#), "\(errors)")
+            #expect(errors.contains(#"the state "brewing" no longer exists"#), "\(errors)")
             #expect(errors.contains(#"write "lost: STATE""#), "\(errors)")
             try machine.write(Self.old)
             let daemon = try await machine.start()
@@ -119,7 +119,7 @@ struct DeclaredRestartTests {
                 arguments: ["--state-directory", machine.state]
             ).ended()
             #expect(stock.status == 78)
-            #expect(stock.errors.contains(#"a file declared of "coffee""#), "\(stock)")
+            #expect(stock.errors.contains(#"declared in a file ("coffee")"#), "\(stock)")
             #expect(
                 try machine.column("SELECT state FROM change ORDER BY seq") == ["idle", "brewing"]
             )

@@ -63,7 +63,7 @@ struct DeclaredWordTests {
     }
 
     @Test(arguments: [
-        (["set", "playing", "title=a", "volume=140"], "volume=140: at most 100"),
+        (["set", "playing", "title=a", "volume=140"], "volume=140: must be at most 100"),
         (["set", "playing", "title=a", "volume=x"], "volume=x: write a whole number"),
         (["set", "playing", "title=a", "loud=yes"], "loud=yes: write true or false"),
         (["set", "playing", "title:=1"], "title=1: write a string"),
@@ -72,13 +72,13 @@ struct DeclaredWordTests {
         (["send", "turn"], "\"turn\" needs \"by\", an integer from -10 to 10\n"),
         (["is", "playing:titel=a"], "\"playing\" has no field \"titel\"; did you mean title?"),
         (["is", "playing:volume=x"], "volume=x: write a whole number"),
-        (["is", "playing:volume=140"], "volume=140: at most 100"),
+        (["is", "playing:volume=140"], "volume=140: must be at most 100"),
         (["is", "playing:volume=>50"], "volume=>50: write a whole number"),
         (["wait", "playing:loud=yes"], "loud=yes: write true or false"),
         (["set", "idle", "--if-state", "playing:volume=x"], "volume=x: write a whole number"),
         (
             ["set", "playing", "a", "b"],
-            "\"b\" in the command line is one too many: only one value"
+            "\"b\" in the command line is a second value without a name"
         ),
         (["send", "play", "title=a", "volume=1.0"], "volume=1.0: write a whole number"),
     ])

@@ -78,7 +78,7 @@ struct GroupPatternTests {
         ("wait wroking", "there is no state or group \"wroking\"; did you mean working?"),
         (
             "wait working:image=x",
-            "not all states of working have a field \"image\" of one type; they share id"
+            "the states of working do not all have a field \"image\" of one type; they share id"
         ),
         ("wait working:id:=7", "id of working must be of type string, not number"),
         ("set working id=7", "\"working\" is a group; name one of its states"),

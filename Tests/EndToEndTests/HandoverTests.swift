@@ -345,7 +345,7 @@ struct HandoverTests {
             second.send(SIGTERM)
             let errors = try await second.ended().errors
             #expect(errors.contains("it is not sealed memory"))
-            #expect(!errors.contains("the descriptor store holds something unknown"))
+            #expect(!errors.contains("the descriptor store holds unknown descriptors"))
         }
     }
 
@@ -401,7 +401,7 @@ struct HandoverTests {
             second.send(SIGTERM)
             let errors = try await second.ended().errors
             #expect(errors.contains("it is not sealed memory"))
-            #expect(errors.contains("the descriptor store holds something unknown"))
+            #expect(errors.contains("the descriptor store holds unknown descriptors"))
             #expect(!errors.contains("stored: not open"))
         }
     }

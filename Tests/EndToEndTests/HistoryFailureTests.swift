@@ -70,7 +70,7 @@ struct HistoryFailureTests {
             #expect(refused.reply.error == "internal")
             #expect(refused.reply.int("id") == 1)
             let message = try #require(refused.reply.string("message"))
-            #expect(message.contains("what follows change \(refused.seqs.count) cannot be read"))
+            #expect(message.contains("the changes after \(refused.seqs.count) cannot be read"))
             #expect(!message.contains("\(state)/statemachine.sqlite"))
             // Changes elsewhere can still be read.
             let later = try await Self.page(client, #","since":"\#(epoch):1000""#)

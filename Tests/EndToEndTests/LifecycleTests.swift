@@ -134,7 +134,7 @@ struct LifecycleTests {
             let long = directory + "/" + String(repeating: "x", count: 100)
             let refused = try await BuiltProduct.statemachine.run(["--runtime-directory", long])
             #expect(refused.status == .exited(78))
-            #expect(refused.errors.contains("too long for a socket"))
+            #expect(refused.errors.contains("the socket path \(long)/"))
         }
     }
 }

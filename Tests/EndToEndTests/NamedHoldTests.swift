@@ -42,7 +42,7 @@ struct NamedHoldTests {
                 #expect(try await daemon.statectl("release", "freeze").status == .exited(0))
                 #expect(try await daemon.statectl("release", "2").status == .exited(0))
                 let again = try await daemon.statectl("release", "freeze")
-                #expect(again.errors == "statectl: no hold is called freeze\n")
+                #expect(again.errors == "statectl: there is no hold freeze\n")
                 #expect(try await daemon.statectl("set", "ready", "true").status == .exited(0))
             }
         }

@@ -61,7 +61,7 @@ struct OwnershipTests {
             #expect(mkdir(runtime, 0o755) == 0 && chmod(runtime, 0o777) == 0)
             let errors = try await Self.failure(in: directory)
             #expect(
-                errors.contains("others may write into the runtime directory \(runtime); take")
+                errors.contains("other users may write to the runtime directory \(runtime); run")
             )
         }
     }
@@ -131,7 +131,7 @@ struct OwnershipTests {
             #expect(mkdir(state, 0o700) == 0)
             #expect(symlink("\(directory)/elsewhere", "\(state)/statemachine.sqlite") == 0)
             let errors = try await Self.failure(in: directory, ["--state-directory", state])
-            #expect(errors.contains("\(state)/statemachine.sqlite is not a file of user"))
+            #expect(errors.contains("\(state)/statemachine.sqlite must be a regular file of user"))
             #expect(!FileManager.default.fileExists(atPath: "\(directory)/elsewhere"))
         }
     }

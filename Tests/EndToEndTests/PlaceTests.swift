@@ -59,7 +59,7 @@ struct PlaceTests {
                 command: ["prlimit", "--nofile=100:100"]
             )
             try await notify.wait(for: "READY=1")
-            try await daemon.wait(forErrors: "descriptors are too few for max-connections")
+            try await daemon.wait(forErrors: "too few file descriptors for max-connections")
             let client = try daemon.connect(\.control)
             let limits = try await client.ask("describe").item("limits")
             let places = try #require(limits?.int("connections"))

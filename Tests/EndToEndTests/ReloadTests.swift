@@ -62,7 +62,7 @@ struct ReloadTests {
             daemon.send(SIGHUP)
             try await notify.wait(for: "RELOADING=1")
             try await notify.wait(for: "READY=1")
-            try await daemon.wait(forErrors: "keeping what was in force")
+            try await daemon.wait(forErrors: "the reload was refused")
             daemon.send(SIGTERM)
             #expect(try await daemon.ended().status == 0)
         }

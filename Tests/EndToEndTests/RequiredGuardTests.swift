@@ -42,8 +42,8 @@ struct RequiredGuardTests {
             let since = try #require(by.string("missing"))
             #expect(
                 by.string("why")
-                    == "required as display and not connected since \(since); "
-                    + "have it run, or release it by that name"
+                    == "required as display but not connected since \(since); "
+                    + "start it, or release it by that name"
             )
             let row = try #require(
                 try await daemon.ask(\.control, "stats").items("guards")?.first
@@ -301,7 +301,7 @@ struct RequiredGuardTests {
             #expect(refused.error == "limit")
             #expect(
                 refused.string("message")
-                    == "there are 64 required guards and named holds, the most that there may be; "
+                    == "there are already 64 required guards and named holds, the most that are allowed; "
                     + "release one by its name"
             )
             // One of the known names is registered again.

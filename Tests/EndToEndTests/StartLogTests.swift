@@ -133,16 +133,19 @@ struct StartLogTests {
         try await withReloadedMachine(Self.old, isDurable: true) { machine, daemon in
             _ = try await daemon.connect(\.control).ask("set making cups=9")
             let refusal = try await machine.refuse(daemon, narrow)
-            #expect(refusal.contains("the next start would fail the same way"), "\(refusal)")
+            #expect(refusal.contains("the next start would fail too"), "\(refusal)")
             let other = try await machine.refuse(daemon, narrow + "\nlost: idle\n")
             #expect(other.contains(#""lost" applies only at a start"#), "\(other)")
             #expect(try await machine.end(daemon) == 0)
             try machine.write(narrow)
             let (errors, status) = try await machine.refusal()
             #expect(status == 78)
-            #expect(errors.contains("ends in a state whose data do not fit the file"), "\(errors)")
-            #expect(errors.contains("widen the file, write"), "\(errors)")
-            #expect(!errors.contains("that the file does not have"), "\(errors)")
+            #expect(
+                errors.contains("ends in a state whose data the machine's file does not allow"),
+                "\(errors)"
+            )
+            #expect(errors.contains("allow it there, write"), "\(errors)")
+            #expect(!errors.contains("that the machine's file does not have"), "\(errors)")
         }
     }
 }

@@ -115,8 +115,8 @@ struct StatectlMachineTests {
                 #expect(running.status == .exited(1), "\(running.errors)")
                 #expect(
                     running.output == """
-                        #3  dark → dim(level: 80): the recorded state does not fit "dim": level=80: at most 50
-                        #5  dark → dim(level: 20): "dim" may not be set from "dark", and no event leads there; nothing may be set
+                        #3  dark → dim(level: 80): the recorded state does not fit "dim": level=80: must be at most 50
+                        #5  dark → dim(level: 20): "dim" may not be set from "dark", and no event leads there; nothing may be set from it
                         2 of 6 changes would not be allowed
 
                         """

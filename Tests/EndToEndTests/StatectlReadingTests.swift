@@ -116,7 +116,7 @@ struct StatectlReadingTests {
                 "0"
             )
             #expect(late.status == .exited(124))
-            #expect(late.errors.hasPrefix("statectl: still ready(false) after 0 ms"))
+            #expect(late.errors.hasPrefix("statectl: the state is still ready(false) after 0 ms"))
         }
     }
 

@@ -185,7 +185,7 @@ struct StatectlVotingTests {
                     ]
                 )
                 #expect(foreign.status == .exited(77))
-                #expect(foreign.errors == "statectl: hold \(number) is of another user\n")
+                #expect(foreign.errors == "statectl: hold \(number) belongs to another user\n")
             }
             #expect(try await daemon.ask(\.control, "set ready value=true").error == "denied")
             let released = try await daemon.statectl("release", "\(number)")

@@ -50,7 +50,10 @@ struct WaitTests {
                 #"{"op":"wait","until":["authentication"],"timeoutMs":20}"#
             )
             #expect(text.error == "timeout")
-            #expect(text.string("message")?.hasPrefix("still ready(false) after 20 ms; ") == true)
+            #expect(
+                text.string("message")?.hasPrefix("the state is still ready(false) after 20 ms, ")
+                    == true
+            )
             #expect(text.string("message")?.contains("since \(text.string("at") ?? "?")") == true)
             #expect(text.state == "ready")
         }

@@ -93,7 +93,7 @@ import Testing
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("locked was assigned to a machine that refuses it"))
         // The message lists the names that may follow.
-        #expect(text.contains("it may not follow open(1); allowed: closed, open"))
+        #expect(text.contains("the state may not follow open(1); allowed: closed, open"))
     }
 
     @Test func aMachineCanGoOnWhereAnotherStopped() throws {

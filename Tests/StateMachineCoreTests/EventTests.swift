@@ -71,14 +71,14 @@ private enum Turnstile: EnumState {
         await #expect {
             try await self.machine.send("kick") { _ in .broken }
         } throws: { error in
-            "\(error)" == "it may not follow open; allowed: locked"
+            "\(error)" == "the state may not follow open; allowed: locked"
         }
         self.machine.state = .locked(coins: 1)
         self.machine.state = .broken
         await #expect {
             try await self.machine.propose(.open)
         } throws: { error in
-            "\(error)" == "it may not follow broken; nothing may"
+            "\(error)" == "the state may not follow broken; nothing may follow it"
         }
     }
 

@@ -343,6 +343,6 @@ private final class Filter: Filtering {
             MulticastDelegate<any EnemyWatching>().add(Permitter(.yes), on: .immediate)
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("Permitter was added as a delegate, but it is no"))
+        #expect(text.contains("Permitter was added as a delegate, but does not conform"))
     }
 }

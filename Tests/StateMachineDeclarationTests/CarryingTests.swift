@@ -51,11 +51,11 @@ import Testing
     @Test(arguments: [
         (
             "gone", "{}",
-            "there is no longer a state \"gone\"; write \"was: gone\" into the one that it has become"
+            "the state \"gone\" no longer exists; write \"was: gone\" in the state that replaces it"
         ),
         (
             "playing", #"{"title":"a","loudness":101}"#,
-            "the present state does not fit \"playing\": loudness=101: at most 100"
+            "the present state does not fit \"playing\": loudness=101: must be at most 100"
         ),
         (
             "playing", #"{"title":1}"#,
@@ -64,7 +64,7 @@ import Testing
         (
             "broken", "{}",
             "the state \"broken\" needs the field \"reason\", which the present state does not have; give the field "
-                + "a \"default\", or if it was renamed its old name with \"was\""
+                + "a \"default\", or write its old name in \"was\" if it was renamed"
         ),
     ])
     func whatDoesNotFitIsRefusedWithoutADefault(name: String, data: String, sentence: String) throws

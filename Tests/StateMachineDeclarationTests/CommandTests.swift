@@ -76,7 +76,7 @@ import Testing
     func strictlyAFieldIsNoOption(command: String, words: [String]) throws {
         let text = Self.options.replacing("COMMAND", with: command)
         let sentences = words.map {
-            "file:11:5: warning: \($0) may begin with - and be read as an option; write -- before it"
+            "file:11:5: warning: \($0) may begin with - and be taken for an option; write -- before it"
         }
         let strict = DeclarationReading(Array(text.utf8), isStrict: true)
         #expect(strict.problems.map { $0.line(in: "file") } == sentences)
@@ -115,15 +115,15 @@ import Testing
 
     @Test(arguments: [
         ("{}", "after 1s, and so on for ever"),
-        ("{times: 2, wait: 5s}", "after 5s, 5s; then it has failed, 10s of waiting in all"),
+        ("{times: 2, wait: 5s}", "after 5s, 5s; then it has failed, after 10s of waiting"),
         (
             "{times: 5, wait: 1min, factor: 2, longest: 30min}",
-            "after 1min, 2min, 4min, 8min, 16min; then it has failed, 31min of waiting in all"
+            "after 1min, 2min, 4min, 8min, 16min; then it has failed, after 31min of waiting"
         ),
         (
             "{times: 100, wait: 1s, factor: 10, longest: 1min}",
             "after 1s, 10s, 1min, 1min, 1min, 1min, 1min, 1min, 1min, 1min, … (100 times); then it has "
-                + "failed, 1h38min11s of waiting in all"
+                + "failed, after 1h38min11s of waiting"
         ),
         (
             "{wait: 10s, factor: 2}",

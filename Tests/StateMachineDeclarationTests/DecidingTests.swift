@@ -83,14 +83,17 @@ import Testing
     }
 
     @Test(arguments: [
-        ("playing", #"{"volume":140,"title":"a"}"#, "volume=140: at most 100"),
-        ("playing", #"{"volume":-1,"title":"a"}"#, "volume=-1: at least 0"),
+        ("playing", #"{"volume":140,"title":"a"}"#, "volume=140: must be at most 100"),
+        ("playing", #"{"volume":-1,"title":"a"}"#, "volume=-1: must be at least 0"),
         ("playing", #"{"volume":"40","title":"a"}"#, "volume=40: write a whole number"),
         ("playing", #"{"volume":4.0,"title":"a"}"#, "volume=4.0: write a whole number"),
         ("playing", #"{"volume":4,"title":5}"#, "title=5: write a string"),
         ("playing", #"{"volume":4}"#, #""playing" needs "title", a string"#),
         ("playing", #"{"volume":4,"title":null}"#, #""playing" needs "title", a string"#),
-        ("playing", #"{"volume":4,"title":"a","note":"äöü"}"#, "note=äöü: at most 4 bytes"),
+        (
+            "playing", #"{"volume":4,"title":"a","note":"äöü"}"#,
+            "note=äöü: must have at most 4 bytes"
+        ),
         (
             "playing", #"{"volum":4}"#,
             #""playing" has no field "volum"; did you mean volume?"#
@@ -183,9 +186,9 @@ import Testing
         ("other", "{}", #"there is no event "other"; known: go, same, calm, deaf, poke"#),
         ("go", "{}", #""go" needs "volume", an integer"#),
         ("go", #"{"volume":"x"}"#, "volume=x: write a whole number"),
-        ("go", #"{"volume":101}"#, "volume=101: at most 100"),
+        ("go", #"{"volume":101}"#, "volume=101: must be at most 100"),
         ("go", #"{"volume":1,"x":1}"#, #""go" has no field "x"; known: volume, title"#),
-        ("poke", #"{"level":"hi"}"#, "level=hi: one of low, high"),
+        ("poke", #"{"level":"hi"}"#, "level=hi: must be one of low, high"),
     ])
     func anEventThatDoesNotFitIsRefused(event: String, data: String, sentence: String) throws {
         let idle = self.machine.initial
@@ -227,7 +230,7 @@ import Testing
         )
         #expect(
             self.refusal { _ = try self.update(#"{"volume":101}"#, playing) }
-                == "volume=101: at most 100"
+                == "volume=101: must be at most 100"
         )
         #expect(
             self.refusal { _ = try self.update(#"{"x":1}"#, playing) }

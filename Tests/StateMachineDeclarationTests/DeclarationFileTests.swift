@@ -47,7 +47,7 @@ import Testing
             ] as [(String, mode_t, String)] {
                 chmod(path, mode)
                 try self.expect(
-                    "others may write \(path); commands are refused until you chmod \(who)-w \(path)",
+                    "other users may write to \(path); commands are refused until you chmod \(who)-w \(path)",
                     of: file
                 )
                 chmod(path, path == file ? 0o600 : 0o700)
@@ -67,7 +67,7 @@ import Testing
             chmod(open, 0o777)
             for path in paths {
                 try self.expect(
-                    "others may write \(open); commands are refused until you chmod o-w \(open)",
+                    "other users may write to \(open); commands are refused until you chmod o-w \(open)",
                     of: path
                 )
             }
@@ -85,7 +85,7 @@ import Testing
             try self.expect(nil, of: "\(sticky)/link")
             lchown("\(sticky)/link", 65_534, 65_534)
             try self.expect(
-                "everybody may write into \(sticky), and "
+                "everybody may write to \(sticky), and "
                     + "\(sticky)/link belongs to uid 65534; commands are refused until you chown it to root",
                 of: "\(sticky)/link"
             )
@@ -108,7 +108,7 @@ import Testing
             try self.expect(nil, of: file)
             chown(file, 0, 65_534)
             try self.expect(
-                "others may write \(file); commands are refused until you chmod g-w \(file)",
+                "other users may write to \(file); commands are refused until you chmod g-w \(file)",
                 of: file
             )
         }

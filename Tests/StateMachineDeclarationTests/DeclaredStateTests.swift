@@ -57,7 +57,11 @@ import Testing
         }
         #expect(throws: Never.self) { try self.state("open", given(30)) }
         let refusal = #expect(throws: WireError.self) { try self.state("open", given(31)) }
-        #expect("\(String(describing: refusal))".contains("at most 30 combining marks in a row"))
+        #expect(
+            "\(String(describing: refusal))".contains(
+                "must have at most 30 combining marks in a row"
+            )
+        )
     }
 
     /// As with integers.
@@ -158,14 +162,15 @@ import Testing
     }
 
     @Test(arguments: [
-        ("max: 10", "10.0000000000000000001", "at most 10"), ("max: 10", "10.0", nil),
+        ("max: 10", "10.0000000000000000001", "must be at most 10"), ("max: 10", "10.0", nil),
         ("max: 10", "1e1", nil), ("max: 0.1", "0.1", nil),
-        ("max: 0.1", "0.10000000000000000001", "at most 0.1"),
-        ("min: 9007199254740993", "9007199254740992", "at least 9007199254740993"),
-        ("min: 9007199254740993", "9007199254740993", nil), ("min: -0.5", "-0.51", "at least -0.5"),
+        ("max: 0.1", "0.10000000000000000001", "must be at most 0.1"),
+        ("min: 9007199254740993", "9007199254740992", "must be at least 9007199254740993"),
+        ("min: 9007199254740993", "9007199254740993", nil),
+        ("min: -0.5", "-0.51", "must be at least -0.5"),
         ("min: -2, max: -1", "-1.5", nil), ("min: 0", "-0", nil),
-        ("min: 0", "-1e-300", "at least 0"),
-        ("max: 1e30", "1000000000000000000000000000001", "at most 1e30"),
+        ("min: 0", "-1e-300", "must be at least 0"),
+        ("max: 1e30", "1000000000000000000000000000001", "must be at most 1e30"),
     ])
     func boundsAreExact(bounds: String, value: String, objection: String?) throws {
         let machine = try declaration(

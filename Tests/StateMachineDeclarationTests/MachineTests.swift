@@ -21,7 +21,7 @@ import Testing
                     (28, "off"), (41, "no"), (55, "off"),
                 ]
                 .map {
-                    "file:35:\($0): warning: YAML 1.1 tools read \($1) as a boolean; it is text here: "
+                    "file:35:\($0): warning: \($1) is text here, but YAML 1.1 tools read it as a boolean; "
                         + "write \"\($1)\""
                 }
         )
@@ -29,7 +29,7 @@ import Testing
         #expect(
             ota == [
                 "file:47:5: warning: the run of \"rolling-back\" may hang for ever, and nothing else leads "
-                    + "out; give it a timeout"
+                    + "out of the state; give it a timeout"
             ]
         )
         #expect(problems(try Fixture.text("machines/worker.yaml")).isEmpty)

@@ -45,7 +45,7 @@ import Testing
         ("idle", "{}", "idle"),
         ("playing", #"{"title":"a"}"#, "playing title=a volume=50"),
         ("playing", #"{"title":"a","volume":3}"#, "playing title=a volume=3"),
-        ("playing", #"{"title":"abcd"}"#, #"bad-data: title=abcd: at most 3 bytes"#),
+        ("playing", #"{"title":"abcd"}"#, #"bad-data: title=abcd: must have at most 3 bytes"#),
         (
             "playing", #"{"title":"a","old":"y"}"#,
             #"bad-data: "playing" has no field "old"; known: title, volume"#

@@ -22,20 +22,20 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{}", "run.ended carries one of exit, signal, timeout, interrupted"),
-        (#"{"exit":null}"#, "run.ended carries one of exit, signal, timeout, interrupted"),
+        ("{}", "run.ended needs one of exit, signal, timeout, interrupted"),
+        (#"{"exit":null}"#, "run.ended needs one of exit, signal, timeout, interrupted"),
         (
             #"{"exit":0,"timeout":true}"#,
-            "run.ended carries one of exit, signal, timeout, interrupted"
+            "run.ended needs one of exit, signal, timeout, interrupted"
         ),
         (#"{"exits":0}"#, #""run.ended" has no field "exits"; did you mean exit?"#),
-        (#"{"exit":256}"#, "exit=256: an exit code is a number from 0 to 255"),
-        (#"{"exit":-1}"#, "exit=-1: an exit code is a number from 0 to 255"),
-        (#"{"exit":"0"}"#, #"exit="0": an exit code is a number from 0 to 255"#),
-        (#"{"signal":9}"#, "signal=9: a signal is written by its name, as SIGKILL"),
-        (#"{"signal":"KILL"}"#, #"signal="KILL": a signal is written by its name, as SIGKILL"#),
-        (#"{"signal":"SIG"}"#, #"signal="SIG": a signal is written by its name, as SIGKILL"#),
-        (#"{"signal":"SIGK\n"}"#, #"signal="SIGK\n": a signal is written by its name, as SIGKILL"#),
+        (#"{"exit":256}"#, "exit=256: an exit code must be a number from 0 to 255"),
+        (#"{"exit":-1}"#, "exit=-1: an exit code must be a number from 0 to 255"),
+        (#"{"exit":"0"}"#, #"exit="0": an exit code must be a number from 0 to 255"#),
+        (#"{"signal":9}"#, "signal=9: write the name of the signal, like SIGKILL"),
+        (#"{"signal":"KILL"}"#, #"signal="KILL": write the name of the signal, like SIGKILL"#),
+        (#"{"signal":"SIG"}"#, #"signal="SIG": write the name of the signal, like SIGKILL"#),
+        (#"{"signal":"SIGK\n"}"#, #"signal="SIGK\n": write the name of the signal, like SIGKILL"#),
         (#"{"timeout":false}"#, "timeout=false: write true, or leave it out"),
         (#"{"interrupted":1}"#, "interrupted=1: write true, or leave it out"),
     ])

@@ -76,38 +76,47 @@ import Testing
         ("set busy n=1", "t:1: \"busy\" may not be set from \"idle\"; allowed: idle, left"),
         ("send go -> refused", "t:1: expected a refusal, found busy n=0"),
         ("-> refused", "t:1: expected a refusal, found idle n=0"),
-        ("run ends 1 -> refused", "t:1: nothing runs in \"idle\" that could end; found idle n=0"),
-        ("run ends 1", "t:1: nothing runs in \"idle\" that could end; found idle n=0"),
-        ("send go\nrun ends 1 x4", "t:2: the state was left after 2 of 4 ends; found idle n=3"),
+        (
+            "run ends 1 -> refused",
+            "t:1: no command runs in \"idle\", so none can end; found idle n=0"
+        ),
+        ("run ends 1", "t:1: no command runs in \"idle\", so none can end; found idle n=0"),
+        (
+            "send go\nrun ends 1 x4",
+            "t:2: the state was left after the command had ended 2 times, not 4; found idle n=3"
+        ),
         (
             "send go\nrun ends 1\nrun ends 1\nrun ends 1",
             "t:4: the state was left before the run ended; found idle n=3"
         ),
         (
             "sned go",
-            "t:1: \"sned\" cannot be read; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
+            "t:1: \"sned\" is not a step; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
         ),
         (
             "wait",
-            "t:1: \"wait\" cannot be read; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
+            "t:1: \"wait\" is not a step; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
         ),
         ("wait 5", "t:1: 5: a time needs a unit; write 5s"),
         (
             "run ends x",
-            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
+            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 means six times"
         ),
         (
             "run is killed by KILL",
-            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
+            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 means six times"
         ),
         (
             "run ends 1 x0",
-            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
+            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 means six times"
         ),
-        ("reboot ->", "t:1: name the state that is expected after ->"),
+        ("reboot ->", "t:1: write the expected state after ->"),
         ("send go n", "t:1: \"n\" is not key=value"),
         ("send go n=\"1", "t:1: a quote is not closed"),
-        ("set left\nrun times out", "t:2: nothing runs in \"left\" that could end; found left"),
+        (
+            "set left\nrun times out",
+            "t:2: no command runs in \"left\", so none can end; found left"
+        ),
     ])
     func aMismatchIsToldWithItsLine(trace: String, sentence: String) throws {
         #expect(try self.run(trace) == sentence)

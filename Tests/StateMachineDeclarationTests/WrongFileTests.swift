@@ -45,11 +45,11 @@ import Testing
         let idle = Array("start: a\nstates: {a: {final: true}}\n".utf8)
         #expect(DeclarationReading(idle, refusingCommands: "no").problems.isEmpty)
         let hooked = Array("start: a\nstates: {a: {final: true, leave: /bin/true}}\n".utf8)
-        let reading = DeclarationReading(hooked, refusingCommands: "others may write f")
+        let reading = DeclarationReading(hooked, refusingCommands: "other users may write to f")
         #expect(reading.declaration == nil)
         #expect(
             reading.problems.map { $0.line(in: "f") } == [
-                "f:1:1: others may write f"
+                "f:1:1: other users may write to f"
             ]
         )
         #expect(DeclarationReading(hooked).problems.isEmpty)

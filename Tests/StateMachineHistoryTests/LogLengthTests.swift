@@ -45,7 +45,7 @@ struct LogLengthTests {
             try assign(150)
             #expect(try Self.size(of: log) > 24 << 20)
             #expect(told.heard.count == 1)
-            #expect(told.heard.first?.contains("more than 8 MiB") == true)
+            #expect(told.heard.first?.contains("beyond 8 MiB") == true)
 
             try reader.execute("COMMIT")
             try assign(3)

@@ -143,7 +143,7 @@ struct LossTests {
                 try await history.all(after: 0)
             }
             #expect(
-                "\(error, default: "")".contains("the row of change 2 has data that are no object")
+                "\(error, default: "")".contains("the data of change 2 is not a JSON object")
             )
             #expect(try await history.all(after: 2).map(\.seq) == [3, 4])
         }

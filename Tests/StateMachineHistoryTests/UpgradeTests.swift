@@ -145,7 +145,8 @@ struct UpgradeTests {
             #expect(error.isLasting)
             #expect(error.description.contains("why of closed must be of type integer"))
             #expect(
-                error.description.contains("(\"was\")") && error.description.contains("(\"lost\")")
+                error.description.contains("in \"was\" ")
+                    && error.description.contains("in \"lost\" ")
             )
             #expect(!error.description.contains("\n"))
             let again = try SQLiteHistory<First>(directory: directory)

@@ -76,7 +76,7 @@ import Testing
     @Test func aNameThatIsNoCaseAndACaseWithoutOneAreNamed() {
         #expect(
             StateCoding<Misspelt>().problems == [
-                "Name of Misspelt lists \"loked\", which is no case that it is encoded as; did you mean locked?",
+                "Name of Misspelt lists \"loked\", but no case is encoded under that name; did you mean locked?",
                 "Misspelt has a case \"locked\" that Name does not list",
             ]
         )
@@ -90,7 +90,7 @@ import Testing
     @Test func aCaseThatIsEncodedUnderAnotherNameIsNamed() {
         #expect(
             StateCoding<HalfRenamed>().problems == [
-                "CaseName<HalfRenamed> of HalfRenamed lists \"open\", which is no case that it is encoded as"
+                "CaseName<HalfRenamed> of HalfRenamed lists \"open\", but no case is encoded under that name"
             ]
         )
     }
@@ -98,7 +98,7 @@ import Testing
     @Test func aSuccessorThatIsNoCaseIsNamed() {
         #expect(
             StateCoding<Successors>().problems == [
-                "\"successors\" of Successors has \"loked\", which is no case of it; did you mean locked?"
+                "\"successors\" of Successors names \"loked\", which is not one of its cases; did you mean locked?"
             ]
         )
     }
@@ -106,9 +106,9 @@ import Testing
     @Test func oldNamesOfWhatThereIsNotAndOfWhatThereIsAreNamed() {
         #expect(
             StateCoding<Upgraded>().problems == [
-                "\"was\" of Upgraded is about \"open.customers\", which it does not have; "
+                "\"was\" of Upgraded names \"open.customers\", which it does not have; "
                     + "known: open, open.guests, locked, locked.by",
-                "\"was\" of Upgraded is about \"opne\", which it does not have; did you mean open?",
+                "\"was\" of Upgraded names \"opne\", which it does not have; did you mean open?",
                 "\"was\" of Upgraded says that \"open\" was called \"locked\", which is still a state",
             ]
         )

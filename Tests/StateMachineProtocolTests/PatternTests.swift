@@ -104,25 +104,25 @@ struct PatternTests {
     @Test(
         "is refused if it is neither",
         arguments: [
-            ("1", .badRequest, "a pattern is a string or an object, not of type number"),
-            ("null", .badRequest, "a pattern is a string or an object, not of type null"),
-            ("[\"a\"]", .badRequest, "a pattern is a string or an object, not of type array"),
-            ("true", .badRequest, "a pattern is a string or an object, not of type boolean"),
-            ("{}", .badRequest, "a pattern needs \"state\", a string"),
-            (#"{"state":1}"#, .badRequest, "a pattern needs \"state\", a string"),
+            ("1", .badRequest, "a pattern must be a string or an object, not of type number"),
+            ("null", .badRequest, "a pattern must be a string or an object, not of type null"),
+            ("[\"a\"]", .badRequest, "a pattern must be a string or an object, not of type array"),
+            ("true", .badRequest, "a pattern must be a string or an object, not of type boolean"),
+            ("{}", .badRequest, "a pattern needs the key \"state\", with a string"),
+            (#"{"state":1}"#, .badRequest, "a pattern needs the key \"state\", with a string"),
             (
                 #"{"state":"a","dat":{}}"#, .badRequest,
                 "a pattern has no key \"dat\"; known: state, data, not"
             ),
-            (#"{"state":"a","data":[]}"#, .badData, "data of a pattern must be an object"),
-            (#"{"state":"a","data":null}"#, .badData, "data of a pattern must be an object"),
-            (#""a:""#, .badRequest, "\"\" in pattern \"a:\" should be key=value"),
+            (#"{"state":"a","data":[]}"#, .badData, "\"data\" in a pattern must be an object"),
+            (#"{"state":"a","data":null}"#, .badData, "\"data\" in a pattern must be an object"),
+            (#""a:""#, .badRequest, "\"\" in pattern \"a:\" must be key=value"),
             (
                 #""a:b,c""#, .badRequest,
-                "\"c\" in pattern \"a:b,c\" is one too many: only one value may come without its name, and \"b\" does; write key=value"
+                "\"c\" in pattern \"a:b,c\" is a second value without a name, after \"b\"; write key=value"
             ),
-            (#""a:=1""#, .badRequest, "\"=1\" in pattern \"a:=1\" should be key=value"),
-            (#""a:b=1,""#, .badRequest, "\"\" in pattern \"a:b=1,\" should be key=value"),
+            (#""a:=1""#, .badRequest, "\"=1\" in pattern \"a:=1\" must be key=value"),
+            (#""a:b=1,""#, .badRequest, "\"\" in pattern \"a:b=1,\" must be key=value"),
             (#""a:b=1,b=1""#, .badRequest, "\"b\" is given twice in pattern \"a:b=1,b=1\""),
         ] as [(String, ErrorCode, String)]
     )

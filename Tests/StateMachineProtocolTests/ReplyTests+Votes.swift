@@ -52,8 +52,8 @@ extension ReplyTests {
                 "guard 9",
                 JSONMember("guard", .number("9")),
                 pid: 812,
-                why: "required as display and not connected since \(since); "
-                    + "have it run, or release it by that name",
+                why: "required as display but not connected since \(since); "
+                    + "start it, or release it by that name",
                 [
                     JSONMember("required", .string("display")),
                     JSONMember("missing", .string(since)),
@@ -65,7 +65,10 @@ extension ReplyTests {
             denied("editor", delegate, pid: 800, why: "unsaved work"),
             ServerLine.refusal(
                 id: .integer(5),
-                WireError(.conflict, "the program set the state while voters were asked"),
+                WireError(
+                    .conflict,
+                    "the program set the state while voters were being asked; try again"
+                ),
                 report: active
             ),
             ServerLine.refusal(
@@ -74,12 +77,24 @@ extension ReplyTests {
                 report: active
             ),
             refused(8, .notFound, "there is no hold or guard 7"),
-            refused(8, .forbidden, "hold 7 is of another user"),
-            refused(10, .notFound, "question 11 was not put to this connection"),
-            refused(10, .notFound, "question 11 was decided without this vote"),
-            refused(6, .limit, "this connection has 8 holds, the most that it may have"),
-            refused(9, .limit, "this connection has 8 guards, the most that it may have"),
-            refused(3, .limit, "this connection has 32 waits, the most that it may have"),
+            refused(8, .forbidden, "hold 7 belongs to another user"),
+            refused(10, .notFound, "this connection has not been asked question 11"),
+            refused(10, .notFound, "question 11 has already been decided"),
+            refused(
+                6,
+                .limit,
+                "this connection already has 8 holds, the most that it may have; end one first"
+            ),
+            refused(
+                9,
+                .limit,
+                "this connection already has 8 guards, the most that it may have; end one first"
+            ),
+            refused(
+                3,
+                .limit,
+                "this connection already has 32 waits, the most that it may have; end one first"
+            ),
         ]
     }
 

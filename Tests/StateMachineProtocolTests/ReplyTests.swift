@@ -70,15 +70,15 @@ struct ReplyTests {
             ),
             ServerLine.refusal(
                 id: .integer(10),
-                WireError(.conflict, "expected stay 7, but it is menu at seq 8"),
+                WireError(.conflict, "expected stay 7, but the state is menu at seq 8"),
                 report: menu
             ),
             ServerLine.refusal(
                 id: .integer(9),
                 WireError(
                     .suspended,
-                    "the machine has made 50 moves of its own within 60.0 seconds, and makes no more until a client "
-                        + "asks for something; send it again later"
+                    "the machine's own moves are suspended, after 50 within 60.0 seconds, until a client sets, "
+                        + "sends or updates something; send it again later"
                 )
             ),
             ServerLine.refusal(
@@ -99,7 +99,7 @@ struct ReplyTests {
         let failed = try Pattern(text: "authentication:phase=failure")
         let timeout = WireError(
             .timeout,
-            "still authentication(phase: failure) after 30000 ms; it has been since \(failure.at.rfc3339)"
+            "the state is still authentication(phase: failure) after 30000 ms, as it has been since \(failure.at.rfc3339)"
         )
         return [
             ServerLine.reply(
@@ -145,7 +145,7 @@ struct ReplyTests {
                 id: .integer(4),
                 WireError(
                     .conflict,
-                    "expected seq 41, but it is authentication(phase: active) at seq 43"
+                    "expected seq 41, but the state is authentication(phase: active) at seq 43"
                 ),
                 report: active
             ),
@@ -162,23 +162,32 @@ struct ReplyTests {
             ),
             ServerLine.refusal(
                 id: .integer(4),
-                WireError(.forbidden, "set is not for events.sock; use control.sock")
+                WireError(.forbidden, "set is not allowed on events.sock; use control.sock")
             ),
             ServerLine.refusal(
                 id: nil,
-                WireError(.notFound, "there is no watch without id on this connection")
+                WireError(.notFound, "this connection has no watch without an id")
             ),
             ServerLine.refusal(
                 id: .integer(9),
-                WireError(.limit, "this connection has 8 watches, the most that it may have")
+                WireError(
+                    .limit,
+                    "this connection already has 8 watches, the most that it may have; end one first"
+                )
             ),
             ServerLine.refusal(
                 id: .integer(4),
-                WireError(.tooLong, "the encoded state has 70000 bytes; it may have 65536")
+                WireError(
+                    .tooLong,
+                    "the state is too long: it has 70000 bytes as JSON, and may have 65536"
+                )
             ),
             ServerLine.refusal(
                 id: nil,
-                WireError(.badRequest, "the last line has no newline and was not carried out")
+                WireError(
+                    .badRequest,
+                    "the last line has no newline at its end, and was not carried out"
+                )
             ),
         ]
     }

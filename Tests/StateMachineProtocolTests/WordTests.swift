@@ -80,7 +80,7 @@ struct WordTests {
             ("set stopped 10", "\"10\" could be reason or level of stopped; write level=10"),
             (
                 "set queued value=1 2",
-                "queued takes no second value without a name, but \"2\" was given"
+                "\"2\" has no name, and queued needs no further value; write key=value"
             ),
             ("set queued x", "value of queued must be of type integer, not string"),
             ("set queued valeu=1", "queued has no field \"valeu\"; known: value"),

@@ -131,7 +131,7 @@ struct RunnerLifeTests {
             let first = try #require(pid_t(try await machine.witness.next()))
             // Whether the second one keeps its record in the same place, in another, or nowhere.
             for (memory, what) in [
-                ("memory", "has "), ("other", "runs the commands "), (nil, "runs "),
+                ("memory", "uses "), ("other", "runs the commands "), (nil, "runs "),
             ] {
                 let second = try machine.refusedRunner(memory: memory)
                 #expect(try await second.ended() == 1)
@@ -235,7 +235,7 @@ struct RunnerLifeTests {
             // The file is newer than the daemon's declaration: nothing is begun.
             try machine.write(text)
             let runner = try await machine.startRunner()
-            let log = try await machine.logged("starting nothing until it is")
+            let log = try await machine.logged("starting nothing until the daemon is reloaded")
             #expect(!log.contains("begun"))
             daemon.send(SIGHUP)
             #expect(try await watch.next().type == "declared")
@@ -260,7 +260,7 @@ struct RunnerLifeTests {
             let holder = try machine.connect()
             #expect(try await holder.ask(#"{"op":"hold","before":["well"]}"#).ok == true)
             try await Self.letGo(machine)
-            _ = try await machine.logged("the daemon did not accept how the command ended")
+            _ = try await machine.logged("the daemon did not accept the end of the command")
             #expect(try await machine.ask("get").state == "working")
             let watch = try await machine.watch()
             holder.vanish()

@@ -119,12 +119,13 @@ struct StatusTests {
             runner.send(SIGHUP)
             let blocked = try await Self.status(machine, having: "blocked")
             #expect(
-                blocked.item("runner")?.string("blocked") == "the file is not what the daemon has"
+                blocked.item("runner")?.string("blocked")
+                    == "the machine's file differs from what the daemon has loaded"
             )
             #expect(
                 try await Self.statectl(machine, "status")
                     .contains(
-                        "\nblocked    nothing is started: the file is not what the daemon has\n"
+                        "\nblocked    nothing is started: the machine's file differs from what the daemon has loaded\n"
                     )
             )
             daemon.send(SIGHUP)

@@ -43,7 +43,7 @@ enum Verdict: Hashable, Sendable {
     var denials: [Vote.Denial] {
         switch self {
         case .yes: []
-        case .no([]): [Vote.Denial(label: "nobody", why: "nobody said yes")]
+        case .no([]): [Vote.Denial(label: "nobody", why: "no voter agreed")]
         case .no(let denials): denials
         }
     }

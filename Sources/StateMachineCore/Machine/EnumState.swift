@@ -83,7 +83,7 @@ extension EnumState {
         do {
             try self.encode(to: encoder)
         } catch {
-            preconditionFailure("\(Self.self) does not say which case it is: \(error)")
+            preconditionFailure("\(Self.self) did not encode which case it is: \(error)")
         }
         guard let name = encoder.key.flatMap(Name.init(rawValue:)) else {
             preconditionFailure(

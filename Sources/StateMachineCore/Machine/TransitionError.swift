@@ -41,20 +41,21 @@ extension Refused: CustomStringConvertible {
         switch self.reason {
         case .illegal:
             let names = current.value.successors.sorted().joined(separator: ", ")
-            let rest = names.isEmpty ? "nothing may" : "allowed: \(names)"
-            return "it may not follow \(state); \(rest)"
+            let rest = names.isEmpty ? "nothing may follow it" : "allowed: \(names)"
+            return "the state may not follow \(state); \(rest)"
         case .conflict:
             return
-                "the machine is not where it was expected to be, but in \(state), seq \(current.seq)"
+                "the machine is in \(state), seq \(current.seq), not where it was expected to be"
         case .denied(let denials):
             return denials.isEmpty
-                ? "nobody agreed" : denials.map { "\($0.label): \($0.why)" }.joined(separator: "; ")
+                ? "no voter agreed"
+                : denials.map { "\($0.label): \($0.why)" }.joined(separator: "; ")
         case .stale:
-            return "while voters were asked the machine went to \(state), seq \(current.seq)"
-        case .notCommitted(let why): return "it could not be recorded: \(why)"
-        case .overloaded: return "too many proposals wait their turn"
-        case .wouldWait: return "it could not be decided without waiting"
-        case .withdrawn: return "it was withdrawn"
+            return "the machine entered \(state), seq \(current.seq), while voters were being asked"
+        case .notCommitted(let why): return "the change could not be recorded: \(why)"
+        case .overloaded: return "too many proposals are waiting; try again later"
+        case .wouldWait: return "the change could not be decided without waiting"
+        case .withdrawn: return "the proposal was withdrawn"
         }
     }
 }

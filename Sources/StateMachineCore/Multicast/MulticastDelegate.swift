@@ -74,7 +74,7 @@ public final class MulticastDelegate<D>: Sendable {
     ) -> Registration {
         precondition(
             delegate is D,
-            "\(Delegate.self) was added as a delegate, but it is no \(D.self)"
+            "\(Delegate.self) was added as a delegate, but does not conform to \(D.self)"
         )
         let label = label ?? "\(Delegate.self)"
         // Asked before the lock: a context may be a client's.

@@ -182,12 +182,12 @@ struct DeclarationBuilder {
             if !field.type.isScalar {
                 self.problems.error(
                     command.position,
-                    "{\(name)} is \(field.typeName), and a word takes text, a number or a boolean"
+                    "{\(name)} is \(field.typeName), but a word can hold only text, a number or a boolean"
                 )
             } else if field.isOptional {
                 self.problems.error(
                     command.position,
-                    "{\(name)} may be absent; give it a default instead of optional"
+                    "{\(name)} may be absent; give the field a default instead of optional"
                 )
             }
         }

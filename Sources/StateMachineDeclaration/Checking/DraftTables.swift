@@ -23,7 +23,7 @@ struct DraftTables {
         if NameRule.reserved.contains(name.value) {
             problems.error(
                 name.position,
-                "\(name.value.quoted) means nothing here; name a state"
+                "\(name.value.quoted) cannot be used here; name a state"
             )
         } else if self.groupNumbers[Spelling(name.value)] != nil {
             problems.error(
@@ -84,7 +84,7 @@ struct DraftTables {
             if let state = self.stateNumbers[Spelling(group.name.value)] {
                 problems.error(
                     group.name.position,
-                    "\(group.name.value.quoted) is a state, in line "
+                    "\(group.name.value.quoted) is already a state, in line "
                         + "\(self.states[state].name.position.line); give the group another name"
                 )
             }
@@ -96,8 +96,8 @@ struct DraftTables {
                 if let taken = self.stateNumbers[Spelling(old.value)] {
                     problems.error(
                         old.position,
-                        "\(old.value.quoted) is a state, in line "
-                            + "\(self.states[taken].name.position.line), not an old name"
+                        "\(old.value.quoted) is already a state, in line "
+                            + "\(self.states[taken].name.position.line), and cannot be an old name too; remove it here"
                     )
                 } else if let owner = owners[Spelling(old.value)] {
                     problems.error(
@@ -120,7 +120,7 @@ struct DraftTables {
             if names.contains(old) {
                 problems.error(
                     state.name.position,
-                    "\(old.quoted) is a field of \(state.name.value.quoted), not an old name of one"
+                    "\(old.quoted) is a field of \(state.name.value.quoted), and cannot be an old name too; remove it here"
                 )
             } else if !seen.insert(old).inserted {
                 problems.error(

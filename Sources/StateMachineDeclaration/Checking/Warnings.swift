@@ -30,10 +30,10 @@ struct Warnings {
             let what =
                 names.count == 1
                 ? "\(names[0]) is entered again and again"
-                : "\(names.joined(separator: ", ")) follow each other"
+                : "\(names.joined(separator: ", ")) lead to each other"
             self.problems.warn(
                 self.position(circle[0]),
-                "\(what) without an event, so fast that the moves will be suspended; "
+                "\(what) without an event, so fast that the machine's own moves will be suspended; "
                     + "lengthen a time, or wait for an event"
             )
         }
@@ -50,7 +50,7 @@ struct Warnings {
                 else { continue }
                 self.problems.warn(
                     command.position,
-                    "\(word.written) may begin with - and be read as an option; write -- before it"
+                    "\(word.written) may begin with - and be taken for an option; write -- before it"
                 )
             }
         }
@@ -85,7 +85,7 @@ struct Warnings {
         guard !leadsOut, !state.isFinal else { return }
         self.problems.warn(
             self.position(number),
-            "nothing leads out of \(state.name.quoted); write final: true if that is meant"
+            "nothing leads out of \(state.name.quoted); write final: true if that is intended"
         )
     }
 
@@ -105,7 +105,7 @@ struct Warnings {
         guard waits else { return }
         self.problems.warn(
             draft.position,
-            "the run of \(state.name.quoted) may hang for ever, and nothing else leads out; give it a timeout"
+            "the run of \(state.name.quoted) may hang for ever, and nothing else leads out of the state; give it a timeout"
         )
     }
 
@@ -124,8 +124,8 @@ struct Warnings {
         guard let first = self.file.states[number].enter.first, state.boot == nil else { return }
         self.problems.warn(
             first.position,
-            "after a reboot \(state.name.quoted) continues, and its \"enter\" is not run again; say with \"boot\" what "
-                + "a reboot means"
+            "after a reboot \(state.name.quoted) continues without running its \"enter\" again; write \"boot\" "
+                + "to say where a reboot leads"
         )
     }
 

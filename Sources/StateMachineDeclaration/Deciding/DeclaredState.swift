@@ -283,7 +283,7 @@ extension WireError {
             .illegalTransition,
             "\(name.quoted) may not be set from \(from.quoted); "
                 + (allowed.isEmpty
-                    ? "nothing may" : "allowed: \(allowed.joined(separator: ", "))"),
+                    ? "nothing may be set from it" : "allowed: \(allowed.joined(separator: ", "))"),
             known: allowed
         )
     }

@@ -34,20 +34,20 @@ extension RunEnd {
         }
         guard let member = given.first, given.count == 1 else {
             throw .badData(
-                "\(StateSchema.endOfRun.name) carries one of \(known.joined(separator: ", "))",
+                "\(StateSchema.endOfRun.name) needs one of \(known.joined(separator: ", "))",
                 known: known.map { .string($0) }
             )
         }
         switch (member.key, member.value) {
         case ("exit", let value):
             guard let code = value.integer, (0...255).contains(code) else {
-                throw .badData("exit=\(value): an exit code is a number from 0 to 255")
+                throw .badData("exit=\(value): an exit code must be a number from 0 to 255")
             }
             self = .exit(Int(code))
         case ("signal", let value):
             guard let name = value.string, Self.isSignal(name) else {
                 throw .badData(
-                    "signal=\(value): a signal is written by its name, as SIGKILL"
+                    "signal=\(value): write the name of the signal, like SIGKILL"
                 )
             }
             self = .signal(name)

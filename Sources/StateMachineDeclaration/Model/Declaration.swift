@@ -314,8 +314,8 @@ extension Declaration {
         guard let number = self.number(ofOldState: name) else {
             throw NotCarriedOver(
                 sentence:
-                    "there is no longer a state \(name.quoted); write \"was: \(name.excerpt())\" into the one that it "
-                    + "has become",
+                    "the state \(name.quoted) no longer exists; write \"was: \(name.excerpt())\" in the state that "
+                    + "replaces it",
                 hasState: false
             )
         }
@@ -327,7 +327,7 @@ extension Declaration {
                 throw NotCarriedOver(
                     sentence:
                         "the state \(state.name.quoted) needs the field \(field.name.quoted), which \(owner) "
-                        + "does not have; give the field a \"default\", or if it was renamed its old name with \"was\"",
+                        + "does not have; give the field a \"default\", or write its old name in \"was\" if it was renamed",
                     hasState: true
                 )
             }
@@ -396,7 +396,7 @@ extension Declaration {
         let allowed = old.declared.successors.map { self.states[$0].name }
         return "\(to) may not be set from \(from), and no event leads there; "
             + (allowed.isEmpty
-                ? "nothing may be set" : "allowed: \(allowed.joined(separator: ", "))")
+                ? "nothing may be set from it" : "allowed: \(allowed.joined(separator: ", "))")
     }
 
     private func carried(

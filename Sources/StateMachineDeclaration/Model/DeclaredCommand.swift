@@ -189,10 +189,10 @@ package struct UnitProperty: Hashable, Sendable {
             return nil
         }
         if let key = Self.own[name] {
-            let remedy = key.map { "write \($0.quoted) into the command itself" }
+            let remedy = key.map { "write \($0.quoted) in the command instead" }
             problems.error(
                 entry.position,
-                "\(name.quoted) is set for each command; \(remedy ?? "leave it out")"
+                "\(name.quoted) is set by the runner; \(remedy ?? "leave it out")"
             )
             return nil
         }

@@ -49,7 +49,7 @@ extension DeclaredField {
         if let wrong = self.typeObjection(to: value) { return wrong }
         guard !value.hasTooManyMarks else {
             return FieldObjection(
-                sentence: "at most \(RequestLimits.marks) combining marks in a row"
+                sentence: "must have at most \(RequestLimits.marks) combining marks in a row"
             )
         }
         guard self.values.isEmpty || self.values.contains(value) else {
@@ -57,7 +57,7 @@ extension DeclaredField {
             let nearest = NearestName.of(value.plainText, among: known)
                 .map { "; did you mean \($0)?" }
             return FieldObjection(
-                sentence: "one of \(known.joined(separator: ", "))\(nearest ?? "")"
+                sentence: "must be one of \(known.joined(separator: ", "))\(nearest ?? "")"
             )
         }
         return self.boundsObjection(to: value)
@@ -134,13 +134,16 @@ extension DeclaredField {
             return FieldObjection(sentence: "write a number with a shorter exponent")
         }
         if let least = bounds.least, measured < least {
-            return FieldObjection(sentence: "at least \(least)\(self.unit)")
+            return FieldObjection(sentence: "must \(self.verb) at least \(least)\(self.unit)")
         }
         if let most = bounds.most, measured > most {
-            return FieldObjection(sentence: "at most \(most)\(self.unit)")
+            return FieldObjection(sentence: "must \(self.verb) at most \(most)\(self.unit)")
         }
         return nil
     }
+
+    /// What a value with a bound does: a text has so many bytes.
+    private var verb: String { self.type == .string ? "have" : "be" }
 
     /// What a bound counts, to go after it.
     private var unit: String { self.type == .string ? " bytes" : "" }

@@ -20,7 +20,7 @@ struct CommandReader {
                 guard let entry = state.entry(key) else { continue }
                 self.problems.error(
                     entry.position,
-                    "\"\(key)\" says where a \"run\" leads, but the state has none"
+                    "\"\(key)\" says where the end of \"run\" leads, but the state has no \"run\"; add it, or remove this"
                 )
             }
             return nil
@@ -110,7 +110,7 @@ struct CommandReader {
             guard code != 0 else {
                 return self.problems.refuse(
                     entry.position,
-                    "exit 0 cannot stand in \"exit\"; use \"done\" for it"
+                    "\"exit\" cannot contain 0; use \"done\" for it"
                 )
             }
             return self.draft.target(entry.value, of: "exit").map { (code, $0) }
@@ -125,7 +125,7 @@ struct CommandReader {
             if let special {
                 return self.problems.refuse(
                     node.position,
-                    "commands have no shell, so \(Character(Unicode.Scalar(special))) means nothing; write a list "
+                    "commands are run without a shell, so \(Character(Unicode.Scalar(special))) means nothing; write a list "
                         + "of words"
                 )
             }
@@ -157,13 +157,13 @@ struct CommandReader {
             guard let word = CommandWord(text.value) else {
                 return self.problems.refuse(
                     text.position,
-                    "\(text.value.quoted): {name} is a field; write {{ for a brace"
+                    "\(text.value.quoted): a brace begins a field, as in {name}; write {{ for a brace"
                 )
             }
             guard index > 0 || word.fields.isEmpty else {
                 return self.problems.refuse(
                     text.position,
-                    "\(text.value.quoted): which program is run cannot come from a field"
+                    "\(text.value.quoted): the program cannot come from a field; write its path"
                 )
             }
             return word

@@ -65,7 +65,7 @@ struct CommandSettings {
         else {
             return problems.refuse(
                 node.position,
-                "\(key.quoted) is the name of a \(key), or its number"
+                "\(key.quoted) must be the name of a \(key), or its number"
             )
         }
         return text.value
@@ -114,7 +114,7 @@ struct CommandSettings {
             guard !name.hasPrefix("STATEMACHINE_") else {
                 return problems.refuse(
                     entry.position,
-                    "\(name.quoted) is set for each command; choose another name"
+                    "\(name.quoted) is set by the runner; choose another name"
                 )
             }
             guard let value = entry.value.text else {

@@ -41,13 +41,13 @@ struct DraftReader {
                 }
                 return self.problems.refuse(
                     element.position,
-                    "\(key.quoted) lists names, and this is \(element.kind)"
+                    "\(key.quoted) must be a list of names, but this is \(element.kind)"
                 )
             }
         case .scalar(let scalar):
             let example = node.isEmpty ? "[]" : "[\(scalar.text.excerpt())]"
-            self.problems.error(node.position, "\(key.quoted) is a list; write \(example)")
-        case .mapping: self.problems.error(node.position, "\(key.quoted) is a list, not a map")
+            self.problems.error(node.position, "\(key.quoted) must be a list; write \(example)")
+        case .mapping: self.problems.error(node.position, "\(key.quoted) must be a list, not a map")
         }
         return []
     }
@@ -79,7 +79,7 @@ struct DraftReader {
         case .scalar, .sequence:
             return self.problems.refuse(
                 node.position,
-                "\(key.quoted) leads to a state; write it like: broken reason=menu"
+                "\(key.quoted) must lead to a state; write it like: broken reason=menu"
             )
         }
     }
@@ -91,7 +91,10 @@ struct DraftReader {
     ) -> TargetDraft? {
         let words = text.splitAtWhiteSpace
         guard let state = words.first else {
-            return self.problems.refuse(position, "\(key.quoted) leads to a state; write its name")
+            return self.problems.refuse(
+                position,
+                "\(key.quoted) must lead to a state; write its name"
+            )
         }
         var data: [TargetDraft.Literal] = []
         var isWhole = true
@@ -100,7 +103,7 @@ struct DraftReader {
             guard parts.count == 2, !parts[0].isEmpty else {
                 self.problems.error(
                     position,
-                    "\(word.quoted) is not key=value; a value with spaces is written "
+                    "\(word.quoted) is not key=value; write a value with spaces as "
                         + "{state: \(state.excerpt()), data: {key: a b}}"
                 )
                 isWhole = false

@@ -70,7 +70,7 @@ struct FieldReader {
             if field.isOptional {
                 self.problems.error(
                     node.position,
-                    "\(name.value.quoted) has a default and is always there; drop optional, or the default"
+                    "\(name.value.quoted) has a default, so it is never absent; remove optional, or the default"
                 )
             }
         }
@@ -150,7 +150,10 @@ struct FieldReader {
         let none = DeclaredField.Bounds()
         guard let first = section["min"] ?? section["max"] else { return none }
         guard !hasValues else {
-            self.problems.error(first.position, "\"min\" and \"max\" do not go with \"values\"")
+            self.problems.error(
+                first.position,
+                "\"min\" and \"max\" cannot be used with \"values\"; remove them"
+            )
             return none
         }
         let read: (String) -> JSONDecimal?
@@ -179,7 +182,7 @@ struct FieldReader {
             if let value = node.text.flatMap(read) {
                 return .some(value == JSONDecimal(widest) ? nil : value)
             }
-            return self.problems.refuse(node.position, "\(key.quoted) is \(what)")
+            return self.problems.refuse(node.position, "\(key.quoted) must be \(what)")
         }
         guard let least = bound("min", widest[0]), let most = bound("max", widest[1]) else {
             return none
@@ -187,7 +190,7 @@ struct FieldReader {
         if let least, let most, most < least {
             self.problems.error(
                 (section["max"] ?? first).position,
-                "\"max\" is less than \"min\"; nothing would fit"
+                "\"max\" is less than \"min\", so no value would fit; correct one"
             )
             return none
         }

@@ -124,13 +124,13 @@ struct StateReader {
         guard case .mapping(let times) = entry.value.content, let time = times.first else {
             return self.problems.refuse(
                 entry.value.position,
-                "\"after\" takes a time and where it leads; write {30s: idle}"
+                "\"after\" needs a time and a state; write {30s: idle}"
             )
         }
         if times.count > 1 {
             self.problems.error(
                 times[1].position,
-                "\"after\" has one time, and this is another; keep one"
+                "\"after\" takes one time only, and this is a second; keep one"
             )
         }
         let target = self.draft.target(time.value, of: "after")

@@ -143,7 +143,7 @@ struct FileWay {
             // Only its owner, the directory's and root can remove or replace it: unlink(2).
             guard !entry.isTrusted else { return }
             return self.note(
-                "everybody may write into \(directory.path), and \(entry.path) belongs to \(entry.owner)",
+                "everybody may write to \(directory.path), and \(entry.path) belongs to \(entry.owner)",
                 "chown it to \(Place.trusted)"
             )
         }
@@ -153,7 +153,10 @@ struct FileWay {
     private mutating func judge(_ place: Place) {
         self.judgeOwner(of: place)
         guard place.isWritableByOthers else { return }
-        self.note("others may write \(place.path)", "chmod \(place.whoElse)-w \(place.path)")
+        self.note(
+            "other users may write to \(place.path)",
+            "chmod \(place.whoElse)-w \(place.path)"
+        )
     }
 
     private mutating func judgeOwner(of place: Place) {

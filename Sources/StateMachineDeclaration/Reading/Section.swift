@@ -27,7 +27,7 @@ struct Section {
         case .scalar, .sequence:
             problems.error(
                 node.position,
-                "\(table.title) is a map with the keys \(table.names.joined(separator: ", ")), "
+                "\(table.title) must be a map with the keys \(table.names.joined(separator: ", ")), "
                     + "not \(node.kind)"
             )
             return nil

@@ -114,7 +114,7 @@ extension YAMLNode {
         case .mapping(let entries): return entries
         case .scalar where self.isEmpty: return []
         case .scalar, .sequence:
-            problems.error(self.position, "\(key.quoted) is a map, not \(self.kind)")
+            problems.error(self.position, "\(key.quoted) must be a map, not \(self.kind)")
             return []
         }
     }
@@ -149,7 +149,7 @@ final class BooleanPlaces {
         else { return }
         problems.warn(
             position,
-            "YAML 1.1 tools read \(scalar.text) as a boolean; it is text here: "
+            "\(scalar.text) is text here, but YAML 1.1 tools read it as a boolean; "
                 + "write \"\(scalar.text)\""
         )
     }

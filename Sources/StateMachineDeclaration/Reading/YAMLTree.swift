@@ -111,7 +111,7 @@ struct YAMLTree {
                 guard documents == 1 else {
                     return self.problems.refuse(
                         event.position,
-                        "a second document begins here; write one machine a file"
+                        "a second document begins here; put only one machine in a file"
                     )
                 }
             case .scalar, .sequence, .mapping, .end, .alias:
@@ -208,7 +208,7 @@ struct YAMLTree {
     private mutating func setKey(_ key: Open.Key) { self.open[self.open.count - 1].key = key }
 
     private func refuseKey(_ position: FilePosition) {
-        self.problems.error(position, "a key is a word, not a list or a map")
+        self.problems.error(position, "a key must be a word, not a list or a map")
     }
 
     private func refuse(_ properties: YAMLEvents.Properties, _ position: FilePosition) {

@@ -196,10 +196,10 @@ package enum SimulationError: Error, Hashable, CustomStringConvertible {
     /// What to say about it.
     package var description: String {
         switch self {
-        case .noRun(let state): "nothing runs in \(state.quoted) that could end"
+        case .noRun(let state): "no command runs in \(state.quoted), so none can end"
         case .noTimeout(let state): "the run of \(state.quoted) has no timeout"
         case .leftEarly(let ends, let times):
-            "the state was left after \(ends) of \(times) ends"
+            "the state was left after the command had ended \(ends) times, not \(times)"
         case .leftMeanwhile: "the state was left before the run ended"
         case .restless(let moves): "the machine makes more than \(moves) moves by itself"
         }

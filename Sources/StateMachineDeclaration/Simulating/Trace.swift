@@ -191,7 +191,7 @@ private enum TraceReader {
         if let arrow {
             let words = words[(arrow + 1)...]
             guard let state = words.first else {
-                throw TraceFailure(line: line, sentence: "name the state that is expected after ->")
+                throw TraceFailure(line: line, sentence: "write the expected state after ->")
             }
             expected = TraceStep.Expectation(
                 state: state,
@@ -223,7 +223,7 @@ private enum TraceReader {
             throw TraceFailure(
                 line: line,
                 sentence:
-                    "\(word.quoted) cannot be read; write send EVENT, set STATE, update key=value, wait TIME, "
+                    "\(word.quoted) is not a step; write send EVENT, set STATE, update key=value, wait TIME, "
                     + "run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
             )
         }
@@ -257,7 +257,7 @@ private enum TraceReader {
         throw TraceFailure(
             line: line,
             sentence:
-                "a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
+                "a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 means six times"
         )
     }
 

@@ -8,7 +8,7 @@ enum NameRule {
     /// What is wrong with a name; nil if nothing is.
     static func objection(to name: String) -> String? {
         guard !self.reserved.contains(name) else {
-            return "\(name.quoted) is a word of this language; choose another name"
+            return "\(name.quoted) is a reserved word; choose another name"
         }
         let isGood =
             name.utf8.count <= 64 && name.utf8.first?.isLetter == true

@@ -36,7 +36,7 @@ package enum TimeText {
             let unit = try self.unit(String(Substring(letters)), of: text, number: number)
             guard unit.milliseconds < smallest else {
                 throw Objection(
-                    sentence: "\(text.excerpt()): write the greatest unit first and each once"
+                    sentence: "\(text.excerpt()): write the largest unit first, and each unit once"
                 )
             }
             smallest = unit.milliseconds
@@ -77,7 +77,9 @@ package enum TimeText {
 
     private static func outOfRange(_ text: String, _ range: ClosedRange<Int64>) -> Objection {
         let ends = [range.lowerBound, range.upperBound].map { Duration.milliseconds($0).timeText }
-        return Objection(sentence: "\(text.excerpt()): a time is from \(ends[0]) to \(ends[1])")
+        return Objection(
+            sentence: "\(text.excerpt()): a time must be from \(ends[0]) to \(ends[1])"
+        )
     }
 }
 
@@ -153,6 +155,6 @@ extension Retry {
                 : "after \(list), … up to \(self.longest.timeText), for ever"
         }
         let more = times > waits.count ? ", … (\(times) times)" : ""
-        return "after \(list)\(more); then it has failed, \(total.timeText) of waiting in all"
+        return "after \(list)\(more); then it has failed, after \(total.timeText) of waiting"
     }
 }

@@ -33,7 +33,7 @@ package struct JSONParser {
         let value = try self.parseValue(depth: 0)
         self.scanner.skipWhiteSpace()
         guard self.scanner.isAtEnd else {
-            throw self.scanner.error("something follows the value")
+            throw self.scanner.error("unexpected text after the value")
         }
         return value
     }

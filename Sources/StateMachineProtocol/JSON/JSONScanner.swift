@@ -138,7 +138,7 @@ struct JSONScanner {
             self.position += 1
             return plain
         }
-        guard byte == UInt8(ascii: "u") else { throw self.error("no such escape") }
+        guard byte == UInt8(ascii: "u") else { throw self.error("unknown escape") }
         return try self.parseUnicodeEscape()
     }
 

@@ -44,8 +44,8 @@ package struct FieldWords: Hashable, Sendable {
                 throw WireError(
                     .badRequest,
                     key.isEmpty
-                        ? "\(text.quoted) in \(place) is one too many: only one value may come without its name, "
-                            + "and \(alone.quoted) does; write key=value"
+                        ? "\(text.quoted) in \(place) is a second value without a name, after \(alone.quoted); "
+                            + "write key=value"
                         : "\(key.quoted) is given twice in \(place)"
                 )
             }
@@ -64,14 +64,14 @@ package struct FieldWords: Hashable, Sendable {
             return ""
         }
         guard parts.count == 2, !parts[0].isEmpty else {
-            throw WireError(.badRequest, "\(text.quoted) in \(place) should be key=value")
+            throw WireError(.badRequest, "\(text.quoted) in \(place) must be key=value")
         }
         if isUpdate, parts[0].utf8.last == UInt8(ascii: "+"), parts[0].utf8.count > 1 {
             let key = String(Substring(parts[0].utf8.dropLast()))
             guard let amount = JSONValue(parsing: parts[1]), amount.kind == "number" else {
                 throw WireError(
                     .badRequest,
-                    "\(text.quoted) in \(place) has no number after \"+=\", like 1 or -0.5"
+                    "\(text.quoted) in \(place) needs a number after \"+=\", like 1 or -0.5"
                 )
             }
             self.amounts.append(JSONMember(key, amount))
@@ -85,7 +85,7 @@ package struct FieldWords: Hashable, Sendable {
         guard let value = JSONValue(parsing: parts[1]) else {
             throw WireError(
                 .badRequest,
-                "\(text.quoted) in \(place) has no JSON after \":=\"; text is \(key.excerpt())=…"
+                "\(text.quoted) in \(place) needs JSON after \":=\"; for text write \(key.excerpt())=…"
             )
         }
         self.values.append(JSONMember(key, value))
@@ -165,7 +165,7 @@ package struct FieldWords: Hashable, Sendable {
         guard !open.isEmpty else {
             throw WireError(
                 .badData,
-                "\(owner.excerpt()) takes no second value without a name, but \(word.quoted) was given"
+                "\(word.quoted) has no name, and \(owner.excerpt()) needs no further value; write key=value"
             )
         }
         let names = open.map(\.name)

@@ -213,7 +213,7 @@ public struct Pattern: Hashable, Sendable {
             try self.init(text: text)
         case .object(let members):
             guard let state = value["state"]?.string else {
-                throw WireError(.badRequest, "a pattern needs \"state\", a string")
+                throw WireError(.badRequest, "a pattern needs the key \"state\", with a string")
             }
             let known = ["state", "data", "not"]
             if let odd = members.first(where: { key in !known.contains { $0.isSpelled(key.key) } })
@@ -225,10 +225,10 @@ public struct Pattern: Hashable, Sendable {
                 )
             }
             guard let isException = (value["not"] ?? false).bool else {
-                throw WireError(.badRequest, "not of a pattern must be true or false")
+                throw WireError(.badRequest, "\"not\" in a pattern must be true or false")
             }
             guard let data = (value["data"] ?? .object([])).members else {
-                throw WireError(.badData, "data of a pattern must be an object")
+                throw WireError(.badData, "\"data\" in a pattern must be an object")
             }
             self.init(
                 name: state,
@@ -239,7 +239,7 @@ public struct Pattern: Hashable, Sendable {
         case .null, .bool, .number, .array:
             throw WireError(
                 .badRequest,
-                "a pattern is a string or an object, not of type \(value.kind)"
+                "a pattern must be a string or an object, not of type \(value.kind)"
             )
         }
     }

@@ -134,7 +134,7 @@ package struct HistoryCall: RequestArguments {
 
     mutating func complete(_ operation: Operation) throws(WireError) {
         guard self.since == nil || self.after == nil else {
-            throw WireError(.badRequest, "since and after exclude each other; give one")
+            throw WireError(.badRequest, "since and after cannot be used together; give one")
         }
         self.limit = self.most
         // An outline contains all changes, in order.
@@ -145,7 +145,7 @@ package struct HistoryCall: RequestArguments {
         guard self.isOutline, let other = others.first(where: \.1)?.0 else { return }
         throw WireError(
             .badRequest,
-            "an outline is of all changes, the oldest first; leave \(other.rawValue) out"
+            "an outline covers all changes, the oldest first; leave \(other.rawValue) out"
         )
     }
 }

@@ -129,14 +129,17 @@ extension Request.Call {
         case .hold, .guard, .vote:
             throw WireError(
                 .badRequest,
-                "\(operation.rawValue) is too much for bare words; send an object: "
+                "\(operation.rawValue) cannot be written in bare words; send an object: "
                     + #"{"op":"\#(operation.rawValue)",…}"#
             )
         case .release:
             guard let hold = rest.first, let number = UInt64(hold),
                 number < RequestLimits.integerBound
             else {
-                throw WireError(.badRequest, "release needs the number of a hold: release N")
+                throw WireError(
+                    .badRequest,
+                    "release needs the number of a hold or guard: release N"
+                )
             }
             self = .release(ReleaseCall(number: number))
             rest.removeFirst()
@@ -179,7 +182,7 @@ extension Request.Call {
         if let surplus = rest.first {
             throw WireError(
                 .badRequest,
-                "\(operation.rawValue) takes nothing more, but \(surplus.quoted) was given"
+                "\(operation.rawValue) takes no more words, but \(surplus.quoted) was given"
             )
         }
     }

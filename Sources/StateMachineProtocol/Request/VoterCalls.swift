@@ -38,14 +38,14 @@ package struct HoldCall: RequestArguments {
     mutating func complete(_ operation: Operation) throws(WireError) {
         switch self.mode {
         case .block where self.maxMs != nil:
-            throw WireError(.badRequest, "maxMs is for the mode \"delay\" only")
+            throw WireError(.badRequest, "maxMs applies only to the mode \"delay\"")
         case .block: break
         case .delay: self.maxMs = self.maxMs ?? RequestLimits.defaultVoteMs
         }
         guard (self.name == nil) == (self.untilMs == nil) else {
             throw WireError(
                 .badRequest,
-                "hold takes \"as\" and \"untilMs\" together: what belongs to no connection needs an end"
+                "hold needs \"as\" and \"untilMs\" together: a hold that outlives its connection needs an end"
             )
         }
     }

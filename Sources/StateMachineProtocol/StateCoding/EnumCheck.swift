@@ -15,8 +15,8 @@ struct EnumCheck<State: EnumState> {
         let cases = EnumCases.names(of: State.self) ?? []
         guard !schema.names.isEmpty else {
             return [
-                "\(State.self) does not tell its cases, which \"-disable-reflection-metadata\" leaves out; give it an "
-                    + "enum Name: String, CaseIterable with all of them"
+                "the cases of \(State.self) are unknown, as \"-disable-reflection-metadata\" leaves them out; give it "
+                    + "an enum Name: String, CaseIterable that lists them all"
             ]
         }
         let written = schema.names.filter { Self.isCase($0) }
@@ -25,7 +25,7 @@ struct EnumCheck<State: EnumState> {
         let isComplete = unknown.isEmpty && written.count == cases.count
         let missing = isComplete ? [] : cases.filter { !schema.names.contains($0) }
         return unknown.map { name in
-            "\(State.Name.self) of \(State.self) lists \(name.quoted), which is no case that it is encoded as"
+            "\(State.Name.self) of \(State.self) lists \(name.quoted), but no case is encoded under that name"
                 + NearestName.remark(on: name, among: missing)
         }
             + missing.filter { Self.isCase($0) || cases.count > schema.names.count }.map { name in
@@ -49,7 +49,7 @@ struct EnumCheck<State: EnumState> {
                 .map { (key: key, old: $0) }
         }
         return unknown.map { name in
-            "\"was\" of \(State.self) is about \(name.quoted), which it does not have"
+            "\"was\" of \(State.self) names \(name.quoted), which it does not have"
                 + NearestName.remark(on: name, among: known)
         }
             + present.map { key, old in
@@ -64,7 +64,7 @@ struct EnumCheck<State: EnumState> {
             sample.successors.map(\.rawValue).sorted()
                 .filter { !schema.names.contains($0) && told.insert($0).inserted }
                 .map { name in
-                    "\"successors\" of \(State.self) has \(name.quoted), which is no case of it"
+                    "\"successors\" of \(State.self) names \(name.quoted), which is not one of its cases"
                         + NearestName.remark(on: name, among: schema.names)
                 }
         }

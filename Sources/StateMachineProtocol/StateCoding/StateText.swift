@@ -81,9 +81,9 @@ package struct StateGroup: Hashable, Sendable {
             let known = self.fields.map(\.field.name)
             throw WireError(
                 .badData,
-                "not all states of \(self.name) have a field \(member.key.quoted) of one type; "
+                "the states of \(self.name) do not all have a field \(member.key.quoted) of one type; "
                     + (known.isEmpty
-                        ? "they share none" : "they share \(known.joined(separator: ", "))"),
+                        ? "they share no field" : "they share \(known.joined(separator: ", "))"),
                 known: known
             )
         }

@@ -121,7 +121,7 @@ final class Child: Sendable {
         self.state.withLock { $0.session = start.session }
         try remember()
         guard let timer = KernelClock().timer({ self.timeIsUp() }) else {
-            throw CommandHostError("there is no timer left for \(order.name)")
+            throw CommandHostError("cannot create a timer for \(order.name)")
         }
         let (begun, beginning) = AsyncStream.makeStream(of: CommandHostError.self)
         // The task lasts as long as the command, which is longer than this call; stopping or

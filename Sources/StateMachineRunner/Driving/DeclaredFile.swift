@@ -96,8 +96,8 @@ package struct DeclarationSource: Sendable {
             for command in state.commands where command.user != nil || command.group != nil {
                 let key = command.user == nil ? "group" : "user"
                 throw RunnerError(
-                    "\(path): a command of \(state.name) has \"\(key)\", and only root can run something as "
-                        + "somebody else; leave it out",
+                    "\(path): a command of \(state.name) has \"\(key)\", but only root can run commands as "
+                        + "another user; leave it out",
                     exitStatus: EX_CONFIG
                 )
             }

@@ -170,7 +170,9 @@ struct Effects {
             self.tally,
             present: self.present,
             blocked: self.unwritten?.description
-                ?? (self.hasOtherFile ? "the file is not what the daemon has" : nil) ?? self.trouble
+                ?? (self.hasOtherFile
+                    ? "the machine's file differs from what the daemon has loaded" : nil)
+                ?? self.trouble
         )
         if let problem, problem != self.reportProblem { self.log.unseen(problem) }
         self.reportProblem = problem

@@ -25,29 +25,29 @@ struct RunnerLog: Sendable {
             )
         case .triedAgain(let name, let pause):
             self.logger.info(
-                "it is tried again",
+                "the command will be tried again",
                 metadata: Self.facts(name, ["after": "\(pause.timeText)"])
             )
         case .interrupted(let name):
-            self.logger.warning("interrupted by a stop", metadata: Self.facts(name))
+            self.logger.warning("the command was interrupted by a stop", metadata: Self.facts(name))
         case .vanished(let name):
             self.logger.warning(
-                "the command is gone, starting it again",
+                "the command has disappeared, starting it again",
                 metadata: Self.facts(name)
             )
         case .trouble(let name, let why, let pause):
             self.logger.error(
-                "cannot be run, trying again",
+                "the command cannot be run, trying again",
                 metadata: Self.facts(name, ["error": "\(why)", "after": "\(pause.timeText)"])
             )
         case .unhandled(let name, let end):
             self.logger.warning(
-                "the file does not say where this end of the command leads, the stay continues",
+                "the file does not say where this end of the command leads, staying in the state",
                 metadata: Self.facts(name, ["end": "\(end.text)"])
             )
         case .refused(let name, let code, let message, let pause):
             self.logger.warning(
-                "the daemon did not accept how the command ended, trying again",
+                "the daemon did not accept the end of the command, trying again",
                 metadata: Self.facts(
                     name,
                     ["error": "\(code)", "message": "\(message)", "after": "\(pause.timeText)"]
@@ -55,26 +55,26 @@ struct RunnerLog: Sendable {
             )
         case .untold(let name, let why, let pause):
             self.logger.warning(
-                "how the command ended cannot be reported to the daemon, trying again",
+                "the end of the command cannot be reported to the daemon, trying again",
                 metadata: Self.facts(name, ["error": "\(why)", "after": "\(pause.timeText)"])
             )
         case .hooksUnknown(let count, let from, let to):
             self.logger.warning(
-                "the changes in between are unknown, some hooks may not have run",
+                "changes were missed, and some hooks may not have run",
                 metadata: [
                     "changes": "\(count.map { "\($0)" } ?? "?")", "from": "\(from)", "to": "\(to)",
                 ]
             )
         case .stateUnknown(let state):
             self.logger.warning(
-                "the file does not know a state of an old change, its hooks are not run",
+                "an old change has a state that the file does not have, its hooks are not run",
                 metadata: ["state": "\(state)"]
             )
         case .differs:
             self.logger.warning(
-                "the file is not what the daemon has, starting nothing until it is; reload the daemon"
+                "the machine's file differs from what the daemon has loaded, starting nothing until the daemon is reloaded"
             )
-        case .agrees: self.logger.notice("the file is what the daemon has, continuing")
+        case .agrees: self.logger.notice("the daemon has loaded the machine's file, continuing")
         case .nothingToRun: self.logger.notice("the file no longer declares a command, ending")
         }
     }
@@ -82,7 +82,10 @@ struct RunnerLog: Sendable {
     func connected() { self.logger.debug("connected") }
 
     func disconnected(_ error: ClientError) {
-        self.logger.notice("no connection, trying again", metadata: ["error": "\(error)"])
+        self.logger.notice(
+            "no connection to the daemon, trying again",
+            metadata: ["error": "\(error)"]
+        )
     }
 
     func stray(_ name: CommandName) {
@@ -94,14 +97,14 @@ struct RunnerLog: Sendable {
 
     func trouble(_ error: CommandHostError, retryingIn pause: Duration) {
         self.logger.error(
-            "commands cannot be handled, trying again",
+            "commands cannot be listed or stopped, trying again",
             metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
         )
     }
 
     func unforgotten(_ name: CommandName, _ error: CommandHostError) {
         self.logger.warning(
-            "ended commands could not be cleaned up, leaving them",
+            "what a command left could not be cleaned up",
             metadata: Self.facts(name, ["error": "\(error)"])
         )
     }
@@ -119,21 +122,21 @@ struct RunnerLog: Sendable {
 
     func unwritten(_ error: RunnerError, retryingIn pause: Duration) {
         self.logger.error(
-            "nothing is started until it can be recorded, trying again",
+            "the runner's record cannot be written and nothing is started, trying again",
             metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
         )
     }
 
     func unseen(_ problem: String) {
         self.logger.warning(
-            "statectl status cannot see what runs, continuing",
+            "the report for statectl status could not be written, continuing",
             metadata: ["error": "\(problem)"]
         )
     }
 
     func unlocked(_ problem: String) {
         self.logger.warning(
-            "another runner of this machine would not be kept out, continuing",
+            "the lock against a second runner could not be taken, continuing",
             metadata: ["error": "\(problem)"]
         )
     }
@@ -146,7 +149,10 @@ struct RunnerLog: Sendable {
     }
 
     func unheard(_ error: any Error) {
-        self.logger.debug("the service manager was not notified", metadata: ["error": "\(error)"])
+        self.logger.debug(
+            "the service manager could not be notified",
+            metadata: ["error": "\(error)"]
+        )
     }
 
     private static func facts(

@@ -96,7 +96,7 @@ extension RunnerError {
             self.init("another statemachine-runner\(owner) \(taken)")
         case .obstructed:
             self.init(
-                "\(path) is in the way: it is not this user's lock; remove it",
+                "\(path) is in the way: it is not a lock file of this user; remove it",
                 exitStatus: EX_CONFIG
             )
         case .system(let error): self.init(cannot: "lock \(path)", error)

@@ -16,7 +16,7 @@ package final class MemoryDirectory: Sendable {
     /// A link stands for the directory that it leads to at the moment.
     package init(_ named: String) throws(RunnerError) {
         if mkdir(named, 0o700) != 0, errno != EEXIST {
-            throw RunnerError(cannot: "make the state directory \(named)", Errno(rawValue: errno))
+            throw RunnerError(cannot: "create the state directory \(named)", Errno(rawValue: errno))
         }
         guard let resolved = realpath(named, nil) else {
             throw RunnerError(
@@ -34,7 +34,7 @@ package final class MemoryDirectory: Sendable {
             throw RunnerError(
                 error,
                 at: LockFile.path(in: path),
-                taken: "has \(path); end that one, or give another --state-directory"
+                taken: "uses \(path); stop that one, or give another --state-directory"
             )
         }
         self.file = WholeFile("runner-record.json", in: path)
@@ -74,7 +74,7 @@ package final class MemoryDirectory: Sendable {
         }
         guard status.st_uid == geteuid() else {
             throw RunnerError(
-                "the state directory \(path) belongs to uid \(status.st_uid) and not to \(geteuid()); "
+                "the state directory \(path) belongs to uid \(status.st_uid), not to \(geteuid()); "
                     + "chown it, or give another --state-directory",
                 exitStatus: EX_CONFIG
             )
@@ -109,7 +109,7 @@ struct MachineLock {
             let problem = RunnerError(
                 error,
                 at: LockFile.path(in: path),
-                taken: "runs the commands of the machine in \(path); end that one"
+                taken: "runs the commands of the machine in \(path); stop that one"
             )
             guard case .system = error else { throw problem }
             return problem.description

@@ -32,7 +32,7 @@ package actor UnitHost: CommandHost {
         guard order.isSound else {
             self.cannotBeExecuted(
                 name,
-                "a word or a variable has a NUL in it, or no program is named"
+                "a word or a variable contains a NUL byte, or no program is named"
             )
             return
         }
@@ -49,7 +49,7 @@ package actor UnitHost: CommandHost {
         do throws(BusError) {
             return try await self.awaitEnd(of: name)
         } catch {
-            throw CommandHostError("cannot learn how \(name.unit) ends: \(error)")
+            throw CommandHostError("cannot find out how \(name.unit) ended: \(error)")
         }
     }
 
@@ -83,7 +83,7 @@ package actor UnitHost: CommandHost {
             self.ends[name] = nil
             self.starts[name] = nil
         } catch {
-            throw CommandHostError("cannot forget \(name.unit): \(error)")
+            throw CommandHostError("cannot clean up \(name.unit): \(error)")
         }
     }
 

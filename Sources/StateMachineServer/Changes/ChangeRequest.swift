@@ -53,7 +53,7 @@ struct ChangeRequest: Sendable {
         let (seq, stay, patterns) = self.conditions
         if let seq, seq != current.seq { return "seq \(seq)" }
         if let stay, stay != current.stay?.seq ?? current.seq { return "stay \(stay)" }
-        return patterns?.written ?? "another"
+        return patterns?.written ?? "another state"
     }
 }
 
@@ -89,7 +89,7 @@ enum EventCall: Sendable {
         switch self {
         case .send: WireError(.unknownEvent, "this machine has no events; set a state")
         case .update:
-            WireError(.unknownOperation, "this machine's states are set as a whole: set")
+            WireError(.unknownOperation, "this machine has no update; set the whole state")
         }
     }
 }

@@ -468,20 +468,20 @@ extension ServedMachine {
         guard let stay = call.ifStay else {
             throw WireError(
                 .badRequest,
-                "\(name) needs \"ifStay\": the stay whose run has ended"
+                "\(name) needs \"ifStay\", the number of the stay whose command has ended"
             )
         }
         guard call.cause == nil else {
             throw WireError(
                 .badRequest,
-                "\(name) takes no \"cause\": how the command ended is the cause"
+                "\(name) takes no \"cause\"; the cause is how the command ended"
             )
         }
         let move = try self.stays?.move(onEndOfRun: call.data?.members ?? [], in: stay)
         if move != nil, let suspension = self.stays?.moves.suspension() {
             throw WireError(
                 .suspended,
-                "the machine has made \(suspension.moves) moves of its own within \(suspension.time), and makes no more until a client asks for something; "
+                "the machine's own moves are suspended, after \(suspension.moves) within \(suspension.time), until a client sets, sends or updates something; "
                     + "send it again later"
             )
         }
@@ -574,7 +574,7 @@ extension Refused {
     /// Why another declaration could not be put in force.
     fileprivate var sentence: String {
         guard case .notCommitted(let why) = self.reason else { return "\(self)" }
-        return "its change could not be recorded: \(why)"
+        return "the change could not be recorded: \(why)"
     }
 }
 
@@ -592,7 +592,7 @@ extension Schema {
                 self.lost.map {
                     "\"lost\" applies only at a start, and would lead to \($0.name)"
                 }
-                ?? "the next start would fail the same way, unless the file says with \"lost: STATE\" where to go"
+                ?? "the next start would fail too; write \"lost: STATE\" in the file for where to go then"
             return .impossible("\(error.sentence); \(start)")
         }
     }

@@ -296,7 +296,7 @@ final class Connection {
         switch self.lifecycle.inputEnded() {
         case .endImplicitWatch:
             if self.reader.hasBytes {
-                let message = "the last line has no newline and was not carried out"
+                let message = "the last line has no newline at its end, and was not carried out"
                 self.outbox.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
             }
             self.parts.subscriptions.endImplicit()

@@ -56,7 +56,7 @@ struct HistoryAnswers {
             guard let seq = self.server.seq(of: text) else {
                 throw WireError(
                     .badRequest,
-                    "\(text.quoted) is a cursor of another epoch; give a time or a seq"
+                    "\(text.quoted) is a cursor from another epoch; give a time or a seq"
                 )
             }
             return seq

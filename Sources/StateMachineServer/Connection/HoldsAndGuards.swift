@@ -175,10 +175,10 @@ final class HoldsAndGuards {
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
         guard let voter = self.voters.first(where: { $0.asks(call.ask) }) else {
-            throw WireError(.notFound, "question \(call.ask) was not put to this connection")
+            throw WireError(.notFound, "this connection has not been asked question \(call.ask)")
         }
         guard voter.vote(call) else {
-            throw WireError(.notFound, "question \(call.ask) was decided without this vote")
+            throw WireError(.notFound, "question \(call.ask) has already been decided")
         }
         self.outbox.reply(ServerLine.reply(id: id))
     }
@@ -194,21 +194,21 @@ final class HoldsAndGuards {
                 throw WireError(.notFound, "there is no hold or guard \(number)")
             }
             guard owner === self || self.peer.owns(owner.peer) else {
-                throw WireError(.forbidden, "\(voter.label) is of another user")
+                throw WireError(.forbidden, "\(voter.label) belongs to another user")
             }
             owner.end(number)
             self.outbox.reply(ServerLine.reply(id: id))
         }
         if let name = call.required {
             guard let kept = kept[required: name] else {
-                throw WireError(.notFound, "no guard is required as \(name)")
+                throw WireError(.notFound, "there is no required guard \(name)")
             }
             try self.release(kept, id: id)
         }
         if let name = call.name {
             kept.endOverdue()
             guard let kept = kept[named: name] else {
-                throw WireError(.notFound, "no hold is called \(name)")
+                throw WireError(.notFound, "there is no hold \(name)")
             }
             try self.release(kept, id: id)
         }
@@ -219,19 +219,19 @@ final class HoldsAndGuards {
         let what =
             switch kept.term {
             case .connection: "hold or guard \(kept.number)"
-            case .required(let name): "the guard that is required as \(name)"
+            case .required(let name): "the required guard \(name)"
             case .named(let name, _): "the hold \(name)"
             }
         guard self.peer.owns(kept.peer) else {
             throw WireError(
                 .forbidden,
-                "\(what) is of user \(kept.peer.uid); only that user and root may release it"
+                "\(what) belongs to user \(kept.peer.uid); only that user and root may release it"
             )
         }
         self.outbox.replyLater(ServerLine.reply(id: id))
         let numbers = self.server.kept.release(kept) { failure in
             self.answer(failure, id: id) {
-                "\(what) is released until the daemon starts again, which could not be recorded: \($0)"
+                "\(what) is released, but only until the daemon restarts, as the release could not be recorded: \($0)"
             }
         }
         for number in numbers { self.server.voters[number]?.owner.end(number) }

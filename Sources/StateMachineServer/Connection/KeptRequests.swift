@@ -30,8 +30,8 @@ final class KeptRequests {
         guard patterns > 0, !self.user.mayExcept(patterns) else { return }
         throw WireError(
             .limit,
-            "this user's \(which) have \(self.user.exceptingPatterns) patterns; "
-                + "exceptingPatternsPerUid allows \(ServerLimits.exceptingPatternsPerUid)"
+            "this user's \(which) already have \(self.user.exceptingPatterns) patterns, and "
+                + "exceptingPatternsPerUid allows \(ServerLimits.exceptingPatternsPerUid); end one first"
         )
     }
 
@@ -40,7 +40,7 @@ final class KeptRequests {
         guard count < limit else {
             throw WireError(
                 .limit,
-                "this connection has \(limit) \(things), the most that it may have"
+                "this connection already has \(limit) \(things), the most that it may have; end one first"
             )
         }
     }
@@ -51,16 +51,16 @@ final class KeptRequests {
         guard self.bytes + line.count <= limits.requestBytesPerConnection else {
             throw WireError(
                 .limit,
-                "there is no room to keep this request of \(line.count) bytes: those of this connection "
-                    + "have \(self.bytes), and requestBytesPerConnection allows "
+                "this request of \(line.count) bytes cannot be kept: the requests of this connection already "
+                    + "have \(self.bytes) bytes, and requestBytesPerConnection allows "
                     + "\(limits.requestBytesPerConnection); end a watch, wait or hold first"
             )
         }
         guard self.user.mayKeep(line.count, within: limits) else {
             throw WireError(
                 .limit,
-                "there is no room to keep this request of \(line.count) bytes: those of this user have "
-                    + "\(self.user.requestBytes), and requestBytesPerUid allows "
+                "this request of \(line.count) bytes cannot be kept: the requests of this user already have "
+                    + "\(self.user.requestBytes) bytes, and requestBytesPerUid allows "
                     + "\(limits.requestBytesPerUid); end a watch, wait or hold first"
             )
         }

@@ -147,7 +147,7 @@ struct Requests {
         guard self.door.takes(operation) else {
             throw WireError(
                 .forbidden,
-                "\(operation.rawValue) is not for \(self.door.fileName); "
+                "\(operation.rawValue) is not allowed on \(self.door.fileName); "
                     + "use \(Door.control.fileName)"
             )
         }
@@ -215,7 +215,7 @@ struct Requests {
     /// Has the settings and the machine's file read again, as its own user and root may; answers when that is done.
     private func reload(id: RequestID?) throws(WireError) {
         guard self.parts.peer.uid == 0 || self.parts.peer.uid == self.server.ownPeer.uid else {
-            throw WireError(.forbidden, "reload is for root and the daemon's own user")
+            throw WireError(.forbidden, "only root and the daemon's own user may reload")
         }
         guard let reload = self.server.reload else {
             throw WireError(.notFound, "this daemon has no files to reload")
@@ -236,8 +236,8 @@ struct Requests {
             throw WireError(
                 .notFound,
                 id == nil
-                    ? "there is no watch without id on this connection"
-                    : "there is no watch and no wait with this id on this connection"
+                    ? "this connection has no watch without an id"
+                    : "this connection has no watch or wait with this id"
             )
         }
         self.outbox.reply(ServerLine.reply(id: id))

@@ -227,7 +227,7 @@ final class Sets {
         case .conflict:
             let expected = request.expected(at: current)
             let message =
-                "expected \(expected), but it is \(current.state.shortText) at seq \(current.seq)"
+                "expected \(expected), but the state is \(current.state.shortText) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
         case .illegal:
             let allowed = self.server.machine.schema.names.filter(
@@ -235,7 +235,7 @@ final class Sets {
             )
             let others =
                 allowed.isEmpty
-                ? "nothing may be set from there" : "allowed: \(allowed.joined(separator: ", "))"
+                ? "nothing may be set from \(name)" : "allowed: \(allowed.joined(separator: ", "))"
             let message = "\(state.name) may not follow \(name); \(others)"
             self.refuse(id, .illegalTransition, message, current) { writer in
                 writer.json("allowed", .array(allowed.map { .string($0) }))
@@ -247,16 +247,16 @@ final class Sets {
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)
             }
         case .stale:
-            let message = "the program set the state while voters were asked"
+            let message = "the program set the state while voters were being asked; try again"
             self.refuse(id, .conflict, message, current)
         case .notCommitted(let why):
-            self.refuse(id, .internal, "could not be recorded: \(why)", current)
+            self.refuse(id, .internal, "the change could not be recorded: \(why)", current)
         case .overloaded:
-            self.refuse(id, .limit, "too many sets wait their turn", current)
+            self.refuse(id, .limit, "too many sets are waiting; try again later", current)
         case .wouldWait:
-            self.refuse(id, .internal, "could not be decided at once", current)
+            self.refuse(id, .internal, "the change could not be decided at once", current)
         case .withdrawn:
-            self.refuse(id, .internal, "was withdrawn", current)
+            self.refuse(id, .internal, "the change was withdrawn", current)
         }
     }
 
@@ -297,7 +297,7 @@ extension Value {
         guard length > RequestLimits.stateBytes else { return }
         throw WireError(
             .tooLong,
-            "the encoded state has \(length) bytes; it may have \(RequestLimits.stateBytes)"
+            "the state is too long: it has \(length) bytes as JSON, and may have \(RequestLimits.stateBytes)"
         )
     }
 }

@@ -122,8 +122,8 @@ final class SocketVoter: @unchecked Sendable {
         switch self.terms {
         case .block, .delay, .ask: self.why ?? "held"
         case .missing(let since):
-            "required as \(self.name ?? "?") and not connected since \(since.rfc3339); "
-                + "have it run, or release it by that name"
+            "required as \(self.name ?? "?") but not connected since \(since.rfc3339); "
+                + "start it, or release it by that name"
         }
     }
 

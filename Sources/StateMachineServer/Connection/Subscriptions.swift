@@ -37,8 +37,8 @@ final class Subscriptions {
             throw WireError(
                 .badRequest,
                 id == nil
-                    ? "there is a watch without id on this connection; give this one an id"
-                    : "there is already a watch with this id on this connection"
+                    ? "this connection already has a watch without an id; give this one an id"
+                    : "this connection already has a watch with this id; give another id"
             )
         }
         let limit = self.server.limits.watchesPerConnection

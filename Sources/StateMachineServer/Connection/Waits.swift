@@ -181,7 +181,7 @@ final class Waits {
         wait.call.until = schema.resolvedAgain(wait.call.until)
         wait.call.fail = schema.resolvedAgain(wait.call.fail)
         guard let objection = schema.objection(to: wait.call.until) else { return false }
-        let message = "the file no longer has what this wait is for: \(objection.message)"
+        let message = "the reloaded file no longer has what this wait is for: \(objection.message)"
         self.refuse(wait, WireError(.unknownState, message, known: schema.names))
         return true
     }
@@ -275,8 +275,8 @@ final class Waits {
     /// Answers a wait whose time is over.
     private func timeOut(_ wait: Wait) {
         let message =
-            "still \(self.server.stateText) after \(wait.call.timeoutMs ?? 0) ms; "
-            + "it has been since \(self.server.report.at.rfc3339)"
+            "the state is still \(self.server.stateText) after \(wait.call.timeoutMs ?? 0) ms, "
+            + "as it has been since \(self.server.report.at.rfc3339)"
         self.refuse(wait, WireError(.timeout, message))
     }
 

@@ -204,7 +204,7 @@ struct DaemonRun: Sendable {
     func warn(of limits: ServerLimits, within places: Int) {
         guard limits.connections > places else { return }
         self.logger.warning(
-            "descriptors are too few for max-connections, raise LimitNOFILE= or lower that",
+            "there are too few file descriptors for max-connections, raise LimitNOFILE= or lower max-connections",
             metadata: ["connections": "\(places)", "max-connections": "\(limits.connections)"]
         )
     }
@@ -253,7 +253,7 @@ struct DaemonRun: Sendable {
         }
         if let failure {
             self.logger.error(
-                "the history is not all on the disk; a crash of the computer may begin a new epoch",
+                "the end of the history is not safely on the disk; a crash of the computer may lose it and begin a new epoch",
                 metadata: ["error": "\(failure)"]
             )
         }

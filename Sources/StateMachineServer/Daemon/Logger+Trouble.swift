@@ -8,18 +8,18 @@ extension Logger {
     func log(_ suspension: Suspension?) {
         if let suspension {
             self.warning(
-                "own moves are suspended until somebody sets, updates or sends something",
+                "the machine's own moves are suspended until somebody sets, updates or sends something",
                 metadata: ["moves": "\(suspension)"]
             )
         } else {
-            self.notice("own moves are made again")
+            self.notice("the machine makes its own moves again")
         }
     }
 
     /// Logs that a hold or a guard matches no state any more.
     func log(void voter: SocketVoter) {
         self.warning(
-            "a hold or guard matches no state of the file, and no longer denies anything",
+            "a hold or guard matches no state of the reloaded file, and no longer denies anything",
             metadata: [
                 "voter": "\(voter.label)",
                 "before": "\(voter.patterns.patterns.written)",
@@ -39,15 +39,15 @@ extension Logger {
         switch news {
         case .missing:
             self.warning(
-                "a required guard is not connected, denying what it guards",
+                "a required guard is not connected, and the states that it guards are denied until it is",
                 metadata: facts
             )
         case .connected: self.notice("a required guard is connected again", metadata: facts)
-        case .released: self.notice("a required guard or a hold is released", metadata: facts)
-        case .ended: self.notice("the time of a hold is over", metadata: facts)
+        case .released: self.notice("a required guard or a hold was released", metadata: facts)
+        case .ended: self.notice("a hold has expired", metadata: facts)
         case .unreadable:
             self.error(
-                "what is recorded of a hold or guard cannot be read, denying all states",
+                "the record of a hold or guard cannot be read, and every state is denied until it is released",
                 metadata: facts
             )
         }
@@ -57,20 +57,20 @@ extension Logger {
     func log(_ trouble: String?, of work: HistoryWork) {
         switch (work, trouble) {
         case (.commits, let why?):
-            self.error("changes are refused", metadata: ["error": "\(why)"])
+            self.error("changes cannot be recorded and are refused", metadata: ["error": "\(why)"])
         case (.commits, nil): self.notice("changes are accepted again")
         case (.pruning, let why?):
             self.warning(
-                "old changes cannot be removed, trying again later",
+                "old changes cannot be removed from the history, trying again later",
                 metadata: ["error": "\(why)"]
             )
         case (.pruning, nil): self.notice("old changes are removed again")
         case (.tidying, let why?):
             self.warning(
-                "the history takes more and more of the disk, continuing",
+                "the history's files keep growing",
                 metadata: ["error": "\(why)"]
             )
-        case (.tidying, nil): self.notice("the history takes no more than it needs again")
+        case (.tidying, nil): self.notice("the history's files no longer grow")
         }
     }
 }

@@ -63,16 +63,16 @@ struct Reload: Sendable {
     private func checkSuccession() throws(ReloadRefusal) {
         if self.run.machine.history != nil, self.run.machine.place.seq > 0 {
             throw ReloadRefusal([
-                "a file declares a machine now, and the history is that of the stock states; stop the daemon, move "
-                    + "the history away, and start it"
+                "a file now declares a machine, but the history is that of the stock states; stop the daemon, move "
+                    + "the history away, and start the daemon"
             ])
         }
         guard self.run.manager.notifier.isHeard else {
             throw ReloadRefusal([
-                "a file declares a machine now, which is read at the next start; restart the daemon"
+                "a file now declares a machine, which the daemon reads only when it starts; restart it"
             ])
         }
-        self.logger.notice("a file declares a machine now, starting again to serve it")
+        self.logger.notice("a file now declares a machine, restarting to serve it")
     }
 
     /// Returns the settings that have to wait for the next start.
@@ -93,7 +93,7 @@ struct Reload: Sendable {
     private func refused(_ problems: [String]) {
         for problem in problems { self.logger.error("\(problem)") }
         self.logger.error(
-            "the reload is refused, keeping what was in force",
+            "the reload was refused, and nothing has changed",
             metadata: ["problems": "\(problems.count)"]
         )
         self.status.reloadRefused(problems.first ?? "?")
@@ -110,8 +110,8 @@ struct Reload: Sendable {
             if let oldName = old.machine, let name = declaration.machine, oldName != name {
                 return promise.fail(
                     ReloadRefusal([
-                        "the file declares the machine \(name.quoted), and this is \(oldName.quoted): write "
-                            + "\"machine: \(oldName)\", or serve it as an instance of its own"
+                        "the file declares the machine \(name.quoted), but this one is \(oldName.quoted); write "
+                            + "\"machine: \(oldName)\", or serve the file as another instance"
                     ])
                 )
             }
@@ -129,7 +129,7 @@ struct Reload: Sendable {
         await self.note(declaration, from: seq)
         var metadata: Logger.Metadata = ["declaration": "\(declaration.hash)", "seq": "\(seq)"]
         metadata["version"] = declaration.version.map { "\($0.printable)" }
-        self.logger.notice("declared again", metadata: metadata)
+        self.logger.notice("the machine's file was reloaded", metadata: metadata)
     }
 
     private func note(_ declaration: RecordedDeclaration, from seq: UInt64) async {
@@ -139,7 +139,7 @@ struct Reload: Sendable {
         }
         if let failure {
             self.logger.error(
-                "the declaration could not be recorded, trying again with the next change",
+                "the reloaded file could not be recorded in the history, trying again with the next change",
                 metadata: ["error": "\(failure)"]
             )
         }

@@ -38,7 +38,7 @@ struct ServiceManager: Sendable {
                 isAnswered.yield(try body(self.notifier))
             } catch {
                 self.logger.warning(
-                    "the service manager could not be notified; the daemon continues, and the manager may take it for one that hangs",
+                    "the service manager could not be notified, and may think that the daemon hangs; continuing",
                     metadata: ["what": "\(what)", "error": "\(error)"]
                 )
             }

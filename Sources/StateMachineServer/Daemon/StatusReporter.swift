@@ -59,7 +59,8 @@ final class StatusReporter: Sendable {
                     "; the reload was refused: \($0.cut(to: Self.lengths.trouble))"
                 } ?? ""
             let suspension =
-                self.suspension.map { "; own moves are suspended: there were \($0)" } ?? ""
+                self.suspension.map { "; the machine's own moves are suspended: it made \($0)" }
+                ?? ""
             return "\(state), seq \(newest.seq), \(watches)\(trouble)\(suspension)\(refusal)"
         }
     }
@@ -119,7 +120,10 @@ final class StatusReporter: Sendable {
         do {
             try self.notifier.status(text)
         } catch {
-            self.logger.debug("status not reported, continuing", metadata: ["error": "\(error)"])
+            self.logger.debug(
+                "the status could not be reported, continuing",
+                metadata: ["error": "\(error)"]
+            )
         }
     }
 }

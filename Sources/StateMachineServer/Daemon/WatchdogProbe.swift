@@ -73,7 +73,7 @@ final class WatchdogProbe: Sendable {
         func complain() {
             self.queue.async {
                 self.logger.critical(
-                    "the write-ahead log does not answer, leaving the daemon to the watchdog"
+                    "the history's writer does not answer, so the watchdog is no longer notified and will end the daemon"
                 )
             }
         }
@@ -85,7 +85,7 @@ final class WatchdogProbe: Sendable {
                     try self.send()
                 } catch {
                     self.logger.warning(
-                        "the watchdog was not notified, continuing",
+                        "the watchdog could not be notified, continuing",
                         metadata: ["error": "\(error)"]
                     )
                 }

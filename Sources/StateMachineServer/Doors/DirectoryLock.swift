@@ -17,7 +17,7 @@ final class DirectoryLock: Sendable {
     init(_ runtimeDirectory: RuntimeDirectory) throws(DaemonError) {
         let path = runtimeDirectory.path
         if let errno = Self.make(path) {
-            throw DaemonError(cannot: "make the runtime directory \(path)", errno: errno)
+            throw DaemonError(cannot: "create the runtime directory \(path)", errno: errno)
         }
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else {
@@ -73,11 +73,11 @@ final class DirectoryLock: Sendable {
             // One for everybody, as /tmp is, has to stay that.
             let remedy =
                 status.st_mode & S_ISVTX == 0
-                ? "take that from them (chmod go-w \(path)), or give another directory with"
-                : "make a directory in it, and give that with"
+                ? "run chmod go-w \(path), or give another"
+                : "create a directory in it, and give that as"
             throw DaemonError(
                 lasting:
-                    "others may write into the runtime directory \(path); \(remedy) --runtime-directory"
+                    "other users may write to the runtime directory \(path); \(remedy) --runtime-directory"
             )
         }
     }
@@ -92,7 +92,7 @@ final class DirectoryLock: Sendable {
             let status = try self.status(of: descriptor, at: path)
             guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG else {
                 throw DaemonError(
-                    lasting: "\(path) is in the way: it is not this user's lock; remove it"
+                    lasting: "\(path) is in the way: it is not a lock file of this user; remove it"
                 )
             }
             // Whoever has it open already could still hold it; nobody else can open it from here
@@ -110,7 +110,7 @@ final class DirectoryLock: Sendable {
     private static func status(of descriptor: CInt, at path: String) throws(DaemonError) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
-            throw DaemonError(cannot: "look at \(path)", errno: errno)
+            throw DaemonError(cannot: "examine \(path)", errno: errno)
         }
         return status
     }

@@ -23,8 +23,8 @@ struct DoorSocket: Sendable {
         let path = directory.socketPath(of: door)
         guard path.utf8.count <= SocketPath.limit else {
             throw DaemonError(
-                lasting: "\(path) is too long for a socket: "
-                    + "\(path.utf8.count) bytes, and \(SocketPath.limit) are allowed"
+                lasting: "the socket path \(path) has \(path.utf8.count) bytes, and may have "
+                    + "\(SocketPath.limit); give a shorter --runtime-directory"
             )
         }
         try Self.makeRoom(at: path)
@@ -37,7 +37,7 @@ struct DoorSocket: Sendable {
         else {
             let code = errno
             close(descriptor)
-            throw DaemonError(cannot: "make the socket \(path)", errno: code)
+            throw DaemonError(cannot: "create the socket \(path)", errno: code)
         }
         self.path = path
         self.descriptor = descriptor
@@ -80,7 +80,7 @@ struct DoorSocket: Sendable {
 
     private static func socket() throws(DaemonError) -> CInt {
         let descriptor = SocketPath.makeSocket()
-        guard descriptor >= 0 else { throw DaemonError(cannot: "make a socket", errno: errno) }
+        guard descriptor >= 0 else { throw DaemonError(cannot: "create a socket", errno: errno) }
         return descriptor
     }
 

@@ -37,7 +37,7 @@ struct HandedSockets: Equatable {
                     throw Self.error("\(item.name) is \(kind)", handed)
                 }
                 guard self.doors[door] == nil else {
-                    throw Self.error("there are two called \(item.name)", handed)
+                    throw Self.error("two of them are called \(item.name)", handed)
                 }
                 self.doors[door] = DoorHandle(descriptor: item.descriptor, path: path)
             } else if item.name == Self.connectionName {
@@ -47,7 +47,10 @@ struct HandedSockets: Equatable {
             } else {
                 switch kind {
                 case .listening, .bound:
-                    throw Self.error("nothing is known of \([item.name].quoted)", handed)
+                    throw Self.error(
+                        "\([item.name].quoted) is not one of the daemon's sockets",
+                        handed
+                    )
                 case .connected, .loose, .noSocket, .closed:
                     self.garbage.append(item)
                 }
@@ -58,9 +61,9 @@ struct HandedSockets: Equatable {
     private static func error(_ what: String, _ handed: [HandedDescriptor]) -> DaemonError {
         let names = handed.map(\.name).filter { $0 != Self.connectionName }
         return DaemonError(
-            lasting: "the service manager handed over \(names.quoted), and \(what); correct the "
-                + "socket units: listening Unix stream sockets (ListenStream=/a/path), one with "
-                + "FileDescriptorName=control, one with FileDescriptorName=events, or one of these alone"
+            lasting: "the service manager handed over \(names.quoted), but \(what); correct the "
+                + "socket units: each needs a listening Unix stream socket (ListenStream=/a/path) and "
+                + "FileDescriptorName=control or FileDescriptorName=events"
         )
     }
 }

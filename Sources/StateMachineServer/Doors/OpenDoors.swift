@@ -57,8 +57,8 @@ extension RuntimeDirectory {
         if let path = self.byDefault(environment: environment, isRoot: isRoot) { return path }
         throw DaemonError(
             lasting:
-                "there is no runtime directory: neither --runtime-directory nor $\(self.variable) was given, "
-                + "and neither $RUNTIME_DIRECTORY (set by systemd) nor $XDG_RUNTIME_DIR is set"
+                "no runtime directory is set; give --runtime-directory, or set $\(self.variable), "
+                + "$RUNTIME_DIRECTORY (as systemd does) or $XDG_RUNTIME_DIR"
         )
     }
 }

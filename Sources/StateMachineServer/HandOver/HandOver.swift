@@ -47,7 +47,7 @@ extension DaemonRun {
             await self.manager.tell("withdrawal") { try OutgoingConnections.withdraw($0) }
             left.sayGoodbye()
             self.logger.notice(
-                "the service manager does not keep connections, clients have to reconnect",
+                "the service manager did not keep the connections, clients have to reconnect",
                 metadata: ["connections": "\(left.descriptors.count)"]
             )
         }

@@ -105,7 +105,9 @@ struct HandOverRecord: Codable, Equatable {
         let data = Data(bytes)
         let version = try JSONDecoder().decode(Versioned.self, from: data).version
         guard version == Self.currentVersion else {
-            throw DaemonError("it is of version \(version), and known is \(Self.currentVersion)")
+            throw DaemonError(
+                "it has version \(version), but this daemon reads version \(Self.currentVersion)"
+            )
         }
         self = try JSONDecoder().decode(Self.self, from: data)
         guard self.isPossible else {

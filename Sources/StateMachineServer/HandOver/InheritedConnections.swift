@@ -43,7 +43,7 @@ struct InheritedConnections: Sendable {
         let dropped = handed.connections.count - connections.count
         if dropped > 0 || !handed.garbage.isEmpty {
             logger.warning(
-                "the descriptor store holds something unknown, dropping it and continuing",
+                "the descriptor store holds unknown descriptors, dropping them",
                 metadata: [
                     "connections": "\(dropped)",
                     "others": "\(handed.garbage.map { "\($0.name): \($0.kind)" })",
@@ -76,7 +76,7 @@ struct InheritedConnections: Sendable {
                 found.append((try SealedMemory.made(descriptor), handOver))
             } catch {
                 logger.warning(
-                    "a record of connections cannot be read, its clients have to connect again",
+                    "the record of connections from the last process cannot be read, their clients have to reconnect",
                     metadata: ["error": "\(error)"]
                 )
             }

@@ -240,7 +240,7 @@ final class KeptVoters {
         guard peer.uid != 0, peer.uid == Peer.overflowUid else { return }
         throw WireError(
             .forbidden,
-            "user \(peer.uid) stands for all users of other user namespaces, and owns no name"
+            "user \(peer.uid) stands for all users of other user namespaces, and may not own a required guard or named hold"
         )
     }
 
@@ -258,7 +258,7 @@ final class KeptVoters {
         guard count < limit else {
             throw WireError(
                 .limit,
-                "there are \(limit) required guards and named holds\(whose), the most that there may be; "
+                "there are already \(limit) required guards and named holds\(whose), the most that are allowed; "
                     + "release one by its name"
             )
         }

@@ -22,7 +22,7 @@ final class LoopBell {
     static func make(on group: any EventLoopGroup) async throws -> NIOLoopBound<LoopBell> {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else {
-            throw DaemonError(cannot: "make a pipe", errno: errno)
+            throw DaemonError(cannot: "create a pipe", errno: errno)
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let (input, output) = (ends[0], ends[1])

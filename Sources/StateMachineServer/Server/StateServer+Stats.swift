@@ -49,8 +49,8 @@ extension StateServer {
         if run.failure != nil {
             // What has failed, which names files, is in the log.
             let message =
-                "what follows change \(run.cursor) cannot be read; "
-                + "give a later cursor as since, or have the daemon's history repaired"
+                "the changes after \(run.cursor) cannot be read from the history; "
+                + "give a later cursor as since, or have the history repaired"
             self.counters.refusals.add()
             return ServerLine.refusal(id: run.id, WireError(.internal, message), rest: resync)
         }

@@ -54,8 +54,8 @@ struct UpdateTests {
     }
 
     @Test(arguments: [
-        (#"{"op":"update","add":{"tries":11}}"#, "bad-data", "tries=11: at most 10"),
-        (#"{"op":"update","add":{"tries":-1}}"#, "bad-data", "tries=-1: at least 0"),
+        (#"{"op":"update","add":{"tries":11}}"#, "bad-data", "tries=11: must be at most 10"),
+        (#"{"op":"update","add":{"tries":-1}}"#, "bad-data", "tries=-1: must be at least 0"),
         (#"{"op":"update","add":{"tries":0.5}}"#, "bad-data", "tries+=0.5: add a whole number"),
         (
             #"{"op":"update","add":{"far":1}}"#, "bad-data",
@@ -79,15 +79,15 @@ struct UpdateTests {
         ),
         (
             #"{"op":"update","add":{"tries":1},"data":{"tries":1}}"#, "bad-request",
-            #""tries" is to be set and to be added to; give it once"#
+            #""tries" is both set and added to; give it once"#
         ),
         (
             #"{"op":"update","add":{"tries":1},"words":{"tries":"1"}}"#, "bad-request",
-            #""tries" is to be set and to be added to; give it once"#
+            #""tries" is both set and added to; give it once"#
         ),
         (
             "update tries+=one", "bad-request",
-            #""tries+=one" in update has no number after "+=", like 1 or -0.5"#
+            #""tries+=one" in update needs a number after "+=", like 1 or -0.5"#
         ),
         ("update tries+=1 tries=1", "bad-request", #""tries" is given twice in update"#),
     ])
