@@ -154,6 +154,7 @@ let package = Package(
         .target(
             name: "StateMachineHistory",
             dependencies: [
+                "CPlatform",
                 "StateMachineCore",
                 "StateMachineProtocol",
                 "StateMachineSQLite",

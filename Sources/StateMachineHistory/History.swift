@@ -1,3 +1,4 @@
+import CPlatform
 import Dispatch
 package import StateMachineCore
 package import StateMachineProtocol
@@ -6,7 +7,7 @@ import Synchronization
 /// A machine's past in an SQLite database; see ``SQLiteHistory``.
 ///
 /// It is written on one thread, where groups are committed one after the other and old rows are
-/// removed in small steps in between, and read on a queue.
+/// removed in small steps in between, and read on another, which gives way to it.
 ///
 /// `@unchecked Sendable`: `writer`, `troubles`, `pruning`, `isPruning` and `spin` are touched on
 /// `thread` only; `oldestKept` is atomic; `days` may be cancelled from anywhere; the rest does not
@@ -21,8 +22,9 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
     private var database: HistoryDatabase { self.opening.database }
     private let longLog: Int
     /// A thread and not a queue: it wakes in half the time, and a lone set waits for that.
-    private let thread = NotificationThread(name: "sm-history")
-    private let reads = DispatchQueue(label: "statemachine.history.reads")
+    private let thread: NotificationThread
+    /// Whoever searches takes no time from those who set.
+    private let reads: NotificationThread
     /// Fires once a day by the wall clock, so that days in which the machine slept count.
     private let days: any DispatchSourceTimer
     private let oldestKept: Atomic<UInt64>
@@ -61,12 +63,18 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         )
         self.options = options
         self.opening = opening
+        // Only now: nobody would stop the threads of a history that could not be opened.
+        self.thread = NotificationThread(name: "sm-history")
+        self.reads = NotificationThread(name: "sm-reads")
         self.longLog = longLog
         self.oldestKept = Atomic(opening.oldest)
         self.writer = HistoryWriter(opening, schema)
         self.troubles = HistoryTroubles(ofCommits: opening.trouble)
         self.pruning = Pruning(options, newest: opening.newest.at)
-        self.days = DispatchSource.makeTimerSource(queue: self.reads)
+        self.days = DispatchSource.makeTimerSource(
+            queue: DispatchQueue(label: "statemachine.history.days")
+        )
+        self.reads.enqueue { platform_give_way(Self.readersNiceness) }
         self.thread.enqueue { self.pruneNext() }
         self.days.schedule(wallDeadline: .now() + day, repeating: day, leeway: .seconds(60))
         // Weakly: a cancelled timer releases it later, and the database is to be closed when the
@@ -77,8 +85,14 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
 
     deinit {
         self.days.cancel()
+        self.reads.stop()
         self.thread.stop()
     }
+
+    /// How much nicer the thread that reads is than the rest of the process.
+    ///
+    /// 10: beside a thread that sets it gets a tenth of a processor, and all of one that is idle. Not tuned.
+    private static let readersNiceness: CInt = 10
 
     // MARK: - The last run
 
@@ -277,7 +291,7 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         _ done: @escaping @Sendable (Result<Wanted, HistoryFailure>) -> Void,
         _ body: @escaping @Sendable (HistoryDatabase) throws -> Wanted
     ) {
-        self.reads.async {
+        self.reads.enqueue {
             do {
                 done(.success(try body(self.database)))
             } catch {

@@ -42,6 +42,31 @@ struct HistorySearchTests {
         }
     }
 
+    /// The niceness and the policy of its thread of that name, as proc(5) has them.
+    private func priority(of name: String, in daemon: DaemonProcess) throws -> [Substring] {
+        let tasks = "/proc/\(daemon.pid)/task"
+        let threads = try FileManager.default.contentsOfDirectory(atPath: tasks).map { task in
+            try String(contentsOfFile: "\(tasks)/\(task)/stat", encoding: .utf8)
+        }
+        let thread = try #require(threads.first { $0.contains(" (\(name)) ") })
+        let fields = thread.split(separator: " ")
+        return [fields[18], fields[40]]
+    }
+
+    /// By 10, and as one that uses up its time (`SCHED_BATCH`).
+    @Test
+    func theThreadThatReadsTheHistoryGivesWayToTheOthers() async throws {
+        try await self.run(durably: true) { daemon in
+            let client = try daemon.connect(\.control)
+            #expect(try await client.ask(#"{"op":"history","after":19}"#).type == "change")
+            let (writer, reader) = (
+                try self.priority(of: "sm-history", in: daemon),
+                try self.priority(of: "sm-reads", in: daemon)
+            )
+            #expect(writer == ["0", "0"] && reader == ["10", "3"])
+        }
+    }
+
     private func expect(_ cases: [Case], of daemon: DaemonProcess) async throws {
         let client = try daemon.connect(\.control)
         for one in cases {

@@ -68,7 +68,7 @@ struct PruningTests {
         static let initial = Note.text("")
     }
 
-    /// 600 changes of 40 KB are 24 MB.
+    /// 600 changes of 40 KB are 24 MB, of which 4 MB, and up to 4 that came since it was looked at, are kept.
     @Test
     func ofADatabaseThatIsTooLargeTheOldestRowsAreRemoved() async throws {
         try await withTemporaryDirectory { directory in
@@ -88,10 +88,10 @@ struct PruningTests {
             for _ in 1...20 { #expect(await history.settled() == nil) }
             let kept = try await history.all(after: 0).map(\.seq)
             #expect(kept == Array(history.history.oldest...600))
-            #expect((90...120).contains(kept.count), "\(kept.count) are kept")
+            #expect((90...210).contains(kept.count), "\(kept.count) are kept")
             let path = "\(directory)/a/statemachine.sqlite"
             let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
-            // It grew between two looks at its size.
+            // It grows between two looks at its size.
             #expect(try #require(size) < 3 * limit)
         }
     }
