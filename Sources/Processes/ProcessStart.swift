@@ -49,8 +49,8 @@ package enum ProcessStart {
         let room = self.room(for: count)
         guard room < count else { return nil }
         return
-            "the limit of \(limit.rlim_max) open files leaves room for \(room), and \(count) are needed; raise it "
-            + "(LimitNOFILE= of the unit, or ulimit -n)"
+            "the limit of \(limit.rlim_max) open files leaves room for \(room), but \(count) are needed; raise it "
+            + "(LimitNOFILE= in the unit, or ulimit -n)"
     }
 
     /// How many more descriptors there are, at most that many.

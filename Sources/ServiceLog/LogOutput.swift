@@ -76,7 +76,7 @@ package final class LogOutput: Sendable {
         }
         guard leftOut > 0 else { return }
         self.writeLine(
-            "statemachine: \(leftOut) lines of the log are lost: whatever reads the log was too slow\n"
+            "statemachine: \(leftOut) lines of the log were lost, as the log was read too slowly\n"
         )
     }
 

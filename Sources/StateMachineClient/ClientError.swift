@@ -72,23 +72,23 @@ extension ClientError: CustomStringConvertible {
             "no daemon answers on \(path) (\(reason)); "
                 + "is the service running? systemctl status statemachine"
         case .crowded(let path):
-            "too many want to connect to \(path) at once; try again"
+            "too many clients are connecting to \(path) at once; try again"
         case .pathTooLong(let path):
             "the socket path \(path) is longer than the \(SocketPath.limit) bytes that Linux allows; "
                 + "use a shorter runtime directory"
         case .notPermitted(let path):
-            "you may not open \(path); the socket's owner and group may (ls -l \(path))"
+            "permission denied on \(path); only the socket's owner and group may open it (ls -l \(path))"
         case .silent(let path, let duration):
-            "the daemon on \(path) took the connection but has not answered for \(duration.inWords); "
+            "the daemon on \(path) accepted the connection but has not answered for \(duration.inWords); "
                 + "is it stopped? systemctl status statemachine"
         case .timedOut(let path, let duration):
-            "the daemon on \(path) has not answered within the wait's \(duration.inWords); "
+            "the daemon on \(path) has not answered within the timeout of \(duration.inWords); "
                 + "is it stopped? systemctl status statemachine"
         case .malformed(let path, let what):
             "what answers on \(path) is not a statemachine daemon: \(what)"
         case .lineTooLong(let path, let limit):
             "what answers on \(path) sent a line longer than \(limit >> 20) MiB, "
-                + "the longest that is read"
+                + "the longest that is allowed"
         case .lost(let path):
             "the connection to \(path) was lost"
         case .dismissed(let line):
@@ -110,7 +110,7 @@ extension ClientError {
         if let nearest = NearestName.of(name, among: known) { return "did you mean \(nearest)?" }
         guard !known.isEmpty else { return "is it running? systemctl status statemachine@\(name)" }
         let rest = known.count - self.listed
-        return "there is \(known.prefix(self.listed).joined(separator: ", "))"
+        return "known: \(known.prefix(self.listed).joined(separator: ", "))"
             + (rest > 0 ? " and \(rest) more: statectl machines" : "")
     }
 }
@@ -131,9 +131,9 @@ extension Line {
         case .restart: "the daemon is restarting"
         case .shutdown: "the daemon is shutting down"
         case .limit:
-            "the daemon is at its limit of \(self[.max]?.description ?? "?") "
+            "the daemon has reached its limit of \(self[.max]?.description ?? "?") "
                 + "(\(self[.limit]?.string ?? "connections")); try again later"
-        case .refused: "the daemon does not start: \(self.message ?? "no reason given")"
+        case .refused: "the daemon cannot start: \(self.message ?? "no reason given")"
         case .tooLong, nil:
             "the daemon closed the connection (\(self.reason ?? "no reason given"))"
         }

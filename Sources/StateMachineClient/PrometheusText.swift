@@ -115,7 +115,7 @@ package enum PrometheusText {
         }
         return [
             (
-                "state", "gauge", "Which state it is: 1 for the present one, 0 for each other.",
+                "state", "gauge", "1 for the present state, 0 for each other.",
                 flags { present?.isSpelled($0) == true }
             ),
             (
@@ -124,11 +124,11 @@ package enum PrometheusText {
                 sample.present.at.map { [([], self.seconds($0))] } ?? []
             ),
             (
-                "due_timestamp_seconds", "gauge", "When time will have it enter another.",
+                "due_timestamp_seconds", "gauge", "When the state will end by itself.",
                 sample.present.due.map { [([], self.seconds($0.at))] } ?? []
             ),
             (
-                "held", "gauge", "Whether somebody keeps it from being entered.",
+                "held", "gauge", "Whether a hold or guard keeps the state from being entered.",
                 flags(sample.held.contains)
             ),
         ]
@@ -190,9 +190,9 @@ package enum PrometheusText {
             ("refusals", "refusals_total", "Requests refused."),
             ("accepted", "connections_accepted_total", "Connections accepted."),
             ("turnedAway", "connections_turned_away_total", "Connections turned away at a limit."),
-            ("resyncs", "resyncs_total", "Lines that told a reader of missed changes."),
+            ("resyncs", "resyncs_total", "Notices to readers that they missed changes."),
             ("bytes", "sent_bytes_total", "Bytes sent."),
-            ("writes", "writes_total", "Writes in which they were sent."),
+            ("writes", "writes_total", "Writes to sockets."),
         ]
         // A counter that this daemon does not have is left out rather than shown as 0.
         return counters.compactMap { counter in
@@ -233,8 +233,11 @@ package enum PrometheusText {
         let rows = runner["commands"]?.elements ?? []
         let counters = [
             ("runs", "command_runs_total", "Commands begun, each attempt counted."),
-            ("failures", "command_failures_total", "Commands that ended as nobody had thought of."),
-            ("seconds", "command_seconds_total", "How long those took that have ended."),
+            (
+                "failures", "command_failures_total",
+                "Commands that ended in a way that the file does not handle."
+            ),
+            ("seconds", "command_seconds_total", "How long ended commands took."),
         ]
         var failures: [String: Int64] = [:]
         for row in rows where row["key"]?.string == "run" {

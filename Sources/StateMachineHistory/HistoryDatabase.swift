@@ -104,7 +104,7 @@ final class HistoryDatabase: @unchecked Sendable {
             guard try DatabaseSchema.isKnown(to: db) else {
                 throw HistoryError(
                     "\(self.path) was written by a newer version of this program; "
-                        + "start that one, or move the file away to start a new history"
+                        + "start the newer version, or move the file away to start a new history"
                 )
             }
             self.found.store(try DatabaseSchema.Extent.of(db).rawValue, ordering: .releasing)

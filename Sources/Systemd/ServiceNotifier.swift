@@ -94,7 +94,7 @@ package struct NotifyError: Error, CustomStringConvertible {
     package let assignments: String
 
     package var description: String {
-        "the service manager did not take \(self.assignments) (errno \(self.code))"
+        "the service manager did not accept \(self.assignments) (errno \(self.code))"
     }
 }
 

@@ -22,8 +22,8 @@ struct RunnerCommand: ParsableCommand {
             transient units of systemd, or as children of this process, stops them when the state is left, and reports \
             to the daemon how each ended. Ends when the file declares no command.
 
-            SIGTERM and SIGINT stop what runs; SIGUSR2 leaves it, if it is a unit, to the next runner; SIGHUP has \
-            the file read again. Exit codes: 0 ended, or the file declares no command; 1 it cannot continue; 64 usage; 78 a \
+            SIGTERM and SIGINT stop what runs; SIGUSR2 leaves it, if it is a unit, to the next runner; SIGHUP makes \
+            it read the file again. Exit codes: 0 ended, or the file declares no command; 1 it cannot continue; 64 usage; 78 a \
             file that is refused, or a state directory or lock of another user.
             """,
         version: StateMachineVersion.current
@@ -33,7 +33,7 @@ struct RunnerCommand: ParsableCommand {
         help: ArgumentHelp(
             "The file that declares the machine.",
             discussion: """
-                Default: machine.yaml, or of an instance NAME.machine.yaml, in /etc/statemachine, else in \
+                Default: machine.yaml, or NAME.machine.yaml for an instance, in /etc/statemachine, else in \
                 /usr/lib/statemachine.
                 """,
             valueName: "file"
@@ -43,7 +43,7 @@ struct RunnerCommand: ParsableCommand {
     var machine: String?
 
     @Option(
-        help: ArgumentHelp("The instance whose machine it is.", valueName: "name")
+        help: ArgumentHelp("The instance whose commands to run.", valueName: "name")
     )
     var instance: String?
 
@@ -71,10 +71,10 @@ struct RunnerCommand: ParsableCommand {
     )
     var stateDirectory: String?
 
-    @Flag(help: "Run commands as children, and not as units of systemd.")
+    @Flag(help: "Run commands as children instead of as systemd units.")
     var children = false
 
-    @Option(help: "What is logged: this level and those above.")
+    @Option(help: "Log this level and those above.")
     var logLevel = LogLevel.info
 
     func validate() throws {

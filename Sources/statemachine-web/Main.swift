@@ -13,7 +13,7 @@ extension ListenAddress {
     fileprivate static func reading(_ text: String) throws -> ListenAddress {
         if let address = ListenAddress(text) { return address }
         throw ValidationError(
-            "\"\(text)\" is no address to listen at; write 127.0.0.1:8080, [::1]:8080, localhost:8080 or unix:PATH"
+            "\"\(text)\" is not an address to listen on; write 127.0.0.1:8080, [::1]:8080, localhost:8080 or unix:PATH"
         )
     }
 }
@@ -26,8 +26,8 @@ struct WebCommand: ParsableCommand {
         abstract: "Shows machines on a page: the state as it changes, the graph, the past.",
         discussion: """
             A client of the daemons, at the events socket, where everybody may read; the page changes nothing. Whoever reaches \
-            the address sees all that the page shows, so it is one of this machine alone unless asked otherwise; a \
-            proxy with a login belongs before any other.
+            the address sees all that the page shows, so it can be reached from this computer only, unless you say otherwise; put a \
+            proxy with a login in front of any other address.
 
             Paths: / the page; /machines a list; /machines/NAME the state, with an ETag; ?wait=SECONDS until there is \
             another; /machines/NAME/events a stream of server-sent events; /metrics for Prometheus. A socket that \
@@ -50,7 +50,7 @@ struct WebCommand: ParsableCommand {
         help: ArgumentHelp(
             "Where a daemon's sockets are; may be given several times.",
             discussion:
-                "Default: all that statectl machines lists, whenever they come. \(Machines.most) at most.",
+                "Default: all that statectl machines lists, later ones too; at most \(Machines.most).",
             valueName: "dir"
         ),
         completion: .directory
@@ -61,7 +61,7 @@ struct WebCommand: ParsableCommand {
         help: ArgumentHelp(
             "A name by which browsers reach the page, besides localhost; may be given several times.",
             discussion:
-                "What asks for another host is refused: a page of somebody else's may be behind it.",
+                "Requests for any other host are refused, as another site's page may have made them.",
             valueName: "name"
         )
     )
@@ -69,11 +69,11 @@ struct WebCommand: ParsableCommand {
 
     @Flag(
         name: .customLong("i-know-it-is-open"),
-        help: "Serve everybody who reaches an address that is not this machine's alone."
+        help: "Serve on an address that other computers can reach."
     )
     var isOpen = false
 
-    @Option(help: "What is logged: this level and those above.")
+    @Option(help: "Log this level and those above.")
     var logLevel = LogLevel.info
 
     func validate() throws {
@@ -82,7 +82,7 @@ struct WebCommand: ParsableCommand {
         }
         guard self.runtimeDirectory.count <= Machines.most else {
             throw ValidationError(
-                "there are \(self.runtimeDirectory.count) directories; a page shows \(Machines.most) machines at most"
+                "there are \(self.runtimeDirectory.count) directories, but a page shows at most \(Machines.most) machines"
             )
         }
         guard !self.host.contains("") else {
@@ -90,7 +90,7 @@ struct WebCommand: ParsableCommand {
         }
         if let host = self.host.first(where: { $0.contains(":") || $0.contains("/") }) {
             throw ValidationError(
-                "--host takes a name alone, without a port or a path, and not \(host)"
+                "--host must be a name without a port or a path, not \(host)"
             )
         }
         guard self.listen.isLocal || self.isOpen else {

@@ -53,7 +53,9 @@ struct WebService: Sendable {
             return EXIT_FAILURE
         }
         #else
-        self.log.critical("built without the page; build it with swift build --traits Web")
+        self.log.critical(
+            "this program was built without the page; build it with swift build --traits Web"
+        )
         return EXIT_FAILURE
         #endif
     }
@@ -84,7 +86,10 @@ struct WebService: Sendable {
         do throws(NotifyError) {
             try ServiceNotifier().ready()
         } catch {
-            self.log.debug("the service manager was not notified", metadata: ["error": "\(error)"])
+            self.log.debug(
+                "the service manager could not be notified",
+                metadata: ["error": "\(error)"]
+            )
         }
     }
     #endif

@@ -231,7 +231,7 @@ struct HistorySearchTests {
         (["--until", "2026-02-30"], "--until is neither a time nor a change"),
         (["--until", "abcd:3"], "another epoch"),
         (["-n", "0"], "'-n <n>'"),
-        (["-f", "--until", "1h"], "-f and --until exclude each other"),
+        (["-f", "--until", "1h"], "-f and --until cannot be used together"),
         (["rady"], "did you mean ready?"),
     ])
     func whatCannotBeReadIsAnError(words: [String], sentence: String) async throws {

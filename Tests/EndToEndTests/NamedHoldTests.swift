@@ -60,14 +60,14 @@ struct NamedHoldTests {
     }
 
     @Test(arguments: [
-        (["--as", "freeze"], "say when it ends: "),
-        (["--until", "18:00"], "--until is for a hold"),
-        (["--as", "7", "--max", "1h"], "--as is a name, and digits alone"),
-        (["--as", "a b", "--max", "1h"], "--as is a name of letters"),
+        (["--as", "freeze"], "a hold with --as needs an end: "),
+        (["--until", "18:00"], "--until needs --as"),
+        (["--as", "7", "--max", "1h"], "--as must not be digits alone"),
+        (["--as", "a b", "--max", "1h"], "--as must be a name of at most"),
         (["--as", "a", "--until", "soon"], "--until is not a time: \"soon\"; write "),
-        (["--as", "a", "--until", "2020-01-01"], "--until is over: "),
-        (["--as", "a", "--max", "401d"], "a hold lasts at most 400 days"),
-        (["--as", "a", "--max", "1h", "--", "true"], "--as is for a hold that lasts"),
+        (["--as", "a", "--until", "2020-01-01"], "--until is in the past: "),
+        (["--as", "a", "--max", "401d"], "a hold may last at most 400 days"),
+        (["--as", "a", "--max", "1h", "--", "true"], "--as takes a hold that outlives statectl"),
     ])
     func whatMakesNoSenseIsSaid(options: [String], sentence: String) async throws {
         let run = try await BuiltProduct.statectl.run(["hold", "--before", "ready"] + options)

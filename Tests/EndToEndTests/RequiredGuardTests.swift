@@ -385,10 +385,10 @@ struct RequiredGuardTests {
             let denied = try await daemon.statectl("set", "ready", "false")
             #expect(denied.status == .exited(1))
             #expect(
-                denied.errors.contains("required as display and not connected since "),
+                denied.errors.contains("required as display but not connected since "),
                 "\(denied.errors)"
             )
-            #expect(denied.errors.hasSuffix("or: statectl release --required display\n"))
+            #expect(denied.errors.hasSuffix("or run statectl release --required display\n"))
             let status = try await daemon.statectl("status")
             #expect(
                 status.output.contains(

@@ -48,7 +48,7 @@ struct StatectlFollowTests {
         try await withTemporaryDirectory { directory in
             let arguments = ["--runtime-directory", "\(directory)/run", "watch"]
             let status = try await StatectlProcess.run(arguments) { watch in
-                #expect(try await watch.next().hasSuffix("; waiting for it"))
+                #expect(try await watch.next().hasSuffix("; waiting for the daemon"))
                 _ = try await DaemonProcess.run(in: directory) { _ in
                     let line = try await watch.next()
                     #expect(line.contains("#0      ready(false)"))
@@ -79,7 +79,7 @@ struct StatectlFollowTests {
                 var lines = [try await watch.next()]
                 if isTold { lines.append(try await watch.next()) }
                 #expect(lines.contains("gone:") == isTold)
-                #expect(lines.contains { $0.hasSuffix("; waiting for it") })
+                #expect(lines.contains { $0.hasSuffix("; waiting for the daemon") })
                 _ = try await DaemonProcess.run(in: directory) { _ in
                     let line = try await watch.next()
                     #expect(line == "state:ready")

@@ -26,9 +26,9 @@ struct StatectlFormatTests {
     }
 
     @Test(arguments: [
-        ("{nosuch}", "there is no {nosuch}; known: state, seq"),
-        ("{state} {phse}", "there is no {phse}; did you mean phase?"),
-        ("{by.usr}", "there is no {by.usr}; known: uid, pid, comm, unit"),
+        ("{nosuch}", "there is no field {nosuch}; known: state, seq"),
+        ("{state} {phse}", "there is no field {phse}; did you mean phase?"),
+        ("{by.usr}", "there is no field {by.usr}; known: uid, pid, comm, unit"),
     ])
     func aNameThatNothingHasIsAnError(format: String, sentence: String) async throws {
         try await DaemonProcess.run { daemon in
@@ -57,7 +57,7 @@ struct StatectlFormatTests {
             _ = try await daemon.statectl("set", "ready", "value=true")
             let none = try await daemon.statectl("history", "--by", "nosuch")
             #expect(none.output.isEmpty && none.status == .exited(0))
-            #expect(none.errors.contains("no user is called \"nosuch\", and no command or unit"))
+            #expect(none.errors.contains("there is no user \"nosuch\", and no command or unit"))
             let some = try await daemon.statectl("history", "--by", "statectl")
             #expect(!some.output.isEmpty && some.errors.isEmpty)
         }

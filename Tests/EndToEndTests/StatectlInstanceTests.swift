@@ -206,7 +206,7 @@ struct StatectlInstanceTests {
                 environment: environment
             )
             #expect(each.status == .exited(2))
-            #expect(each.errors.contains("--each is about one machine"))
+            #expect(each.errors.contains("--each works with one machine only"))
         }
     }
 

@@ -115,12 +115,13 @@ struct StatectlLastingTests {
             let status = try await daemon.withStatectl(arguments) { hold in
                 #expect(
                     try await hold.next()
-                        == "statectl: hold 1 is taken; what leads to authentication is refused until echo ends"
+                        == "statectl: hold 1 is taken; changes to authentication are refused until echo ends"
                 )
                 let denied = try await daemon.ask(\.control, "set authentication phase=idle")
                 #expect(denied.error == "denied")
                 #expect(
-                    try await hold.next() == "statectl: waiting until it is not authentication"
+                    try await hold.next()
+                        == "statectl: waiting until the state is not authentication"
                 )
                 _ = try await daemon.ask(\.control, "set ready value=true")
                 #expect(try await hold.next() == "begun")

@@ -128,7 +128,7 @@ struct StatectlVotingTests {
                 #expect(try await hold.next().hasPrefix("statectl: hold 1 is taken"))
                 #expect(
                     try await hold.next()
-                        == "statectl: waiting until it is authentication, and not authentication:phase=idle"
+                        == "statectl: waiting until the state is authentication, and not authentication:phase=idle"
                 )
                 let client = try daemon.connect(\.control)
                 #expect(try await client.ask("set authentication phase=idle").ok == true)
@@ -160,7 +160,7 @@ struct StatectlVotingTests {
             let status = try await daemon.withStatectl(arguments) { hold in
                 #expect(
                     try await hold.next()
-                        == "statectl: hold 1 is taken; what leads to ready is refused until this is interrupted"
+                        == "statectl: hold 1 is taken; changes to ready are refused until statectl is interrupted"
                 )
                 #expect(try await daemon.ask(\.control, "set ready value=true").error == "denied")
                 try hold.send(signal)

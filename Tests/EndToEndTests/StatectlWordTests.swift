@@ -11,7 +11,7 @@ struct StatectlWordTests {
         (["set", "READY", "true"], "did you mean ready?"),
         (["set", "data-retrieval", "idle"], "did you mean dataRetrieval?"),
         (["history", "-n", "1", "--limit=2"], "--limit is given twice"),
-        (["get", "--all"], "--all is about every machine"),
+        (["get", "--all"], "--all means every machine"),
     ])
     func whatCannotBeMeantEndsWithTwo(words: [String], sentence: String) async throws {
         try await withTemporaryDirectory { directory in

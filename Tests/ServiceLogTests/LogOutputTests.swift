@@ -28,7 +28,7 @@ struct LogOutputTests {
             rest = Array(lines.removeLast())
             for line in lines {
                 let words = String(decoding: line, as: UTF8.self).split(separator: " ")
-                // "line N", or "statemachine: N lines of the log are lost: …".
+                // "line N", or "statemachine: N lines of the log were lost, …".
                 if words[0] == "line" {
                     written += 1
                     #expect(words[1] == "\(written + leftOut)")

@@ -133,14 +133,14 @@ import Testing
         (["wiat", "a"], "there is no command \"wiat\"; did you mean wait?"),
         (["--json", "-m", "left", "GET"], "there is no command \"GET\"; did you mean get?"),
         (["frobnicate"], "there is no command \"frobnicate\"; statectl --help lists them"),
-        (["set", "busy", ""], "a word is empty; write key= for an empty text"),
+        (["set", "busy", ""], "an argument is empty; write key= for an empty text"),
         (["stat"], "there is no command \"stat\"; did you mean status?"),
         (["log"], "there is no command \"log\"; did you mean history?"),
         (["stauts"], "there is no command \"stauts\"; did you mean status?"),
         (["set", "a", "--cuase", "x"], "set has no option --cuase; did you mean --cause?"),
         (
             ["watch", "ready", "--exec"],
-            "--exec takes the command to run for each line: statectl watch --exec COMMAND …"
+            "--exec needs the command to run for each line: statectl watch --exec COMMAND …"
         ),
         (["help", "wacth"], "there is no command \"wacth\"; did you mean watch?"),
         (["help", "nosuch"], "there is no command \"nosuch\"; statectl --help lists them"),
@@ -151,11 +151,11 @@ import Testing
         ),
         (
             ["timeline", "--since", "2099-01-01"],
-            "--since is still to come; write 22:40, \"2026-11-20 22:40\", 1h, 41 or a cursor"
+            "--since is in the future; write 22:40, \"2026-11-20 22:40\", 1h, 41 or a cursor"
         ),
         (
             ["timeline", "--since", "1min", "--until", "1h"],
-            "--until is not after --since; there is no time between"
+            "--until must be later than --since"
         ),
         (["wait", "a", "--timeout", "-3"], "--timeout takes no negative number, but -3 was given"),
         (["wait", "a", "--timeout=-3"], "--timeout takes no negative number, but -3 was given"),
@@ -177,7 +177,7 @@ import Testing
         (["get", "--format="], "--format is empty; name what to show, as in '{state}'"),
         (
             ["get", "--format", "{state:xml}"],
-            "--format: only :json may follow a name, not :xml; {state:json}"
+            "--format: only :json may follow a name, not :xml; write {state:json}"
         ),
         (
             ["hold", "--before", "a", "--when-not", "!b", "--", "run"],
@@ -185,11 +185,11 @@ import Testing
         ),
         (
             ["hold", "--before", "a", "--when", "b"],
-            "--when is about a command: statectl hold --before PATTERN … --when PATTERN … -- COMMAND …"
+            "--when needs a command: statectl hold --before PATTERN … --when PATTERN … -- COMMAND …"
         ),
         (
             ["history", "-f", "--stays"],
-            "-f shows changes as they happen; --stays does not go with it"
+            "-f and --stays cannot be used together; give one"
         ),
         (
             ["watch", "--every=-1e300"],
@@ -198,19 +198,25 @@ import Testing
         (["update", "-5"], "-5 is taken for an option; write key=-5, or -- before it"),
         (
             ["history", "-f", "--oldest-first"],
-            "-f shows the newest last; --oldest-first does not go with it"
+            "-f and --oldest-first cannot be used together; give one"
         ),
-        (["release", "-1"], "-1 is a negative number; this command takes none"),
+        (["release", "-1"], "this command takes no negative number, but -1 was given"),
         (
             ["hold", "--before", "a", "--max", "2min"],
-            "--max is how long a set waits, with --mode delay, or how long the hold lasts, with --as NAME"
+            "--max needs --mode delay (how long a set waits) or --as NAME (how long the hold lasts)"
         ),
-        (["hold", "--before", "a", "--mode", "delay", "--max", "2min"], "--max is at most 60s"),
-        (["guard", "--before", "a", "--timeout", "1h", "--", "true"], "--timeout is at most 60s"),
-        (["watch", "--beat", "50ms"], "--beat is at least 100ms"),
+        (
+            ["hold", "--before", "a", "--mode", "delay", "--max", "2min"],
+            "--max must be at most 60s"
+        ),
+        (
+            ["guard", "--before", "a", "--timeout", "1h", "--", "true"],
+            "--timeout must be at most 60s"
+        ),
+        (["watch", "--beat", "50ms"], "--beat must be at least 100ms"),
         (
             ["set", "a", "--if-seq", "9007199254740992"],
-            "--if-seq is a number below 2^53, not 9007199254740992"
+            "--if-seq must be a number below 2^53, not 9007199254740992"
         ),
         (
             ["set", "a", "--unless-state", "!b"],

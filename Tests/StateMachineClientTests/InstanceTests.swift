@@ -74,7 +74,7 @@ import Testing
             let far = #expect(throws: ClientError.self) {
                 try Instance.directory(of: "elsewhere") { environment[$0] }
             }
-            #expect(far?.description.contains("; there is ") == true)
+            #expect(far?.description.contains("; known: ") == true)
             #expect(far?.description.contains("left") == true)
             let alone = ClientError.noInstance("elsewhere", tried: [run], known: [])
             #expect(alone.description.contains("systemctl status statemachine@elsewhere"))

@@ -91,10 +91,13 @@ import Testing
     @Test(arguments: [
         (#","resync":"restarted""#, "— the daemon was restarted; changes may have been missed"),
         (#","resync":"lagged","missed":5077"#, "— fell behind, 5077 missed"),
-        (#","resync":"evicted","missed":2"#, "— the cursor is older than what is kept, 2 missed"),
+        (
+            #","resync":"evicted","missed":2"#,
+            "— the changes after the cursor are no longer kept, 2 missed"
+        ),
         (
             #","resync":"unknown""#,
-            "— the cursor is not of this daemon; changes may have been missed"
+            "— the cursor is not from this daemon; changes may have been missed"
         ),
         (#","resync":"\u001b[2J""#, "— \\u{1b}[2J; changes may have been missed"),
     ])

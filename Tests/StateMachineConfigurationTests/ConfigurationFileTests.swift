@@ -23,10 +23,10 @@ import Testing
         ("max-waits: '5'", #"1: max-waits must be a whole number from 0 to 1048576, not "5""#),
         ("max-waits: 0x10", #"1: max-waits must be a whole number from 0 to 1048576, not "0x10""#),
         ("max-waits: 99999999999999999999", #"not "99999999999999999999""#),
-        ("max-waits:", "1: max-waits must be a whole number from 0 to 1048576, and has no value"),
-        ("max-waits: ~", "1: max-waits must be a whole number from 0 to 1048576, and has no value"),
-        ("max-waits: [1]", "a whole number from 0 to 1048576, and has several values"),
-        ("max-waits: {a: 1}", "and has several values"),
+        ("max-waits:", "1: max-waits must be a whole number from 0 to 1048576, but has no value"),
+        ("max-waits: ~", "1: max-waits must be a whole number from 0 to 1048576, but has no value"),
+        ("max-waits: [1]", "a whole number from 0 to 1048576, but has several values"),
+        ("max-waits: {a: 1}", "but has several values"),
     ])
     func whatCannotBeMeantIsNamedWithItsLine(text: String, sentence: String) throws {
         let problems = try problems(file: text)
@@ -36,7 +36,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("max-waits: 1\nmax-waits: 2", "config.yaml:2: max-waits is given in line 1 too; keep one"),
+        (
+            "max-waits: 1\nmax-waits: 2",
+            "config.yaml:2: max-waits is already given in line 1; keep one"
+        ),
         ("a: [", "config.yaml:2: this is not YAML: "),
         ("max-waits: 1\n\tmax-holds: 1", "config.yaml:2: this is not YAML: "),
         ("max-waits: 1\n---\nmax-waits: 1", "config.yaml:2: this is not YAML: "),

@@ -95,9 +95,9 @@ import Testing
         )
         #expect(
             settings.warnings == [
-                "the environment variable STATEMACHINE_MAX_WATCHS is not a setting, and changes nothing; "
+                "the environment variable STATEMACHINE_MAX_WATCHS is not a setting and is ignored; "
                     + "did you mean STATEMACHINE_MAX_WATCHES?",
-                "the environment variable STATEMACHINE_SEQ is not a setting, and changes nothing",
+                "the environment variable STATEMACHINE_SEQ is not a setting and is ignored",
             ]
         )
         #expect(settings.limits == ServerLimits())

@@ -197,7 +197,7 @@ struct StatusTests {
             _ = try await runner.ended()
             #expect(try await Self.status(machine).item("runner")?.bool("isThere") == false)
             #expect(
-                try await Self.statectl(machine, "status").contains("ended without a word (pid ")
+                try await Self.statectl(machine, "status").contains("ended without saying so (pid ")
             )
             runner = try await machine.startRunner()
             // A retry due in an hour is still due after the restart.

@@ -182,7 +182,7 @@ struct ServiceTests {
         (["--host", "page.example:8443"], "without a port or a path"),
         (
             (0...64).flatMap { ["--runtime-directory", "/run/m\($0)"] },
-            "there are 65 directories; a page shows 64 machines at most"
+            "there are 65 directories, but a page shows at most 64 machines"
         ),
     ])
     func whatCannotBeServedIsAnErrorOfUsage(words: [String], sentence: String) async throws {

@@ -64,7 +64,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
             },
             Unmanaged.passRetained(start).toOpaque()
         )
-        precondition(error == 0, "a thread named \(name) could not be made: error \(error)")
+        precondition(error == 0, "a thread named \(name) could not be created: error \(error)")
     }
 
     /// Adopts the calling thread: makes a context for it, or returns the one that it has.

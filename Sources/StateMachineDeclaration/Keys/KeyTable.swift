@@ -69,7 +69,7 @@ extension KeyTable {
     static let top = KeyTable(
         title: "the file",
         keys: [
-            Key("machine", .name, "The machine's name; else the instance's."),
+            Key("machine", .name, "The machine's name; the instance's if left out."),
             Key("version", .text, "What this file is called, for people."),
             Key("about", .text, "What the machine is for."),
             Key("start", .target, isNeeded: true, "The state in which it begins."),
@@ -79,13 +79,13 @@ extension KeyTable {
                 .wordOrTarget(["again"]),
                 "Where the first start after a reboot leads; without it the state continues."
             ),
-            Key("lost", .target, "Where to go at a start if the present state is gone."),
+            Key("lost", .target, "Where a start leads if the file no longer has the state."),
             Key("to", .namesOrAny, "What a client may set next, for states that do not say."),
             Key("always", .names, "What may be set from everywhere."),
             Key("events", .map(.map(.field(.eventField))), "What can be sent, with its fields."),
             Key("groups", .map(.table(.group)), "States that share events."),
             Key("defaults", .table(.defaults), "Settings of all commands."),
-            Key("moves", .table(.moves), "How many moves by itself suspend the machine."),
+            Key("moves", .table(.moves), "The limit on the machine's own moves."),
         ]
     )
 
@@ -109,7 +109,7 @@ extension KeyTable {
             Key("failed", .target, "Where any other end of the run leads."),
             Key("enter", .hooks, "What is run on entering, each to its end."),
             Key("leave", .hooks, "What is run on leaving, each to its end."),
-            Key("final", .boolean, "Whether it is meant that nothing leads out."),
+            Key("final", .boolean, "Whether it is intended that nothing leads out."),
         ]
     )
 
@@ -128,7 +128,11 @@ extension KeyTable {
     static let moves = KeyTable(
         title: "\"moves\"",
         keys: [
-            Key("most", .integer(1...100_000), "Moves of its own without a request between; 50."),
+            Key(
+                "most",
+                .integer(1...100_000),
+                "How many own moves without a request in between; 50."
+            ),
             Key("in", .time, "Within this time; 1min."),
         ]
     )
@@ -164,23 +168,23 @@ extension KeyTable {
             Key(
                 "interrupted",
                 .wordOrTarget(["again"]),
-                "What follows if the daemon's stop or a reboot ended it; again."
+                "Where it leads if a stop of the daemon or a reboot ended it; again."
             )
         ]
     )
 
     static let hook = KeyTable(
         title: "a command",
-        keys: [Key("command", .words, isNeeded: true, "The program and its words; no shell.")]
+        keys: [Key("command", .words, isNeeded: true, "The program and its arguments; no shell.")]
             + KeyTable.defaults.keys
     )
 
     static let defaults = KeyTable(
         title: "\"defaults\"",
         keys: [
-            Key("user", .text, "Who runs it; root."),
+            Key("user", .text, "The user that runs it; root."),
             Key("group", .text, "The group; the user's."),
-            Key("timeout", .time, "How long it may take; a run any time, others 1min."),
+            Key("timeout", .time, "How long it may take; run for ever, enter and leave 1min."),
             Key("stop", .time, "From SIGTERM to SIGKILL; 10s."),
             Key("retry", .table(.retry), "How it is tried again; not at all."),
             Key("directory", .path, "Where it runs; /."),
@@ -190,15 +194,15 @@ extension KeyTable {
                 .optionalPath,
                 "A file of variables; with -/ it may be missing."
             ),
-            Key("properties", .unitProperties, "What systemd limits it to."),
+            Key("properties", .unitProperties, "Its limits, as properties of systemd."),
         ]
     )
 
     static let retry = KeyTable(
         title: "\"retry\"",
         keys: [
-            Key("times", .integer(1...Retry.most), "How often again; for ever."),
-            Key("wait", .time, "Before the first; 1s."),
+            Key("times", .integer(1...Retry.most), "How many times; for ever."),
+            Key("wait", .time, "The wait before the first retry; 1s."),
             Key("factor", .factor, "The factor by which each wait grows; 1."),
             Key("longest", .time, "The longest wait; 5min."),
         ]

@@ -99,7 +99,7 @@ extension YAMLNode {
         let path =
             mayBeMissing && text.value.hasPrefix("-") ? text.value.dropFirst() : text.value[...]
         guard path.utf8.first == UInt8(ascii: "/") else {
-            let other = mayBeMissing ? ", or with -/ if it need not be there" : ""
+            let other = mayBeMissing ? ", or with -/ if the file may be missing" : ""
             return problems.refuse(
                 self.position,
                 "\(key.quoted) must be a path that begins with /\(other)"

@@ -150,7 +150,7 @@ struct YAMLTree {
         case .alias:
             self.problems.error(
                 event.position,
-                "aliases are not supported; write out what is meant"
+                "aliases are not supported; write the value itself"
             )
             if self.open.last?.awaitsKey ?? false {
                 self.setKey(.refused)
@@ -176,7 +176,7 @@ struct YAMLTree {
         if scalar.isPlain && scalar.text == "<<" {
             self.problems.error(
                 position,
-                "merge keys are not supported; write out what is meant"
+                "merge keys are not supported; write the keys themselves"
             )
             return self.setKey(.refused)
         }

@@ -50,7 +50,7 @@ package struct DaemonStart: Sendable {
     private func history(_ schema: any Schema) throws -> History? {
         let environment = ProcessInfo.processInfo.environment
         guard let directory = self.settings.stateDirectory(environment) else {
-            self.logger.info("ephemeral: the state lives as long as the daemon")
+            self.logger.info("ephemeral: the state is lost when the daemon ends")
             return nil
         }
         let history = try StartTimeout.extended {

@@ -84,7 +84,7 @@ struct ConfigurationFile {
             }
             guard let value = line.value, let said = setting.row.kind.value(of: value) else {
                 problems.append(
-                    "\(place): \(name) must be \(setting.row.kind.expected), and has "
+                    "\(place): \(name) must be \(setting.row.kind.expected), but has "
                         + (line.value == nil ? "several values" : "no value")
                 )
                 continue
@@ -141,7 +141,7 @@ private struct SettingLines {
         }
         (event, position) = try self.next()
         if case .document = event {
-            throw self.error(position, "but found another document")
+            throw self.error(position, "a second document begins here")
         }
     }
 
@@ -156,7 +156,7 @@ private struct SettingLines {
             guard let name else { continue }
             if let first = places.updateValue(position.line, forKey: name) {
                 throw ConfigurationError(
-                    "\(self.path):\(position.line): \(name) is given in line \(first) too; keep one"
+                    "\(self.path):\(position.line): \(name) is already given in line \(first); keep one"
                 )
             }
         }

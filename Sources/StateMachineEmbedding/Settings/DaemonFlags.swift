@@ -4,7 +4,7 @@ public import StateMachineHistory
 
 /// The options of every daemon, whatever its states are.
 package struct DaemonFlags: ParsableArguments {
-    @Flag(help: "Print what is in force and where each value came from, and end.")
+    @Flag(help: "Print the settings in force and where each comes from, and end.")
     var checkConfig = false
 
     @Option(.runtimeDirectory) var runtimeDirectory: String?
@@ -30,7 +30,7 @@ extension Option<String?> {
             help: ArgumentHelp(
                 """
                 The configuration file. (default: $\(Setting.fileVariable), else \(front.defaultFile) \
-                if it is there)
+                if it exists)
                 """,
                 valueName: "file"
             ),

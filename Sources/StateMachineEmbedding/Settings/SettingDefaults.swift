@@ -24,7 +24,7 @@ extension Setting {
             Row(
                 kind: .file(
                     default:
-                        "machine.yaml, of an instance NAME.machine.yaml, in /etc/statemachine or "
+                        "machine.yaml, or NAME.machine.yaml for an instance, in /etc/statemachine or "
                         + "/usr/lib/statemachine, else the stock states"
                 ),
                 summary: "The file that declares the machine.",
@@ -33,7 +33,7 @@ extension Setting {
         case .instance:
             Row(
                 kind: .name,
-                summary: "Which of several daemons this is; see --machine.",
+                summary: "The name of the instance, if there are several daemons; see --machine.",
                 given: { _ in nil }
             )
         case .runtimeDirectory:
@@ -57,7 +57,8 @@ extension Setting {
                     0...Setting.most,
                     default: ServerLimits().transitionsLoggedPerSecond
                 ),
-                summary: "Changes of a second that are logged one by one; the rest is one line.",
+                summary:
+                    "Changes per second that are logged one by one; the others share one line.",
                 given: { $0.logTransitions.map { .number($0) } },
                 limit: \.transitionsLoggedPerSecond
             )
@@ -65,14 +66,14 @@ extension Setting {
             Row(
                 kind: .directory(default: "$STATE_DIRECTORY where systemd sets it, else none"),
                 summary: """
-                    The directory for the history; without one the state lives as long as the daemon.
+                    The directory for the history; without one the state is lost when the daemon ends.
                     """,
                 given: { $0.history.stateDirectory.map { .text($0) } }
             )
         case .ephemeral:
             Row(
                 kind: .yes,
-                summary: "Keep nothing, whatever else is set.",
+                summary: "Keep no history, whatever else is set.",
                 given: { $0.history.ephemeral ? .flag(true) : nil }
             )
         case .durability:
@@ -82,7 +83,7 @@ extension Setting {
                     default: HistoryOptions().durability.rawValue
                 ),
                 summary: """
-                    What an answered set survives: disk, a power cut too; commit, the daemon's death alone.
+                    What an answered set survives: a crash of the daemon (commit), or a power cut too (disk).
                     """,
                 given: { $0.history.durability.map { .text($0.rawValue) } }
             )
@@ -95,7 +96,7 @@ extension Setting {
         case .keepDays:
             Row(
                 kind: .count(1...Setting.mostDays, default: HistoryOptions().keepDays),
-                summary: "Days for which they are kept.",
+                summary: "Days for which changes are kept.",
                 given: { $0.history.keepDays.map { .number($0) } }
             )
         case .keepBytes:
@@ -104,62 +105,67 @@ extension Setting {
                     Setting.fewestHistoryBytes...Setting.mostHistoryBytes,
                     default: HistoryOptions().keepBytes
                 ),
-                summary: "Bytes that they may take in the database.",
+                summary: "Bytes that changes may take in the database.",
                 given: { $0.history.keepBytes.map { .number($0) } }
             )
         case .maxConnections:
-            .limit(\.connections, from: 1, \.maxConnections, "Connections at a time.")
+            .limit(\.connections, from: 1, \.maxConnections, "Connections at a time, of all users.")
         case .reservedConnections:
             .limit(
                 \.connectionsInReserve,
                 from: 0,
                 \.reservedConnections,
-                "How many of them only root and the daemon's own user may take."
+                "Connections reserved for root and the daemon's own user."
             )
         case .controlConnections:
             .limit(
                 \.connectionsForControl,
                 from: 0,
                 \.controlConnections,
-                "How many of them only clients of control.sock may take."
+                "Connections reserved for clients of control.sock."
             )
         case .maxConnectionsPerUid:
             .limit(
                 \.connectionsPerUid,
                 from: 0,
                 \.maxConnectionsPerUid,
-                "Connections at a time of any other user."
+                "Connections at a time, of each other user."
             )
         case .acceptRate:
             .limit(
                 \.acceptsPerSecond,
                 from: 1,
                 \.acceptRate,
-                "Connections a second of any other user; past it an accept waits."
+                "Connections a second, of each other user; more have to wait."
             )
         case .acceptBurst:
-            .limit(\.acceptBurst, from: 1, \.acceptBurst, "How many of them may come at once.")
+            .limit(
+                \.acceptBurst,
+                from: 1,
+                \.acceptBurst,
+                "Connections that each other user may open at once."
+            )
         case .maxWatches:
-            .limit(\.watchesPerConnection, from: 1, \.maxWatches, "Watches of a connection.")
+            .limit(\.watchesPerConnection, from: 1, \.maxWatches, "Watches per connection.")
         case .maxWaits:
-            .limit(\.waitsPerConnection, from: 0, \.maxWaits, "Waits of a connection.")
+            .limit(\.waitsPerConnection, from: 0, \.maxWaits, "Waits per connection.")
         case .maxHolds:
-            .limit(\.holdsPerConnection, from: 0, \.maxHolds, "Holds of a connection.")
+            .limit(\.holdsPerConnection, from: 0, \.maxHolds, "Holds per connection.")
         case .maxGuards:
-            .limit(\.guardsPerConnection, from: 0, \.maxGuards, "Guards of a connection.")
+            .limit(\.guardsPerConnection, from: 0, \.maxGuards, "Guards per connection.")
         case .maxReplies:
             .limit(
                 \.repliesInFlight,
                 from: 1,
                 \.maxReplies,
-                "Replies that may wait for a client; past it the client is not read."
+                "Replies that a client may have pending; beyond that its requests are not read."
             )
         case .ringChanges:
             .limit(
                 \.ringChanges,
                 from: 1,
                 \.ringChanges,
-                "Changes kept for readers that fall behind."
+                "Changes kept in memory for readers that fall behind."
             )
         case .ringBytes:
             .limit(
@@ -167,7 +173,7 @@ extension Setting {
                 from: 4096,
                 to: Setting.mostBytes,
                 \.ringBytes,
-                "Bytes of encoded changes kept for them."
+                "Bytes of memory for those changes."
             )
         }
     }

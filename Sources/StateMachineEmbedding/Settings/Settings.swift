@@ -83,7 +83,7 @@ package struct Settings {
         return environment.keys.sorted()
             .filter { $0.hasPrefix(Setting.variablePrefix) && !known.contains($0) }
             .map { variable in
-                "the environment variable \(variable) is not a setting, and changes nothing"
+                "the environment variable \(variable) is not a setting and is ignored"
                     + (NearestName.of(variable, among: known)
                         .map { "; did you mean \($0)?" } ?? "")
             }

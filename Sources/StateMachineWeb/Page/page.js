@@ -182,7 +182,7 @@ class Card {
       seen.resyncs[this.name].push({ seq: line.seq, resync: line.resync, missed: line.missed ?? null });
       const count = line.missed === undefined ? "some changes" : line.missed === 1 ? "1 change" : `${line.missed} changes`;
       const because = { lagged: "this browser was too slow", evicted: "they are no longer kept",
-        restarted: "the daemon has a new history", unknown: "nobody knows where it was" }[line.resync] ?? line.resync;
+        restarted: "the daemon has a new history", unknown: "the daemon does not know where this page was" }[line.resync] ?? line.resync;
       const text = `Not shown here: ${count}; ${because}.`;
       this.notice(text);
       setTimeout(() => { if (this.find(".notice").textContent === text) this.notice(null); }, 60000);
@@ -630,5 +630,5 @@ document.addEventListener("visibilitychange", follow);
 matchMedia("(max-width: 499px)").addEventListener("change", () => {
   for (const card of cards.values()) if (card.isOpen && card.graph) { card.drawGraph(); card.light(); }
 });
-setTimeout(() => { document.getElementById("empty").textContent = "No machine is there yet; the page shows one as soon as it is."; }, 3000);
+setTimeout(() => { document.getElementById("empty").textContent = "There is no machine yet; the page shows one as soon as it starts."; }, 3000);
 follow();

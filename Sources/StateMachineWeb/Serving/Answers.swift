@@ -48,7 +48,7 @@ struct Answers: Sendable {
             case "events"?: return .stream(EventStream(machine, after: question.lastID))
             case "overview"?: return .document(body: try await machine.overview.value())
             case "past"?: return .document(body: try await machine.past.value())
-            default: return .refusal(404, "a machine has events, overview and past")
+            default: return .refusal(404, "a machine has only events, overview and past")
             }
         } catch {
             return .refusal(503, "\(error)")
@@ -76,7 +76,7 @@ struct Answers: Sendable {
         let known = machine.feed.latest?.cursor
         if let wait = question.wait {
             guard let seconds = Int(wait), (0...Self.longestWait).contains(seconds) else {
-                return .refusal(400, "wait takes whole seconds, 0 to \(Self.longestWait)")
+                return .refusal(400, "wait must be whole seconds from 0 to \(Self.longestWait)")
             }
             await self.wait(for: machine.feed, within: .seconds(seconds)) { feed in
                 guard feed.isPresent, let cursor = feed.latest?.cursor else { return true }
@@ -147,7 +147,8 @@ enum Answer {
     static let tooMany = document(
         status: 429,
         type: "text/plain; charset=utf-8",
-        body: "too many streams and waits of one address, \(StreamSlots.perAddress); close some\n"
+        body:
+            "this address has \(StreamSlots.perAddress) streams and waits, the most that are allowed; close some\n"
     )
 
     /// A refusal with its reason: a sentence for people.

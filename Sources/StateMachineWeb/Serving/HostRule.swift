@@ -18,13 +18,14 @@ package struct HostRule: Sendable {
     func refusal(host: String?, origin: String?) -> String? {
         guard let host else { return "the request names no host" }
         guard self.isAllowed(host) else {
-            return "the host \(host.excerpt) is not one of this page's; --host allows another name"
+            return
+                "the host \(host.excerpt) is not allowed; start the page with --host to allow another name"
         }
         guard let origin else { return nil }
         let isOwn = ["http://", "https://"].contains {
             origin.lowercased() == $0 + host.lowercased()
         }
-        return isOwn ? nil : "the request comes from a page of \(origin.excerpt), another host's"
+        return isOwn ? nil : "the request comes from a page of another host, \(origin.excerpt)"
     }
 
     /// Whether the text is empty, or a port with its colon.

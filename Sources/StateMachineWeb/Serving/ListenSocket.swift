@@ -16,12 +16,12 @@ package enum ListenSocket: Sendable {
         }
         guard handed.count == 1 else {
             throw WebError(
-                "the service manager handed over \(handed.count) sockets; the page takes one; give the unit one"
+                "the service manager handed over \(handed.count) sockets, but the page takes one; correct the socket unit"
             )
         }
         guard DescriptorKind.option(SO_ACCEPTCONN, of: first.descriptor) == 1 else {
             throw WebError(
-                "the service manager handed over \(first.kind); the page takes a stream socket that listens"
+                "the service manager handed over \(first.kind), but the page needs a listening stream socket; correct the socket unit"
             )
         }
         self = .handed(first.descriptor)

@@ -30,7 +30,11 @@ struct Responder: Sendable {
             return self.response(.refusal(421, refusal), request, address)
         }
         guard head.method == .get || head.method == .head else {
-            var response = self.response(.refusal(405, "this only reads"), request, address)
+            var response = self.response(
+                .refusal(405, "this page is read-only; use GET or HEAD"),
+                request,
+                address
+            )
             response.headers[.allow] = "GET, HEAD"
             return response
         }

@@ -83,9 +83,12 @@ package struct WebServer: Sendable {
                         }
                     }
                 } catch is CancellationError {
-                    log.debug("no more is accepted")
+                    log.debug("no longer accepting connections")
                 } catch {
-                    log.error("accepting has ended", metadata: ["error": "\(error)"])
+                    log.error(
+                        "connections can no longer be accepted",
+                        metadata: ["error": "\(error)"]
+                    )
                 }
                 self.machines.finish()
             }
@@ -136,13 +139,13 @@ package struct WebServer: Sendable {
     private func socket(at path: String) throws -> CInt {
         guard path.utf8.count <= SocketPath.limit else {
             throw self.error(
-                "a socket's path has \(SocketPath.limit) bytes at most; give another --listen"
+                "a socket's path may have at most \(SocketPath.limit) bytes; give another --listen"
             )
         }
         var status = stat()
         if lstat(path, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFSOCK else {
-                throw self.error("something else has that name; give another --listen")
+                throw self.error("the path exists and is not a socket; give another --listen")
             }
             let probe = SocketPath.makeSocket()
             defer { close(probe) }
@@ -168,7 +171,7 @@ package struct WebServer: Sendable {
             switch error.errnoCode {
             case EADDRINUSE: "something listens there already; give another --listen"
             case EACCES, EPERM: "this user may not listen there; give another --listen"
-            case ENOENT: "its directory is not there; make it, or give another --listen"
+            case ENOENT: "its directory does not exist; create it, or give another --listen"
             case EADDRNOTAVAIL: "this machine has no such address; give one that it has"
             default: "error \(error.errnoCode); give another --listen"
             }
@@ -177,7 +180,7 @@ package struct WebServer: Sendable {
 
     private func error(_ advice: String) -> WebError {
         guard case .address(let address) = self.socket else { return WebError(advice) }
-        return WebError("cannot listen at \(address): \(advice)")
+        return WebError("cannot listen on \(address): \(advice)")
     }
 
     /// The socket's file; nil if there is none of ours.

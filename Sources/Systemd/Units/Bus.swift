@@ -126,7 +126,7 @@ package enum BusError: Error, Hashable, CustomStringConvertible {
         case .lost(let code): "no connection to systemd (\(String(cString: strerror(code))))"
         case .refused(_, let sentence): "systemd says: \(sentence)"
         case .malformed(let what): what
-        case .cancelled: "nobody waits for it any longer"
+        case .cancelled: "the call was given up"
         }
     }
 
@@ -259,7 +259,7 @@ final class BusMessage {
 
     func append(_ text: String) throws(BusError) {
         // The other side would take the part before it for the whole.
-        guard !text.utf8.contains(0) else { throw .malformed("a text has a NUL in it") }
+        guard !text.utf8.contains(0) else { throw .malformed("a text contains a NUL byte") }
         let result = text.withCString {
             sd_bus_message_append_basic(self.pointer, Self.code("s"), $0)
         }
@@ -295,7 +295,7 @@ final class BusMessage {
     func text(_ type: Unicode.Scalar = "s") throws(BusError) -> String {
         var text: UnsafePointer<CChar>?
         let result = sd_bus_message_read_basic(self.pointer, Self.code(type), &text)
-        try BusError.check(result, "a text was awaited")
+        try BusError.check(result, "a text was expected")
         return text.map { String(cString: $0) } ?? ""
     }
 
@@ -310,7 +310,7 @@ final class BusMessage {
         var base: UnsafeRawPointer?
         var count = 0
         let result = sd_bus_message_read_array(self.pointer, Self.code("y"), &base, &count)
-        try BusError.check(result, "bytes were awaited")
+        try BusError.check(result, "bytes were expected")
         return Array(UnsafeRawBufferPointer(start: base, count: count))
     }
 
@@ -339,13 +339,13 @@ final class BusMessage {
 
     private func enter(_ type: Unicode.Scalar, of contents: String) throws(BusError) {
         let result = sd_bus_message_enter_container(self.pointer, Self.code(type), contents)
-        try BusError.check(result, "\(type) of \(contents) was awaited")
+        try BusError.check(result, "\(type) of \(contents) was expected")
     }
 
     private func leave() throws(BusError) {
         try BusError.check(
             sd_bus_message_exit_container(self.pointer),
-            "there is more than was awaited"
+            "the message is longer than expected"
         )
     }
 
@@ -355,7 +355,7 @@ final class BusMessage {
     ) throws(BusError) -> Value {
         var value = zero
         let result = sd_bus_message_read_basic(self.pointer, Self.code(type), &value)
-        try BusError.check(result, "a value of type \(type) was awaited")
+        try BusError.check(result, "a value of type \(type) was expected")
         return value
     }
 

@@ -39,7 +39,7 @@ struct SetCommand: DaemonCommand {
     @Flag(help: "Make a transition even if the state is the same.")
     var reenter = false
 
-    @Option(help: .value("text", "Why, for those who see the change."))
+    @Option(help: .value("text", "The reason, shown with the change."))
     var cause: String?
 
     func validate() throws {
@@ -72,8 +72,8 @@ struct SendCommand: DaemonCommand {
             [--cause TEXT] [--must]
             """,
         discussion: """
-            The present state's "when" says where the event leads. An event that it does not have changes nothing. This is \
-            an error only with --must: then the exit code is 1.
+            The present state's "when" says where the event leads. An event that the present state does not handle \
+            changes nothing; with --must this is an error, with exit code 1.
 
             Examples:
 
@@ -100,7 +100,7 @@ struct SendCommand: DaemonCommand {
 
     @OptionGroup var conditions: Conditions
 
-    @Option(help: .value("text", "Why, for those who see the change."))
+    @Option(help: .value("text", "The reason, shown with the change."))
     var cause: String?
 
     @Flag(help: "End with exit code 1 if the state does not handle the event.")
@@ -132,14 +132,14 @@ struct SendCommand: DaemonCommand {
 struct UpdateCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
-        abstract: "Change fields of the present state, and stay.",
+        abstract: "Change fields of the present state without leaving it.",
         usage: """
             statectl update key=value key+=NUMBER … | --data JSON [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] \
             [--if-stay N] [--cause TEXT]
             """,
         discussion: """
             Deadlines and commands continue. key:=null removes a field that may be absent. key+=1 adds to the value that the field has \
-            when the update's turn comes (key+=-1 subtracts), so that several who count lose nothing.
+            when the update's turn comes (key+=-1 subtracts), so several clients can count without losing anything.
 
             Examples:
 
@@ -163,7 +163,7 @@ struct UpdateCommand: DaemonCommand {
 
     @OptionGroup var conditions: Conditions
 
-    @Option(help: .value("text", "Why, for those who see the change."))
+    @Option(help: .value("text", "The reason, shown with the change."))
     var cause: String?
 
     func validate() throws {
@@ -193,7 +193,7 @@ struct ReloadCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
         abstract:
-            "Have the daemon read its files again.",
+            "Make the daemon read its files again.",
         discussion: """
             The settings and the machine's file, as on SIGHUP, but with an answer: what is in force now, and which \
             settings wait for the next start. If anything is wrong, nothing changes and every error is shown. For \
@@ -217,7 +217,7 @@ struct ReloadCommand: DaemonCommand {
             for problem in reply["problems"]?.elements ?? [] {
                 StandardError.write((problem.string ?? problem.description).printable)
             }
-            throw Refusal("the reload is refused, and what was in force stays", .configuration)
+            throw Refusal("the reload was refused, and nothing has changed", .configuration)
         }
         try self.options.print(reply) { $0.report(reply, Self.text(reply)) }
     }

@@ -93,7 +93,7 @@ struct WordCheck {
     /// What is wrong with words, given as all of them, that the parser takes; nil if nothing is.
     func objection(beside words: [String]) -> String? {
         guard words.last == "--exec" else { return self.objectionToRepetition }
-        return "--exec takes the command to run for each line: statectl watch --exec COMMAND …"
+        return "--exec needs the command to run for each line: statectl watch --exec COMMAND …"
     }
 
     // MARK: - Options
@@ -181,7 +181,8 @@ struct WordCheck {
                 Self.options(of: other).contains { $0.names.contains(name) }
             }
             return others.isEmpty || isForWords
-                ? objection : "\(objection); \(others.joined(separator: ", ")) have it"
+                ? objection
+                : "\(objection); \(others.joined(separator: ", ")) \(others.count == 1 ? "has" : "have") it"
         }
         return nil
     }
@@ -195,7 +196,7 @@ struct WordCheck {
                     ? "\(option) takes no negative number, but \(word) was given"
                     : ["set", "send", "update"].contains(self.command)
                         ? "\(word) is taken for an option; write key=\(word), or -- before it"
-                        : "\(word) is a negative number; this command takes none"
+                        : "this command takes no negative number, but \(word) was given"
             }
             let parts = word.split(separator: "=", maxSplits: 1)
             if word.hasPrefix("--"), parts.count == 2, Self.isNegative(parts[1]),

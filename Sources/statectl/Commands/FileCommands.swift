@@ -12,8 +12,8 @@ struct CheckCommand: ParsableCommand {
         commandName: "check",
         abstract: "Check a file that declares a machine.",
         discussion: """
-            Prints every error and warning with its line, and of a good file when each command that \
-            fails is tried again. With --strict it also warns of a word that begins with a field, where the \
+            Prints every error and warning with its line, and for a good file when each command is \
+            tried again after a failure. With --strict it also warns of a word that begins with a field, where the \
             program might take what was sent for an option. Exit codes: 0 good, 78 not.
 
             Examples:
@@ -26,7 +26,7 @@ struct CheckCommand: ParsableCommand {
     @Argument(help: "The file.", completion: .file(extensions: ["yaml"]))
     var file: String
 
-    @Flag(help: "Take warnings for errors.")
+    @Flag(help: "Treat warnings as errors.")
     var strict = false
 
     func run() throws {
@@ -94,7 +94,7 @@ struct ReplayCommand: ParsableCommand {
         commandName: "replay",
         abstract: "Show which past changes a file would not allow.",
         discussion: """
-            Reads the changes that a daemon has recorded, and writes nothing; the daemon may run. States are carried \
+            Reads the changes that a daemon has recorded, and writes nothing; the daemon may be running. States are carried \
             over as they would be at a start with the file, renamed ones too. The record does not say whether a \
             change was a set or an event: it counts as allowed if either may lead there. Exit codes: 0 all would be \
             allowed, 1 some would not, 2 the database cannot be read, 78 the file has errors.
@@ -181,7 +181,7 @@ struct CodegenCommand: DaemonCommand {
         discussion: """
             A Python dataclass or a TypeScript interface for each state and each event, named after it, such as \
             PlayingState and PlayEvent, of the daemon's machine or of a file. They use only the language's standard \
-            library, and are the same each time. Exit codes: 0 written, 78 the file has errors.
+            library, and the output is the same each time. Exit codes: 0 written, 78 the file has errors.
 
             Examples:
 
@@ -204,7 +204,7 @@ struct CodegenCommand: DaemonCommand {
     func validate() throws {
         guard !self.options.json else {
             throw ValidationError(
-                "codegen writes code; the lines themselves: statectl --json describe"
+                "codegen has no --json; use statectl --json describe"
             )
         }
     }
@@ -338,7 +338,7 @@ final class RecordedChanges {
         } catch {
             let reason = (error as? SQLiteError)?.message ?? "\(error)"
             throw Refusal(
-                "\(self.path) is not a history that can be read: \(reason)".printable,
+                "cannot read \(self.path) as a history: \(reason)".printable,
                 .usage
             )
         }

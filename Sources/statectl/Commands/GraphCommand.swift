@@ -54,14 +54,14 @@ struct GraphCommand: DaemonCommand {
 
     func validate() throws {
         guard self.file == nil || !self.counts else {
-            throw ValidationError("--counts is about a daemon's past; leave the file out")
+            throw ValidationError("--counts needs a daemon's past; leave the file out")
         }
         guard self.since == nil || self.counts else {
-            throw ValidationError("--since goes with --counts")
+            throw ValidationError("--since needs --counts")
         }
         _ = try TypedPlace.place("--since", self.since, isUTC: self.options.utc)
         guard !self.options.json else {
-            throw ValidationError("graph draws; the lines themselves: statectl --json describe")
+            throw ValidationError("graph has no --json; use statectl --json describe")
         }
     }
 
@@ -86,7 +86,7 @@ struct GraphCommand: DaemonCommand {
         let present = try await client.accepted(.get)
         guard var drawing = Drawing(description: description.value, present: present.state?.name)
         else {
-            throw Refusal("the daemon does not say which states there are; give the machine's file")
+            throw Refusal("the daemon's states are unknown; give the machine's file")
         }
         let stats = try await client.accepted(.stats)
         drawing.note(DrawingBar.bars(stats.value, description.value))

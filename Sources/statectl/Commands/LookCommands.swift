@@ -37,8 +37,8 @@ struct StatusCommand: DaemonCommand {
         abstract:
             "Show the state, who set it, holds, guards, watchers.",
         discussion: """
-            Shows the state, since when, who set it and why; the holds and guards, and the states that they are \
-            before; the watchers, how many changes each is behind, with its command and service if they can be seen; \
+            Shows the state, since when, who set it and why; the holds and guards, and the states that they apply \
+            to; the watchers, how many changes each is behind, with its command and service if they can be seen; \
             and what runs in the state and what failed last. Without a command, statectl shows this on a terminal.
 
             What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
@@ -158,7 +158,7 @@ struct MachinesCommand: DaemonCommand {
 
     func validate() throws {
         guard self.options.runtimeDirectory == nil, self.options.machine.isEmpty else {
-            throw ValidationError("machines lists all; statectl get shows one")
+            throw ValidationError("machines lists all machines; use statectl get to show one")
         }
     }
 
@@ -272,7 +272,7 @@ struct StatsCommand: DaemonCommand {
 
     func validate() throws {
         guard !(self.prometheus && self.options.json) else {
-            throw ValidationError("--prometheus and --json exclude each other; give one")
+            throw ValidationError("--prometheus and --json cannot be used together; give one")
         }
     }
 

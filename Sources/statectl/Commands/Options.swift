@@ -36,8 +36,8 @@ struct SharedOptions: ParsableArguments {
             "name",
             "Which machine: the name of its instance.",
             """
-            In $STATEMACHINE_RUNTIME_DIRECTORY, else of the system, else of this user; statectl machines lists \
-            them. get, watch, history, timeline, stats and top take it several times.
+            Looked for in $STATEMACHINE_RUNTIME_DIRECTORY, then among the system's, then among this user's; statectl machines \
+            lists them. For get, watch, history, timeline, stats and top it may be given several times.
             """
         ),
         completion: .instances
@@ -63,7 +63,9 @@ struct SharedOptions: ParsableArguments {
             )
         }
         guard self.runtimeDirectory == nil || self.machine.isEmpty else {
-            throw ValidationError("--machine and --runtime-directory exclude each other; give one")
+            throw ValidationError(
+                "--machine and --runtime-directory cannot be used together; give one"
+            )
         }
     }
 }
@@ -123,7 +125,7 @@ struct SeveralMachines: ParsableArguments {
         }
         let machines = try self.machines(options)
         if machines.count > 1, let option = one.first(where: \.isGiven)?.name {
-            throw ValidationError("\(option) is about one machine; give --machine once")
+            throw ValidationError("\(option) works with one machine only; give --machine once")
         }
         return zip(machines, MachineMark.all(machines.map(\.name))).map { machine, mark in
             MachineTarget(options: machine.options, mark: mark, format: format)
@@ -139,7 +141,7 @@ struct SeveralMachines: ParsableArguments {
         }
         guard options.machine.isEmpty, options.runtimeDirectory == nil else {
             throw ValidationError(
-                "--all is about every machine; leave --machine and --runtime-directory out"
+                "--all means every machine; leave --machine and --runtime-directory out"
             )
         }
         let instances = Instance.all()
@@ -180,7 +182,7 @@ struct FormatOption: ParsableArguments {
     /// Reports an option that excludes it.
     func check(beside options: SharedOptions) throws {
         guard self.format == nil || !options.json else {
-            throw ValidationError("--format and --json exclude each other; give one")
+            throw ValidationError("--format and --json cannot be used together; give one")
         }
     }
 }
@@ -222,7 +224,7 @@ extension SharedOptions {
             let next = clock.now.advanced(by: Self.pause)
             try await clock.sleep(until: min(end ?? next, next))
             if let end, clock.now >= end {
-                throw Refusal("there was no daemon in that time", .timeout)
+                throw Refusal("no daemon came within the timeout", .timeout)
             }
         }
     }
@@ -263,7 +265,7 @@ extension SharedOptions {
         let length = request.line.count - 1
         guard length <= RequestLimits.lineBytes else {
             throw Refusal(
-                "the request has \(length) bytes; it may have \(RequestLimits.lineBytes)",
+                "the request is too long: it has \(length) bytes, and may have \(RequestLimits.lineBytes)",
                 .usage
             )
         }
@@ -272,8 +274,8 @@ extension SharedOptions {
             reply = try await self.client.reply(to: request, within: nil) {
                 guard StandardError.isTerminal else { return }
                 StandardError.say(
-                    "there is no answer yet, though the daemon is alive; holds and guards may take "
-                        + "so long: statectl status"
+                    "the daemon is alive but has not answered yet; a hold or guard may be delaying it: "
+                        + "statectl status"
                 )
             }
             .accepted()
@@ -284,7 +286,7 @@ extension SharedOptions {
             }
             throw Refusal(
                 "\(error.description.printable); "
-                    + "whether the state was changed is not known: statectl get",
+                    + "the state may or may not have been changed: statectl get",
                 .lost
             )
         }
@@ -345,7 +347,7 @@ enum OptionLimits {
     static func checkText(_ option: String, _ text: String?) throws {
         guard let text, text.utf8.count > RequestLimits.causeBytes else { return }
         throw ValidationError(
-            "\(option) has \(text.utf8.count) bytes; it may have \(RequestLimits.causeBytes)"
+            "\(option) is too long: it has \(text.utf8.count) bytes, and may have \(RequestLimits.causeBytes)"
         )
     }
 
@@ -353,8 +355,8 @@ enum OptionLimits {
     static func checkName(_ option: String, _ name: String?) throws {
         guard let name, !RequestLimits.isRequirementName(name) else { return }
         throw ValidationError(
-            "\(option) is a name of letters, digits and \"-_.:@\", at most "
-                + "\(RequestLimits.requirementNameBytes) of them, not \"\(name.printable)\""
+            "\(option) must be a name of at most \(RequestLimits.requirementNameBytes) "
+                + "letters, digits and any of \"-_.:@\", not \"\(name.printable)\""
         )
     }
 
@@ -362,13 +364,13 @@ enum OptionLimits {
     static func checkVote(_ option: String, _ time: Seconds?) throws {
         let longest = Duration.milliseconds(RequestLimits.voteMs)
         guard let time, time.duration > longest else { return }
-        throw ValidationError("\(option) is at most \(RequestLimits.voteMs / 1000)s")
+        throw ValidationError("\(option) must be at most \(RequestLimits.voteMs / 1000)s")
     }
 
     /// Checks how often there may be signs of life.
     static func checkBeat(_ option: String, _ time: Seconds?) throws {
         guard let time, time.duration < .milliseconds(RequestLimits.leastBeatMs) else { return }
-        throw ValidationError("\(option) is at least \(RequestLimits.leastBeatMs)ms")
+        throw ValidationError("\(option) must be at least \(RequestLimits.leastBeatMs)ms")
     }
 
     /// Checks patterns of what must not be, which say so once.
@@ -384,7 +386,7 @@ enum OptionLimits {
     /// Checks the number of a change or of a stay.
     static func checkNumber(_ option: String, _ number: UInt64?) throws {
         guard let number, number >= RequestLimits.integerBound else { return }
-        throw ValidationError("\(option) is a number below 2^53, not \(number)")
+        throw ValidationError("\(option) must be a number below 2^53, not \(number)")
     }
 }
 

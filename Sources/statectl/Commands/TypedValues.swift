@@ -47,7 +47,7 @@ struct TypedValues: ParsableArguments {
 
     private static func fields(_ words: [String], _ isUpdate: Bool) throws -> FieldWords {
         guard !words.contains("") else {
-            throw ValidationError("a word is empty; write key= for an empty text")
+            throw ValidationError("an argument is empty; write key= for an empty text")
         }
         do {
             return try FieldWords(words, in: "the command line", isUpdate: isUpdate)

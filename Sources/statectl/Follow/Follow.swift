@@ -82,7 +82,7 @@ extension ClientError {
     var reconnecting: String { "\(self.description.printable); reconnecting" }
 
     /// The same for a daemon that was not there to begin with.
-    var awaiting: String { "\(self.description.printable); waiting for it" }
+    var awaiting: String { "\(self.description.printable); waiting for the daemon" }
 }
 
 /// Several things that are done at once until one of them ends, which ends the others.

@@ -161,7 +161,7 @@ struct LastingWait: Sendable {
         ]
         return try await Race.run(entries, within: self.timeout) {
             throw Refusal(
-                "the time is over, and no such state has lasted that long; give a longer --timeout",
+                "no such state lasted that long within the timeout; give a longer --timeout",
                 .timeout
             )
         }

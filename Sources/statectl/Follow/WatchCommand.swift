@@ -79,7 +79,7 @@ struct WatchCommand: DaemonCommand {
     @Option(help: .value("time", "At most one change in this time."))
     var every: Seconds?
 
-    @Option(help: .value("time", "A line after this much silence, too."))
+    @Option(help: .value("time", "Also a line after this much silence."))
     var beat: Seconds?
 
     @Option(help: .value("time", "A line when a state has lasted this long."))
@@ -102,14 +102,14 @@ struct WatchCommand: DaemonCommand {
 
     @Flag(
         help: """
-            Run the command when the daemon goes and comes back, too: the default without patterns, --each and --stuck.
+            Also run the command when the daemon goes and comes back: the default without patterns, --each and --stuck.
             """
     )
     var gone = false
 
     @Option(
         parsing: .remaining,
-        help: .value("command", "Run this for each line; the last option.")
+        help: .value("command", "Run this for each line; must be the last option.")
     )
     var exec: [String] = []
 
@@ -119,7 +119,7 @@ struct WatchCommand: DaemonCommand {
         }
         if let since = self.since, Cursor(since) == nil {
             throw ValidationError(
-                "--since of a watch takes a cursor, as lines have it; for times there is statectl history --since"
+                "--since takes a cursor here, as in {cursor}; for a time, use statectl history --since"
             )
         }
         guard self.cursorFile != "" else {
@@ -129,13 +129,13 @@ struct WatchCommand: DaemonCommand {
         for (isGiven, name) in [(self.each, "--each"), (self.gone, "--gone")]
         where isGiven && self.exec.isEmpty {
             throw ValidationError(
-                "\(name) is about a command: statectl watch \(name) --exec COMMAND …"
+                "\(name) needs a command: statectl watch \(name) --exec COMMAND …"
             )
         }
         try self.format.check(beside: self.options)
         guard self.each || !self.retry else {
             throw ValidationError(
-                "--retry is for --each; without it the next change runs the command"
+                "--retry needs --each; without --each the next change runs the command again"
             )
         }
         let others = [

@@ -17,7 +17,7 @@ struct HistoryCommand: DaemonCommand {
             WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, yesterday), a time ago (30s, 1h, 2d), \
             the number of a change, or a cursor. A time of day is the last one that has passed. --since begins with \
             that moment, or after that change; --until ends before it. WHO is the name or number of a user, or else \
-            a command or a systemd unit, a user's unit with or without its manager.
+            a command or a systemd unit; a user's unit may be named with or without its manager.
 
             Examples:
 
@@ -67,13 +67,13 @@ struct HistoryCommand: DaemonCommand {
     func validate() throws {
         try self.format.check(beside: self.options)
         guard !self.follow || !self.stays else {
-            throw ValidationError("-f shows changes as they happen; --stays does not go with it")
+            throw ValidationError("-f and --stays cannot be used together; give one")
         }
         guard !self.follow || self.until == nil else {
-            throw ValidationError("-f and --until exclude each other; give one")
+            throw ValidationError("-f and --until cannot be used together; give one")
         }
         guard !self.follow || !self.oldestFirst else {
-            throw ValidationError("-f shows the newest last; --oldest-first does not go with it")
+            throw ValidationError("-f and --oldest-first cannot be used together; give one")
         }
         _ = try self.search()
         try OptionLimits.checkText("--cause", self.cause)
@@ -89,7 +89,7 @@ struct HistoryCommand: DaemonCommand {
             one: [(self.stays, "--stays")]
         )
         guard targets.count == 1 || !self.follow else {
-            throw ValidationError("-f is about one machine; statectl watch follows several")
+            throw ValidationError("-f follows one machine; statectl watch follows several")
         }
         var runs = try await self.runs(of: targets, search)
         if targets.count > 1 { return try await runs.show(count) }
@@ -196,10 +196,10 @@ struct HistoryRun: Sendable {
         progress.end()
         if last == nil, case .program(let name)? = self.search.by {
             StandardError.say(
-                "no user is called \(name.quoted.printable), and no command or unit of that name has made such a change"
+                "there is no user \(name.quoted.printable), and no command or unit of that name has made such a change"
             )
         } else if last == nil, StandardOutput.isTerminal {
-            StandardError.say("there is no such change")
+            StandardError.say("no change matches")
         }
         let end = self.target.options.text.end(
             ofHistory: reply,

@@ -41,7 +41,7 @@ struct TimelineCommand: DaemonCommand {
 
     func validate() throws {
         guard self.svg == nil || !self.options.json else {
-            throw ValidationError("--svg and --json exclude each other; give one")
+            throw ValidationError("--svg and --json cannot be used together; give one")
         }
         guard self.svg != "" else {
             throw ValidationError("--svg is empty; name the file")
@@ -50,10 +50,10 @@ struct TimelineCommand: DaemonCommand {
         let until = try self.place("--until", self.until)
         guard case .time(let start)? = since else { return }
         guard start < .now else {
-            throw ValidationError("--since is still to come; write \(TypedPlace.example)")
+            throw ValidationError("--since is in the future; write \(TypedPlace.example)")
         }
         if case .time(let end)? = until, end <= start {
-            throw ValidationError("--until is not after --since; there is no time between")
+            throw ValidationError("--until must be later than --since")
         }
     }
 
@@ -236,13 +236,13 @@ struct PastReading {
         if hasGap {
             progress.end()
             StandardError.say(
-                "some changes are missing; the state before them is shown until the next known change"
+                "some changes are missing; the state before the gap is shown until the next known change"
             )
         }
         guard reply.isOK == true else {
             if reply.error == .badRequest, !reply.known.isEmpty, !reply.known.contains("outline") {
                 throw Refusal(
-                    "the daemon is older than this statectl, and cannot send a timeline; restart it"
+                    "the daemon is older than this statectl and cannot send a timeline; restart the daemon"
                 )
             }
             throw ClientError.refused(reply)

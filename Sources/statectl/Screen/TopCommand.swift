@@ -29,7 +29,7 @@ struct TopCommand: DaemonCommand {
 
     func validate() throws {
         guard !self.options.json else {
-            throw ValidationError("top draws; the lines themselves: statectl --json watch")
+            throw ValidationError("top has no --json; use statectl --json watch")
         }
     }
 

@@ -113,7 +113,7 @@ extension ClientError {
         let names = isUnnamed ? Instance.all().compactMap(\.name) : []
         guard let first = names.first else { return "" }
         return
-            "; there is \(names.joined(separator: ", ").printable): statectl -m \(first.printable)"
+            "; known: \(names.joined(separator: ", ").printable); try statectl -m \(first.printable)"
     }
 }
 
@@ -150,9 +150,9 @@ struct RefusalText {
         guard let required = row["required"]?.string?.printable,
             let since = row["missing"]?.string
         else { return nil }
-        return "\(name)\(self.origin(row)), required as \(required) and not connected since "
+        return "\(name)\(self.origin(row)), required as \(required) but not connected since "
             + self.localized(since.printable)
-            + "; have it run, or: statectl release --required \(required)"
+            + "; start it, or run statectl release --required \(required)"
     }
 
     /// Whose vote it is, unless it is the daemon's own.

@@ -26,7 +26,7 @@ struct LineFormat: Sendable, Equatable {
             case ("{", _):
                 guard let end = rest.firstIndex(of: "}"), rest.startIndex < end else {
                     throw ValidationError(
-                        "--format: a { needs a name and a }, as in {state}; {{ is a brace"
+                        "--format: a { needs a name and a }, as in {state}; write {{ for a brace"
                     )
                 }
                 if !literal.isEmpty { parts.append(.text(literal)) }
@@ -37,13 +37,13 @@ struct LineFormat: Sendable, Equatable {
                 }
                 guard words.count == 1 || words[1] == "json" else {
                     throw ValidationError(
-                        "--format: only :json may follow a name, not :\(words[1]); {\(words[0]):json}"
+                        "--format: only :json may follow a name, not :\(words[1]); write {\(words[0]):json}"
                     )
                 }
                 parts.append(.name(path, isJSON: words.count > 1))
                 (literal, rest) = ("", rest[rest.index(after: end)...])
             case ("}", _):
-                throw ValidationError("--format: there is a } without a {; }} is a brace")
+                throw ValidationError("--format: there is a } without a {; write }} for a brace")
             default: literal.append(character)
             }
         }
@@ -76,11 +76,11 @@ struct LineFormat: Sendable, Equatable {
         for path in self.paths {
             let name = path[0]
             if !Self.known.contains(name), !fields.contains(name) {
-                return "--format: there is no {\(name)}"
+                return "--format: there is no field {\(name)}"
                     + NearestName.remark(on: name, among: Self.known + fields)
             }
             if name == "by", path.count > 1, !Self.actor.contains(path[1]) {
-                return "--format: there is no {\(path.joined(separator: "."))}"
+                return "--format: there is no field {\(path.joined(separator: "."))}"
                     + NearestName.remark(on: path[1], among: Self.actor)
             }
         }

@@ -53,7 +53,7 @@ struct LineText {
     func event(_ line: Line, in columns: Columns) -> String? {
         switch line.kind {
         case .state where !line.isSelected: self.notice(line).map { self.marked($0, as: .notice) }
-        case .beat where !line.isSelected: self.marked("— still none of these", as: .aside)
+        case .beat where !line.isSelected: self.marked("— still no match", as: .aside)
         case .state, .change, .beat: RowText(text: self, columns: columns).text(line)
         case .live: self.aside("— up to date at #\(line.seq.map(String.init) ?? "?")")
         case .declared: self.aside(self.declared(line))
@@ -139,9 +139,9 @@ struct LineText {
         return switch line.resync {
         case nil: nil
         case "restarted": "— the daemon was restarted\(count)"
-        case "evicted": "— the cursor is older than what is kept\(count)"
+        case "evicted": "— the changes after the cursor are no longer kept\(count)"
         case "lagged": "— fell behind\(count)"
-        case "unknown": "— the cursor is not of this daemon\(count)"
+        case "unknown": "— the cursor is not from this daemon\(count)"
         case let other?: "— \(other.printable)\(count)"
         }
     }

@@ -83,7 +83,7 @@ struct StatusText {
         let pid = runner.json["pid"]?.shortText ?? "?"
         guard runner.isThere else {
             return StyledText(
-                "ended without a word (pid \(pid)); this is what it last reported",
+                "ended without saying so (pid \(pid)); this is its last report",
                 as: .notice
             )
         }

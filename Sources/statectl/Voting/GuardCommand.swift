@@ -14,7 +14,7 @@ struct GuardCommand: DaemonCommand {
         discussion: """
             While the guard is not connected, the states may be entered. With --required they are denied until it \
             connects again, also across restarts of the daemon, or until "statectl release --required NAME". A daemon \
-            with a history waits 10 s for its guards at its next start, and what they guard waits too.
+            with a history waits 10 s for its guards at its next start, and the states that they guard wait with it.
 
             For each question COMMAND is run with the daemon's line on its standard input and STATEMACHINE_STATE, \
             _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE and _LEFT_MS in its environment. Exit \
@@ -52,7 +52,7 @@ struct GuardCommand: DaemonCommand {
     )
     var verbose = false
 
-    @Argument(parsing: .postTerminator, help: .value("command", "What decides."))
+    @Argument(parsing: .postTerminator, help: .value("command", "The command that decides."))
     var command: [String] = []
 
     func validate() throws {
@@ -140,8 +140,8 @@ struct GuardRun: Sendable {
                     guard attempt == 1 else { continue }
                     let fate =
                         self.isRequired
-                        ? "what it guards is denied"
-                        : "nobody is asked; but at a new start with a history the daemon waits 10 s for it first"
+                        ? "the states that it guards are denied"
+                        : "and its states may be entered; a restarted daemon with a history first waits 10 s for the guard"
                     self.complain("\(error.reconnecting), \(fate)")
                 }
             }
@@ -242,12 +242,12 @@ struct ReleaseCommand: DaemonCommand {
             switch (self.hold, self.required) {
             case (let hold?, nil):
                 if let number = UInt64(hold) { return .release(number) }
-                try OptionLimits.checkName("what is released", hold)
+                try OptionLimits.checkName("the name", hold)
                 return .release(named: hold)
             case (nil, let name?): return .release(required: name)
             case (nil, nil), (_?, _?):
                 throw ValidationError(
-                    "say which: statectl release N, statectl release NAME, or statectl release --required NAME"
+                    "name the hold or guard: statectl release N, statectl release NAME, or statectl release --required NAME"
                 )
             }
         }

@@ -16,17 +16,17 @@ struct HoldCommand: DaemonCommand {
         discussion: """
             Ends with the command's exit code, or 128 and the signal's number. Without a command \
             the hold lasts until this is interrupted. SIGTERM, SIGHUP and other signals that would end it are passed \
-            on to the command, and the hold lasts until that has ended; SIGINT and SIGQUIT, which a terminal gives to \
-            both, are left to it. If the daemon is lost meanwhile, the command continues, and the hold is taken again; \
-            where the daemon has a history, it denies in the client's place until then, for ten seconds.
+            on to the command, and the hold lasts until that has ended; SIGINT and SIGQUIT are left to the command, \
+            which gets them from the terminal too. If the daemon is lost meanwhile, the command continues, and the hold \
+            is taken again; until then a daemon with a history denies the states for up to ten seconds.
 
             With --when and --when-not the hold is taken first, and the command begins when the state is one of the first \
-            and none of the second: what is held cannot come in between. With --within it gives up after that time, gives \
-            the hold back, runs nothing and ends with exit code 124; the state is looked at once at least.
+            and none of the second, so the held states cannot be entered in between. With --within it gives up after that time, \
+            gives the hold back, runs nothing and ends with exit code 124; the state is checked at least once.
 
             With --as the hold belongs to the user, and statectl ends at once: it outlives logout, a restart and a power cut, \
             until WHEN (18:00, "mon 9:00", tomorrow, "2026-12-01 09:00") or for --max TIME, or until "statectl release NAME". \
-            Taken again under its name it is renewed.
+            Taking it again under the same name renews it.
 
             Examples:
 
@@ -37,18 +37,18 @@ struct HoldCommand: DaemonCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Option(parsing: .upToNextOption, help: .value("pattern", "States that are not to be entered."))
+    @Option(parsing: .upToNextOption, help: .value("pattern", "States that must not be entered."))
     var before: [Pattern] = []
 
     @Option(
         parsing: .upToNextOption,
-        help: .value("pattern", "Once it is held, wait until it is one of these states.")
+        help: .value("pattern", "Once the hold is taken, wait for one of these states.")
     )
     var when: [Pattern] = []
 
     @Option(
         parsing: .upToNextOption,
-        help: .value("pattern", "Once it is held, wait until it is none of these states.")
+        help: .value("pattern", "Once the hold is taken, wait until the state is none of these.")
     )
     var whenNot: [Pattern] = []
 
@@ -66,7 +66,7 @@ struct HoldCommand: DaemonCommand {
     @Option(
         help: .value(
             "time",
-            "With delay: how long a set waits, at most 60s (default: 1s). With --as, else: how long it lasts."
+            "With --mode delay: how long a set waits, at most 60s (default: 1s). Else, with --as: how long the hold lasts."
         )
     )
     var max: Seconds?
@@ -80,13 +80,13 @@ struct HoldCommand: DaemonCommand {
     @Option(help: .value("when", "With --as: when it ends, at most in 400 days."))
     var until: String?
 
-    @Option(help: .value("text", "Why, for whoever is refused."))
+    @Option(help: .value("text", "The reason, shown to whoever is refused."))
     var why: String?
 
     @Flag(help: "Say on standard error when the hold is taken, also where that is not a terminal.")
     var verbose = false
 
-    @Argument(parsing: .postTerminator, help: .value("command", "What is run meanwhile."))
+    @Argument(parsing: .postTerminator, help: .value("command", "The command to run meanwhile."))
     var command: [String] = []
 
     func validate() throws {
@@ -95,16 +95,16 @@ struct HoldCommand: DaemonCommand {
         }
         guard self.name == nil else { return try self.validateLasting() }
         guard self.until == nil else {
-            throw ValidationError("--until is for a hold of a name; it needs --as NAME")
+            throw ValidationError("--until needs --as NAME")
         }
         guard self.max == nil || self.mode == .delay else {
             throw ValidationError(
-                "--max is how long a set waits, with --mode delay, or how long the hold lasts, with --as NAME"
+                "--max needs --mode delay (how long a set waits) or --as NAME (how long the hold lasts)"
             )
         }
         guard self.within == nil || self.isConditional else {
             throw ValidationError(
-                "--within needs --when or --when-not: it is how long they may take"
+                "--within can be used only with --when or --when-not"
             )
         }
         try OptionLimits.checkExceptions("--when-not", self.whenNot, instead: "--when")
@@ -113,7 +113,7 @@ struct HoldCommand: DaemonCommand {
         guard !self.isConditional || !self.command.isEmpty else {
             let option = self.when.isEmpty ? "--when-not" : "--when"
             throw ValidationError(
-                "\(option) is about a command: statectl hold --before PATTERN … \(option) PATTERN … -- COMMAND …"
+                "\(option) needs a command: statectl hold --before PATTERN … \(option) PATTERN … -- COMMAND …"
             )
         }
     }
@@ -125,10 +125,14 @@ struct HoldCommand: DaemonCommand {
     private func validateLasting() throws {
         try OptionLimits.checkName("--as", self.name)
         guard self.name?.allSatisfy(\.isNumber) != true else {
-            throw ValidationError("--as is a name, and digits alone would be a number to release")
+            throw ValidationError(
+                "--as must not be digits alone, which would be the number of a hold"
+            )
         }
         guard self.command.isEmpty, !self.isConditional, self.within == nil else {
-            throw ValidationError("--as is for a hold that lasts; it runs no command")
+            throw ValidationError(
+                "--as takes a hold that outlives statectl, and cannot be used with a command"
+            )
         }
         if self.mode == .delay { try OptionLimits.checkVote("--max", self.max) }
         try OptionLimits.checkText("--why", self.why)
@@ -150,16 +154,16 @@ struct HoldCommand: DaemonCommand {
                     )
                 }
                 guard end > place.now else {
-                    throw ValidationError("--until is over: \(text.quoted)")
+                    throw ValidationError("--until is in the past: \(text.quoted)")
                 }
                 time = .microseconds(end.microseconds - place.now.microseconds)
             case (nil, nil), (_?, _?):
                 throw ValidationError(
-                    "say when it ends: statectl hold --before PATTERN … --as NAME --until WHEN, or --max TIME"
+                    "a hold with --as needs an end: statectl hold --before PATTERN … --as NAME --until WHEN, or --max TIME"
                 )
             }
             guard time <= longest else {
-                throw ValidationError("a hold lasts at most 400 days")
+                throw ValidationError("a hold may last at most 400 days")
             }
             return time
         }
@@ -187,9 +191,9 @@ struct HoldCommand: DaemonCommand {
     /// What happens while the hold lasts.
     private var purpose: String {
         let states = self.before.map(\.text).joined(separator: ", ").printable
-        let fate = self.mode == .delay ? "waits" : "is refused"
-        let end = self.command.first.map { "\($0.printable) ends" } ?? "this is interrupted"
-        return "what leads to \(states) \(fate) until \(end)"
+        let fate = self.mode == .delay ? "wait" : "are refused"
+        let end = self.command.first.map { "\($0.printable) ends" } ?? "statectl is interrupted"
+        return "changes to \(states) \(fate) until \(end)"
     }
 
     func run() async throws {
@@ -371,7 +375,7 @@ struct HoldCondition: Sendable {
             if isHeld(), try await self.isMet(), isHeld() { return }
             let left = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
             guard left != .zero else { throw Self.timeUp }
-            if exchange(&isFirst, with: false) { report("waiting until it is \(self.text)") }
+            if exchange(&isFirst, with: false) { report("waiting until the state is \(self.text)") }
             do {
                 let reply = try await self.client.wait(
                     until: self.patterns,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A light that follows the state, and is dark while that is not known."""
+"""A light that follows the state, and is dark while that is unknown."""
 
 import sys
 

@@ -86,7 +86,7 @@ class Wire:
                 # A unix socket that has no room for another connection; the kernel does not tell when it has.
                 sock.close()
                 if clock() > until:
-                    raise TimeoutError(errno.ETIMEDOUT, f"it takes no connection within {timeout:g} s") from None
+                    raise TimeoutError(errno.ETIMEDOUT, f"it accepted no connection within {timeout:g} s") from None
             except BaseException:
                 sock.close()
                 raise
@@ -117,7 +117,7 @@ class Wire:
                         self._loop.remove_writer(self._sock.fileno())
                 if not is_writable:
                     self.close()
-                    raise Lost(f"the daemon takes no request within {self._timeout:g} s", is_silent=True) from None
+                    raise Lost(f"the daemon accepted no request within {self._timeout:g} s", is_silent=True) from None
             except OSError as error:
                 # There may be a `bye` that says why.
                 self._readable()

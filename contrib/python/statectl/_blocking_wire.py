@@ -110,7 +110,7 @@ class Wire:
             try:
                 sock.connect(path)
             except BlockingIOError:
-                raise TimeoutError(errno.ETIMEDOUT, f"it takes no connection within {timeout:g} s") from None
+                raise TimeoutError(errno.ETIMEDOUT, f"it accepted no connection within {timeout:g} s") from None
             return cls(sock, timeout, limit)
         except BaseException:
             sock.close()
@@ -132,7 +132,7 @@ class Wire:
             self._sock.sendall(data, _NO_SIGNAL)
         except BlockingIOError:
             self.close()
-            raise Lost(f"the daemon takes no request within {self._timeout:g} s", is_silent=True) from None
+            raise Lost(f"the daemon accepted no request within {self._timeout:g} s", is_silent=True) from None
         except OSError as error:
             reason = f"the connection is closed: {error.strerror}"
             try:
@@ -236,7 +236,7 @@ class Requests(Wire):
         With `is_again` it is the same object as the last time if it is the same line, and `remember` was called.
         """
         if self._is_asking:
-            raise RuntimeError("this machine is in use already; each thread connects for itself")
+            raise RuntimeError("this machine is already in use; connect once in each thread")
         self._is_asking = True
         try:
             # What came unasked is a `bye`, an end, or the answer to a wait.
@@ -332,5 +332,5 @@ class Requests(Wire):
         id = line.get("id")
         if line.get("type") == "reply":
             if type(id) is not int or id not in self._awaited:
-                raise ProtocolError(f"an answer came to what was not asked: {line!r:.200}")
+                raise ProtocolError(f"the daemon answered what was not asked: {line!r:.200}")
             self._awaited[id] = line

@@ -66,7 +66,7 @@ def _plain(value: object) -> Any:
         return moment("a time", value)
     if isinstance(value, enum.Enum):
         return value.value
-    raise TypeError(f"{shown(value)} is nothing that JSON has; give text, a number, a Boolean, None, a list or a dict")
+    raise TypeError(f"{shown(value)} cannot be written as JSON; give text, a number, a Boolean, None, a list or a dict")
 
 
 _shown = reprlib.Repr()
@@ -87,9 +87,9 @@ def request(op: str, **keys: Any) -> bytes:
     try:
         line = _encoder.encode(keys)[:-1].encode()
     except RecursionError:
-        raise ValueError(f"the data of {op} is nested too deep; 64 levels are the most") from None
+        raise ValueError(f"the data of {op} is nested too deeply; at most 64 levels are allowed") from None
     if len(line) + 40 > REQUEST_BYTES:
-        message = f"a request may have {REQUEST_BYTES} bytes and this {op} has {len(line)}; give less data"
+        message = f"this {op} has {len(line)} bytes, and a request may have {REQUEST_BYTES}; give less data"
         raise TooLong({"type": "reply", "ok": False, "error": "too-long", "message": message})
     return line
 
@@ -98,13 +98,13 @@ def naming(what: str, named: Union[str, Named], data: object, fields: dict[str, 
     """The name and the fields of a state or an event that was given by name or as an object of generated code."""
     if isinstance(named, str):
         if not named:
-            raise ValueError(f"the {what} is an empty text; name one")
+            raise ValueError(f"the {what} is an empty string; give a name")
         return named, merged(data, fields)
     name, to_data = getattr(named, "NAME", None), getattr(named, "to_data", None)
     if not isinstance(name, str) or not callable(to_data):
-        raise TypeError(f"the {what} must be a text, not {shown(named)}")
+        raise TypeError(f"the {what} must be a string, not {shown(named)}")
     if data is not None or fields:
-        raise TypeError(f"{shown(named)} has its fields already; give none beside it")
+        raise TypeError(f"{shown(named)} already has its fields; give no others")
     return name, merged(to_data(), {})
 
 
@@ -113,10 +113,10 @@ def merged(data: object, fields: dict[str, Any]) -> Optional[dict[str, Any]]:
     if data is None:
         return fields or None
     if not isinstance(data, Mapping):
-        raise TypeError(f"data takes a mapping of fields, not {shown(data)}; a field called data goes into it: {{'data': …}}")
+        raise TypeError(f"data must be a mapping of fields, not {shown(data)}; for a field called data, give data={{'data': …}}")
     for key in data:
         if not isinstance(key, str):
-            raise TypeError(f"the field {shown(key)} must be a text")
+            raise TypeError(f"the field {shown(key)} must be a string")
         if key in fields:
             raise TypeError(f"the field {shown(key)} is given twice")
     return {**data, **fields} or None
@@ -128,13 +128,13 @@ def patterns(what: str, given: object) -> Optional[list[Any]]:
         return None
     many = [given] if isinstance(given, (str, Mapping)) else given
     if not isinstance(many, Iterable):
-        raise TypeError(f"{what} takes a pattern or a list of them, not {shown(given)}")
+        raise TypeError(f"{what} must be a pattern or a list of them, not {shown(given)}")
     result = list(many)
     if not result:
         raise ValueError(f"{what} is an empty list; give a pattern")
     for pattern in result:
         if not isinstance(pattern, (str, Mapping)):
-            raise TypeError(f"{what} takes patterns, which are texts, not {shown(pattern)}")
+            raise TypeError(f"{what} must hold patterns, which are strings, not {shown(pattern)}")
         if not pattern:
             raise ValueError(f"{what} has an empty pattern; name a state")
     made = [pattern if isinstance(pattern, str) else dict(pattern) for pattern in result]
@@ -160,10 +160,10 @@ def sums(add: object) -> Optional[dict[str, Any]]:
     if add is None:
         return None
     if not isinstance(add, Mapping) or not add:
-        raise TypeError(f"add takes a mapping of fields and numbers, not {shown(add)}")
+        raise TypeError(f"add must be a mapping of fields to numbers, not {shown(add)}")
     for key, value in add.items():
         if not isinstance(key, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"add takes numbers by field, not {shown(key)}: {shown(value)}")
+            raise TypeError(f"add must map fields to numbers, not {shown(key)} to {shown(value)}")
     return dict(add)
 
 
@@ -171,9 +171,9 @@ def number(what: str, value: object, least: int = 0, most: int = LARGEST) -> Opt
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{what} takes an integer, not {shown(value)}")
+        raise TypeError(f"{what} must be an integer, not {shown(value)}")
     if not least <= value <= most:
-        raise ValueError(f"{what} takes an integer from {least} to {most}, not {value}")
+        raise ValueError(f"{what} must be an integer from {least} to {most}, not {value}")
     return value
 
 
@@ -181,16 +181,16 @@ def text(what: str, value: object, most: Optional[int] = None) -> Optional[str]:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise TypeError(f"{what} takes a text, not {shown(value)}")
+        raise TypeError(f"{what} must be a string, not {shown(value)}")
     length = len(value.encode())
     if most is not None and length > most:
-        raise ValueError(f"{what} may have {most} bytes, and this has {length}")
+        raise ValueError(f"{what} is too long: it has {length} bytes, and may have {most}")
     return value
 
 
 def flag(what: str, value: object) -> Optional[bool]:
     if value is not None and not isinstance(value, bool):
-        raise TypeError(f"{what} takes True or False, not {shown(value)}")
+        raise TypeError(f"{what} must be True or False, not {shown(value)}")
     return value
 
 
@@ -201,11 +201,11 @@ def seconds(what: str, value: object, most: float = LONGEST) -> Optional[float]:
     if isinstance(value, datetime.timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{what} takes seconds, not {shown(value)}")
+        raise TypeError(f"{what} must be a number of seconds, not {shown(value)}")
     if not 0 <= value < math.inf:
-        raise ValueError(f"{what} takes seconds, 0 or more, not {value}")
+        raise ValueError(f"{what} must be 0 seconds or more, not {value}")
     if value > most:
-        raise ValueError(f"{what} may be {most:g} seconds at most")
+        raise ValueError(f"{what} must be at most {most:g} seconds")
     return float(value)
 
 
@@ -222,7 +222,7 @@ def moment(what: str, value: object) -> Optional[Union[str, int]]:
         try:
             return value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
         except OverflowError:
-            raise ValueError(f"{what} is {value}, which is no time in UTC") from None
+            raise ValueError(f"{what} is {value}, which is out of range in UTC") from None
     if value is None or isinstance(value, str):
         return value
     return number(what, value)
@@ -237,7 +237,7 @@ def cut(why: str) -> str:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 # Searched for as a byte: this is done 50,000 times a second.
@@ -263,11 +263,11 @@ def parsed(line: bytes) -> dict[str, Any]:
             # Half a surrogate pair is no text, and could neither be shown nor sent.
             _encoder.encode(value).encode()
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: {error}") from None
+        raise ProtocolError(f"{_excerpt(line)} is not a line of the protocol: {error}") from None
     if end != len(content) or type(value) is not dict:
-        raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: it is not one JSON object")
+        raise ProtocolError(f"{_excerpt(line)} is not a line of the protocol: it is not one JSON object")
     if len(line) > 2 * DEPTH and line.count(b"{") + line.count(b"[") > DEPTH and _is_deep(value):
-        raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: it is nested more than {DEPTH} deep")
+        raise ProtocolError(f"{_excerpt(line)} is not a line of the protocol: it is nested more than {DEPTH} deep")
     return value
 
 
@@ -283,7 +283,7 @@ def _excerpt(line: Union[bytes, bytearray]) -> str:
 
 
 def _wrong(line: Mapping[str, Any], key: str) -> ProtocolError:
-    return ProtocolError(f"a line of the type {line.get('type')!r:.40} has no {key} that can be: {line.get(key)!r:.80}")
+    return ProtocolError(f"a line of type {line.get('type')!r:.40} has an invalid {key}: {line.get(key)!r:.80}")
 
 
 def count(line: Mapping[str, Any], key: str) -> int:
@@ -462,7 +462,7 @@ class Past(list[dict[str, Any]]):
         if line.get("type") != "change":
             return False
         if len(self) == self._most:
-            raise ProtocolError(f"more changes came than the {self._most} that were asked for")
+            raise ProtocolError(f"the daemon sent more than the {self._most} changes that were requested")
         self.append(line)
         return True
 
@@ -493,13 +493,13 @@ class Following:
             made = change(line)
             seq = made.seq
             if last is not None and (seq <= last or self._is_whole and seq != last + 1):
-                raise ProtocolError(f"change {seq} follows {last}, and nothing was said of what is between")
+                raise ProtocolError(f"change {seq} follows {last}, with no word of the changes between")
             self._seq, self.cursor = seq, made.cursor
             into.append(made)
         elif kind == "state":
             resync = line.get("resync")
             if resync is None and last is not None:
-                raise ProtocolError(f"the state at {line.get('seq')!r:.20} follows {last}, and nothing was said of what is between")
+                raise ProtocolError(f"the state at {line.get('seq')!r:.20} follows {last}, with no word of the changes between")
             into.append(state(line))
             if resync is not None:
                 into.append(Gap(count(line, "missed") if "missed" in line else None, word(line, "resync")))
@@ -507,7 +507,7 @@ class Following:
         elif kind == "live" or kind == "beat":
             seq = count(line, "seq")
             if last is not None and (seq < last or self._is_whole and seq != last):
-                raise ProtocolError(f"a {kind} at {seq} follows {last}, and nothing was said of what is between")
+                raise ProtocolError(f"a {kind} at {seq} follows {last}, with no word of the changes between")
             self._seq, self.cursor = seq, cursor(line)
         elif kind == "declared":
             version = line.get("version")
@@ -530,11 +530,11 @@ class Following:
 def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[str], None]) -> str:
     """Where a machine's sockets are, found as `statectl` finds them."""
     if machine is not None and runtime_directory is not None:
-        raise TypeError("machine and runtime_directory exclude each other; give one")
+        raise TypeError("machine and runtime_directory cannot be used together; give one")
     if runtime_directory is not None:
         path = os.fspath(runtime_directory)
         if not isinstance(path, str):
-            raise TypeError(f"runtime_directory takes a text or a path, not {shown(runtime_directory)}")
+            raise TypeError(f"runtime_directory must be a string or a path, not {shown(runtime_directory)}")
         if not path or "\0" in path:
             raise ValueError(f"runtime_directory is {path!r}; name the directory")
         return path
@@ -542,7 +542,7 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
     bases = ["/run/statemachine"] + ([f"{own}/statemachine"] if own else [])
     if machine is not None:
         if not isinstance(machine, str):
-            raise TypeError(f"machine takes a name, not {shown(machine)}")
+            raise TypeError(f"machine must be a name, not {shown(machine)}")
         if not re.fullmatch(r"[^/\0]+", machine) or machine in (".", ".."):
             raise ValueError(f"{shown(machine)} is not the name of a machine; give a directory as runtime_directory=")
         if named:

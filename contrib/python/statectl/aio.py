@@ -58,7 +58,7 @@ def connect(
     """
     span = wire.seconds("timeout", timeout)
     if not span:
-        raise ValueError("timeout takes more than 0 seconds; it is for connecting and for each answer")
+        raise ValueError("timeout must be more than 0 seconds; it applies to connecting and to each answer")
     return Machine(wire.directory(machine, runtime_directory), span)  # aio
     # blocking: return Machine(wire.directory(machine, runtime_directory), span)._opened()
 
@@ -145,7 +145,7 @@ class Machine:
         """
         patterns = wire.patterns("until", wire.several(until))
         if patterns is None:
-            raise TypeError("wait takes at least one pattern")
+            raise TypeError("wait needs at least one pattern")
         fails, span = wire.patterns("fail", fail), wire.seconds("timeout", timeout)
         cursor = wire.text("since", since)
         until_time = None if span is None else clock() + span
@@ -178,7 +178,7 @@ class Machine:
             pause = backoff.next(retry)
             if until_time is not None:
                 if clock() >= until_time:
-                    message = f"no daemon answered in {self.directory} for the last of {span:g} s"
+                    message = f"the wait of {span:g} s is over, and no daemon answers in {self.directory}"
                     raise Timeout({"type": "reply", "ok": False, "error": "timeout", "message": message})
                 pause = min(pause, max(0.0, until_time - clock()))
             await self._sleep(pause)
@@ -218,10 +218,10 @@ class Machine:
         """
         patterns = wire.patterns("only", wire.several(only))
         if wire.flag("latest", latest) is None:
-            raise TypeError("latest takes True or False, not None")
+            raise TypeError("latest must be True or False, not None")
         span = wire.seconds("idle", idle)
         if span == 0:
-            raise ValueError("idle takes more than 0 seconds")
+            raise ValueError("idle must be more than 0 seconds")
         self._check()
         watch = Watch(self, patterns, wire.text("since", since), latest, span)
         self._watches.add(watch)
@@ -250,7 +250,7 @@ class Machine:
             by = wire.number("by", by)
         most = wire.number("limit", limit, 1, 10_000)
         if most is None:
-            raise TypeError("limit takes an integer, not None")
+            raise TypeError("limit must be an integer, not None")
         head = wire.request(
             "history",
             only=wire.patterns("only", wire.several(only)),
@@ -380,7 +380,7 @@ class Machine:
         """
         members, sums = wire.merged(data, fields), wire.sums(add)
         if members is None and sums is None:
-            raise TypeError("update takes fields, or add; give at least one")
+            raise TypeError("update needs fields or add; give at least one")
         return await self._change(
             "update",
             data=members,
@@ -432,7 +432,7 @@ class Machine:
         absent = wire.patterns("when_not", when_not)
         span = wire.seconds("timeout", timeout)
         if span is not None and absent is None:
-            raise ValueError("timeout is how long when_not may take; give both")
+            raise ValueError("timeout needs when_not, and is how long that may take; give both")
         head = wire.request(
             "hold",
             before=patterns,
@@ -468,9 +468,9 @@ class Machine:
         again when it is back; `lost` says how often it was lost.
         """
         if not callable(ask):
-            raise TypeError(f"ask takes a function of a question, not {wire.shown(ask)}")
+            raise TypeError(f"ask must be a function of a question, not {wire.shown(ask)}")
         # blocking: if inspect.iscoroutinefunction(ask):
-        # blocking:     raise TypeError(f"ask is called here, not awaited, and takes no async function: {wire.shown(ask)}; statectl.aio does")
+        # blocking:     raise TypeError(f"ask must not be an async function here, as {wire.shown(ask)} is; use statectl.aio")
         if on_timeout not in (None, "allow", "deny"):
             raise ValueError(f'on_timeout takes "allow" or "deny", not {wire.shown(on_timeout)}')
         head = wire.request(
@@ -489,7 +489,7 @@ class Machine:
         Waits for the answer. Raises Forbidden, and Refused with the code `not-found` if there is none.
         """
         if (hold is None) == (required is None):
-            raise TypeError("release takes the number of a hold, or required; give one")
+            raise TypeError("release needs the number of a hold, or required; give one")
         head = wire.request("release", hold=wire.number("hold", hold), required=wire.text("required", required))
         await self._ask("release", head, writes=True)
 
@@ -593,7 +593,7 @@ class Machine:
                     if collect is not None:
                         collect.clear()
                     continue
-                fate = f"; whether the {op} was carried out is not known" if writes and lost.was_sent else ""
+                fate = f"; it is not known whether the {op} was carried out" if writes and lost.was_sent else ""
                 kind = NoAnswer if lost.is_silent else Disconnected
                 raise kind(f"{lost.reason}, before {op} was answered{fate}") from None
             except ProtocolError:
@@ -746,7 +746,7 @@ class Watch:
         following = self._following
         if not following.is_gone and not following.has_begun and following.cursor is None:
             kind = NoAnswer if lost.is_silent else Disconnected
-            raise kind(f"{lost.reason}, before it was known what the state is") from None
+            raise kind(f"{lost.reason}, before the state was known") from None
         self._retry_at = clock() + self._backoff.next(lost.retry)
         is_news = not following.is_gone
         following.is_gone = True
@@ -834,7 +834,7 @@ class _Standing:
             self._retry_at = clock() + self._backoff.next()
 
     async def _asked(self, own: Wire, line: dict[str, Any]) -> None:
-        raise ProtocolError(f"a hold was asked: {line!r:.200}")
+        raise ProtocolError(f"the daemon asked a hold a question: {line!r:.200}")
 
     async def _run(self) -> None:  # aio
         while True:  # aio
@@ -844,7 +844,7 @@ class _Standing:
 
     async def _begin(self) -> None:
         if self._wire is not None or self in self._machine._standing:
-            raise ValueError(f"this {self._op} is entered already; ask for another one")
+            raise ValueError(f"this {self._op} has been entered already; make another one")
         await self._take()
         self._machine._standing.append(self)
         self._task = asyncio.create_task(self._run())  # aio
@@ -950,13 +950,13 @@ class Guard(_Standing):
         span = wire.seconds("timeout", timeout)
         raised = self._raised  # aio
         if raised is None or self._task is None:  # aio
-            raise ValueError("this guard is not there; serve is for within `async with`")  # aio
+            raise ValueError("this guard is not registered; call serve within `async with`")  # aio
         await asyncio.wait({raised}, timeout=span)  # aio
         if raised.done():  # aio
             self._raised = asyncio.get_running_loop().create_future()  # aio
             raised.result()  # aio
         # blocking: if self not in self._machine._standing:
-        # blocking:     raise ValueError("this guard is not there; serve is for within `with`")
+        # blocking:     raise ValueError("this guard is not registered; call serve within `with`")
         # blocking: self._machine._attendance.wait(None, span)
 
     async def _asked(self, own: Wire, line: dict[str, Any]) -> None:
@@ -967,7 +967,7 @@ class Guard(_Standing):
             if not isinstance(answer, (bool, str)) and hasattr(answer, "__await__"):  # aio
                 answer = await apart(answer)  # aio
             if not isinstance(answer, (bool, str)):
-                raise TypeError(f"ask has to return True, or a text: why not; it returned {wire.shown(answer)}")
+                raise TypeError(f"ask must return True, or a string that says why not; it returned {wire.shown(answer)}")
             allow, why = answer is True, answer if isinstance(answer, str) else None
         except BaseException as error:
             failure, why = error, type(error).__name__
@@ -994,7 +994,7 @@ class Guard(_Standing):
 
 def _needed(patterns: Optional[list[Any]]) -> list[Any]:
     if patterns is None:
-        raise TypeError("before takes a pattern or a list of them, not None")
+        raise TypeError("before must be a pattern or a list of them, not None")
     return patterns
 
 

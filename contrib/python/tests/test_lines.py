@@ -193,7 +193,7 @@ def test_who_talks_and_does_not_answer_is_given_up(face, fake, script, call, kin
 def test_more_changes_than_were_asked_for_are_not_kept(face, fake):
     daemon = fake(Fake.pouring(json.loads(CHANGE % (6, 6))))
     with face.connect(runtime_directory=daemon.directory, timeout=BOUND) as machine:
-        with pytest.raises(statectl.ProtocolError, match="than the 1000 that were asked for"):
+        with pytest.raises(statectl.ProtocolError, match="than the 1000 changes"):
             machine.history()
 
 

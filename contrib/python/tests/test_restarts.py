@@ -106,7 +106,7 @@ def test_the_fate_of_a_set_under_way_is_said_to_be_unknown(face, fake):
     daemon = fake(Fake.saying(STATE, b"", then=lambda sock: None), Fake.saying(STATE))
     with face.connect(runtime_directory=daemon.directory) as machine:
         machine.get()
-        with pytest.raises(statectl.Disconnected, match="whether the set was carried out is not known") as lost:
+        with pytest.raises(statectl.Disconnected, match="it is not known whether the set was carried out") as lost:
             machine.set("busy")
         assert isinstance(lost.value, ConnectionError) and not isinstance(lost.value, statectl.Refused)
         assert machine.get().seq == 1
@@ -555,7 +555,7 @@ def test_two_threads_at_once_are_told(daemon):
         thread.start()
         while not any(row.get("isAsked") for row in daemon.ask("stats").get("guards", [])):
             pass
-        with pytest.raises(RuntimeError, match="each thread connects for itself"):
+        with pytest.raises(RuntimeError, match="connect once in each thread"):
             machine.get()
         slow.close()
         thread.join(BOUND)

@@ -12,7 +12,7 @@ enum Kiosk: EnumState {
     static var initial: Kiosk { .booting }
 }
 
-// Both doors, the journal, all that systemd is told and a history on the disk, until SIGTERM; the
+// Both sockets, the journal, systemd's notifications and a history on the disk, until SIGTERM; the
 // sockets are in $RUNTIME_DIRECTORY.
 let history = try SQLiteHistory<Kiosk>(directory: CommandLine.arguments[1])
 try await StateMachineDaemon(machine: history.makeMachine()).runUntilSignalled()

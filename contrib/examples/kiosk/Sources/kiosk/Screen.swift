@@ -1,7 +1,7 @@
 import Foundation
 import StateMachineEmbedding
 
-// A delegate: told of every change, on the execution context that it was added with.
+// A delegate: notified of every change, on the execution context that it was added with.
 final class Screen: StateDelegate {
     func stateChanged(_ transition: Transition<Kiosk>) {
         switch transition.new {
