@@ -192,7 +192,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
 
     /// Traps unless the calling code runs on this thread.
     public func checkIsolated() {
-        precondition(self.isCurrent == true, "this code has to run on its notification thread")
+        precondition(self.isCurrent == true, "this code must run on its notification thread")
     }
 
     /// Whether the calling code runs on this thread.

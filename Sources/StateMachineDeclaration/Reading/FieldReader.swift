@@ -114,14 +114,14 @@ struct FieldReader {
         guard type == .string || type == .integer else {
             self.problems.error(
                 node.position,
-                "\"values\" must be words, or integers with type: integer; type \(type.rawValue) cannot have them"
+                "a field of type \(type.rawValue) cannot have \"values\"; only string and integer can"
             )
             return []
         }
         guard case .sequence(let elements) = node.content, !elements.isEmpty else {
             self.problems.error(
                 node.position,
-                "\"values\" must be a list of at least one, like [a, b]"
+                "\"values\" must be a list of at least one value, like [a, b]"
             )
             return []
         }

@@ -67,7 +67,7 @@ struct RunnerLog: Sendable {
             )
         case .stateUnknown(let state):
             self.logger.warning(
-                "an old change has a state that the file does not have, its hooks are not run",
+                "a past change has a state that the file does not have, its hooks are not run",
                 metadata: ["state": "\(state)"]
             )
         case .differs:

@@ -23,7 +23,8 @@ struct DoorSocket: Sendable {
         let path = directory.socketPath(of: door)
         guard path.utf8.count <= SocketPath.limit else {
             throw DaemonError(
-                lasting: "the socket path \(path) has \(path.utf8.count) bytes, and may have "
+                lasting:
+                    "the socket path \(path) is too long: it has \(path.utf8.count) bytes, and may have "
                     + "\(SocketPath.limit); give a shorter --runtime-directory"
             )
         }
