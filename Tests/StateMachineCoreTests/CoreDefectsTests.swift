@@ -509,25 +509,24 @@ import Testing
     }
 
     @Test(arguments: [nil, 100])
-    func aRetiredLanePassesNothingThatCameAfterItsEnd(limit: Int?) {
+    func aRetiredDrainPassesNothingThatCameAfterItsEnd(limit: Int?) async {
         let first = LogEntry(.beginning)
-        let lane = Lane(
-            context: DispatchQueue(label: "retired"),
-            identity: ObjectIdentifier(first),
-            after: first,
-            limit: limit,
-            sleepers: LaneSleepers(),
-            haveCases: false
-        ) { _ in }
+        let queue = DispatchQueue(label: "retired")
+        let drain = Drain(on: queue, ObjectIdentifier(first), after: first, limit: limit)
+        let passings = Recorder<Int>()
         var last = first
         for position in 1...10 {
-            let entry = LogEntry(.mark)
+            let entry = LogEntry(
+                .beginning,
+                deliveryCount: DeliveryCount(drains: 1) { _ in passings.record(position) }
+            )
             last.append(entry)
             last = entry
-            if position == 3 { lane.retire(after: 3) }
+            if position == 3 { drain.retire(after: 3) }
         }
-        #expect(lane.deliver(atMost: .max) == 3)
-        #expect(!lane.hasMore(after: lane.position))
+        drain.wake()
+        for _ in 0..<4 { await passed(queue) }
+        #expect(passings.heard == [1, 2, 3])
     }
 
     @Test func aJobThatDrainsItsThreadRunsWhatWasSentBeforeInOrder() async {

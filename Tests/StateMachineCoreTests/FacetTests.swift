@@ -83,10 +83,8 @@ private actor Counter: Counting {
 
     @Test func anObjectIsAskedOnceForEachFacet() {
         let watcher = NewWatcher()
-        let context = ImmediateContext.immediate
         let recipient = Recipient(
             watcher,
-            in: CallLane(on: context, identity: context.identity, limit: 1),
             label: "watcher",
             retaining: false,
             missed: { _, _ in }

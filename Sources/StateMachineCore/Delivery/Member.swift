@@ -1,38 +1,35 @@
 import Synchronization
 
-/// One registration in a lane, from one entry on until cancelled.
+/// One registration on a context, from one entry on until cancelled.
 ///
 /// Guarded state:
-/// - `since`, `sinceSeq`, `place`: written once, under the machine's lock, before the lane can see
-///   the member.
-/// - `slot`: the lane's, behind the machine's lock; `isNudged`: the lane's, behind its own.
+/// - `number`, `since`, `sinceSeq`, `place`, `owner`: written once, under the owner's lock, before
+///   the drain can see the member.
 /// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
 /// - `filter`: what it has learnt is the drain's own; its names never change.
-/// - `callGuard`: taken for every call, by the lane, one call at a time.
+/// - `callGuard`: taken for every call, by the drain, one call at a time.
+/// - `isAsked`: whether a turn is asked for.
 /// - `hasLetGo`: whether it was cancelled and has released what it held.
+/// - `retained`: released once, when no call runs and none will begin.
 class Member: @unchecked Sendable {
+    /// Its place among all members of its owner.
+    private(set) final var number: UInt64 = 0
     /// Hears the entries after this one.
-    final var since: UInt64 = 0
+    private(set) final var since: UInt64 = 0
     /// The machine's seq when it was registered.
     private final var sinceSeq: UInt64 = 0
-    /// The identity of the context whose lane it is in.
+    /// The identity of the context on which it is called.
     private(set) final var place: ObjectIdentifier?
-
-    /// Its index among the lane's members; nil before and after.
-    final var slot: Int?
-    /// Whether the lane is to call it although nothing was appended.
-    final var isNudged = false
+    private final weak var owner: (any MemberOwner)?
 
     /// The state that it hears of before everything else, and whether there is one.
     private final var beginning: Place?
-    final var isBeginning = false
+    private final var isBeginning = false
 
     final let callGuard = CallGuard()
 
     /// The states whose changes it hears of; nil: all.
-    ///
-    /// What the filter has learnt is the drain's own.
-    final var filter: StateFilter?
+    private final var filter: StateFilter?
 
     final var names: Set<String>? { self.filter?.names }
 
@@ -45,53 +42,96 @@ class Member: @unchecked Sendable {
 
     /// The object that it represents; nil: none, and nobody will look it up.
     final let object: ObjectIdentifier?
+    /// The object whose lifetime bounds the member, and whether there is one.
+    final weak let receiver: (any AnyObject & Sendable)?
+    private final let hasReceiver: Bool
+    private final var retained: (any AnyObject & Sendable)?
 
+    private final let isAsked = Atomic<Bool>(false)
     private final let hasLetGo = Atomic<Bool>(false)
 
+    /// - Parameters:
+    ///   - names: the states that it hears of; nil: all.
+    ///   - start: what it hears first.
+    ///   - receiver: the object whose lifetime bounds it; nil: it lasts until cancelled.
+    ///   - isRetaining: whether the object is kept alive until then.
+    ///   - object: the delegate that it represents; nil: none.
+    ///   - hearsBurstEnds: whether it is told of the end of a burst.
     init(
         of names: Set<String>? = nil,
         starting start: Start = .next,
+        for receiver: (any AnyObject & Sendable)? = nil,
+        retaining isRetaining: Bool = false,
         representing object: ObjectIdentifier? = nil,
         hearingBurstEnds hearsBurstEnds: Bool = false
     ) {
-        self.object = object
         self.filter = names.map { StateFilter($0) }
         self.start = start
+        self.receiver = receiver
+        self.hasReceiver = receiver != nil
+        self.retained = isRetaining ? receiver : nil
+        self.object = object
         self.hearsBurstEnds = hearsBurstEnds
     }
 
-    /// Called under the machine's lock, before the lane can see the member.
+    /// Called under the owner's lock, before the drain can see the member.
     final func begin(
+        as number: UInt64,
+        of owner: any MemberOwner,
         at place: ObjectIdentifier,
         after position: UInt64,
-        from here: Place
+        from here: Place?
     ) {
+        self.number = number
+        self.owner = owner
         self.place = place
         self.since = position
-        self.sinceSeq = here.seq
-        switch self.start {
-        case .next: break
-        case .current:
+        self.sinceSeq = here?.seq ?? 0
+        if self.start == .current {
             self.beginning = here
             self.isBeginning = true
         }
     }
 
-    /// No call begins after this returns.
-    ///
-    /// What the member holds is released here, or when the running call ends; so never call this
-    /// under a lock.
-    final func cancel() { self.cancel {} }
+    // MARK: - Coming to an end
 
-    /// As ``cancel()``; `quiet` is called when no call is running either, at once if none is.
-    final func cancel(quiet: @escaping @Sendable () -> Void) {
+    /// Cancels it, and gives up its place; under no lock.
+    ///
+    /// No call begins after this returns. What the member holds is released here, or when the
+    /// running call ends. `quiet` is called when no call is running either, at once if none is.
+    final func end(quiet: @escaping @Sendable () -> Void = {}) {
         self.callGuard.cancel {
-            if !self.hasLetGo.exchange(true, ordering: .sequentiallyConsistent) { self.letGo() }
+            if !self.hasLetGo.exchange(true, ordering: .sequentiallyConsistent) {
+                self.letGo()
+                self.retained = nil
+            }
             quiet()
         }
+        self.owner?.remove(self)
     }
 
     final var isCancelled: Bool { self.callGuard.isCancelled }
+
+    /// Whether this member represents that very object: a dead object's identifier may be reused.
+    ///
+    /// Never loads another object: the caller holds `object`.
+    func represents(_ object: AnyObject) -> Bool {
+        self.object == ObjectIdentifier(object) && self.receiver === object
+    }
+
+    /// Whether it can never hear anything again, so that it may be removed.
+    ///
+    /// Asked under no lock: loading a weak reference holds the object for a moment, and that may be
+    /// the last hold on it, so that releasing it here runs the object's deinit.
+    final var isGone: Bool { self.hasReceiver && self.receiver == nil }
+
+    /// The object to call while it lives; anything, if there is none. Nil: it is gone.
+    final var present: AnyObject? {
+        guard self.hasReceiver else { return self }
+        return self.receiver
+    }
+
+    // MARK: - Being called by the drain
 
     /// Tells it about a change, unless it asks for other states.
     ///
@@ -105,14 +145,14 @@ class Member: @unchecked Sendable {
         return self.callGuard.run { self.receive(entry) }
     }
 
-    /// Whether it asks for the state that the change led to; only in a drain.
+    /// Whether it asks for the state that the change led to.
     final func wants(_ change: Change) -> Bool {
         self.filter?.contains(change.new, as: nil) ?? true
     }
 
     /// Delivers the state that was current at the registration, as a change from that state to
     /// itself.
-    final func hearBeginning() {
+    private final func hearBeginning() {
         guard let place = self.beginning.take() else { return }
         self.isBeginning = false
         _ = self.hear(ChangeEntry(Change(beginningAt: place)), as: nil)
@@ -122,57 +162,60 @@ class Member: @unchecked Sendable {
         self.hearBeginning()
         let first = max(missed.first, self.sinceSeq + 1)
         guard first <= missed.newest.seq else { return }
-        _ = self.callGuard.run {
-            self.receiveMissed(Int(missed.newest.seq - first + 1), newest: missed.newest)
-            return true
-        }
+        self.call { self.receiveMissed(Int(missed.newest.seq - first + 1), newest: missed.newest) }
     }
 
-    final func endBurst() {
-        _ = self.callGuard.run {
-            self.burstEnded()
-            return true
-        }
-    }
-
-    final func nudge() {
-        if self.isBeginning {
-            self.hearBeginning()
-            if self.hearsBurstEnds { self.endBurst() }
-        }
-        _ = self.callGuard.run {
-            self.nudged()
-            return true
-        }
-    }
-
-    /// Delivers what is kept for it, when it has been told of all that came before.
-    ///
-    /// If it is cancelled, that tells who waits.
-    final func flush(_ flush: Flush) {
-        self.hearBeginning()
-        _ = self.callGuard.run {
-            self.deliverKept { flush.pass() }
-            return true
-        }
-    }
+    final func endBurst() { self.call { self.burstEnded() } }
 
     /// Asks the member if it is a voter; cancelling one releases it from the ballot.
-    final func answer(_ ballot: Ballot) {
+    final func answer(_ ballot: Ballot) { self.call { self.receive(ballot) } }
+
+    final func call(_ body: () -> Void) {
         _ = self.callGuard.run {
-            self.receive(ballot)
+            body()
             return true
         }
     }
 
-    /// Whether this member represents that very object: a dead object's identifier may be reused.
-    func represents(_ object: AnyObject) -> Bool { false }
+    // MARK: - Asking for a turn
 
-    /// Whether it can never hear anything again, so that it may be removed.
-    ///
-    /// Asked under no lock: loading a weak reference holds the object for a moment, and that may be
-    /// the last hold on it, so that releasing it here runs the object's deinit.
-    var isGone: Bool { false }
+    /// Has ``takeTurn()`` called on its context, soon.
+    final func askForTurn() {
+        guard
+            let (drain, _) = self.owner?.place(of: self),
+            !self.isAsked.exchange(true, ordering: .sequentiallyConsistent)
+        else { return }
+        drain.post { [weak self] mayCall in
+            guard let self else { return }
+            self.isAsked.store(false, ordering: .sequentiallyConsistent)
+            guard mayCall else { return }
+            if self.isBeginning {
+                self.hearBeginning()
+                if self.hearsBurstEnds { self.endBurst() }
+            }
+            self.call { self.takeTurn() }
+        }
+    }
+
+    /// Has what is kept for it delivered, when it has been told of all that was committed so far;
+    /// then calls `given`, or when it is cancelled.
+    final func flush(then given: @escaping @Sendable () -> Void) {
+        let waiter = Waiter(given)
+        guard let (drain, newest) = self.owner?.place(of: self), self.callGuard.wait(waiter) else {
+            return given()
+        }
+        let pass: @Sendable () -> Void = { [weak self] in
+            self?.callGuard.forget(waiter)
+            waiter.tell()
+        }
+        drain.post(after: newest) { [weak self] mayCall in
+            guard mayCall, let self else { return pass() }
+            self.hearBeginning()
+            self.call { self.deliverKept(then: pass) }
+        }
+    }
+
+    // MARK: - What kinds of members do
 
     /// Whether it is told about changes, and what went missing of them; a voter has nothing of them.
     var hearsChanges: Bool { true }
@@ -189,29 +232,114 @@ class Member: @unchecked Sendable {
     /// It must not keep the entry, which may keep all that follow it.
     func receive(_ entry: ChangeEntry) -> Bool { false }
 
-    /// The lane fell behind its limit and dropped `count` transitions, the last of them `newest`.
+    /// The drain fell behind its limit and dropped `count` changes, the last of them `newest`.
     func receiveMissed(_ count: Int, newest: Change) {}
 
     func receive(_ ballot: Ballot) {}
 
-    /// Called on the context when nothing more is in the log, after at least one transition.
+    /// Called on the context when nothing more is to be told, after something was.
     func burstEnded() {}
 
-    /// Called on the context after a nudge.
-    func nudged() {}
+    /// Called on the context because it has asked.
+    func takeTurn() {}
 
-    /// Called once, under no lock, when the lane can see it.
-    func placed(in lane: Lane) {}
-
-    /// Called on the context: it has been told of all that was committed before the mark.
-    func reach(_ mark: DeliveryCount) {}
+    /// Called on the context: it has been told of all that came before.
+    func reach(_ count: DeliveryCount) {}
 
     /// Delivers what is kept for it, on its context; then calls `given`.
     func deliverKept(then given: @escaping @Sendable () -> Void) { given() }
 }
 
-/// Changes that a lane was too late for: the first one's seq, and the last one.
-struct Missed: Sendable {
-    var first: UInt64
-    var newest: Change
+/// A closure as a member, for as long as it is registered, or as an object lives.
+///
+/// `@unchecked Sendable`: `calls` is released once, when no call runs and none will begin; the rest never changes.
+final class CallingMember: Member, @unchecked Sendable {
+    /// What is called.
+    struct Calls {
+        /// Called with the object, if there is one and else with anything; returns whether anybody was told.
+        let change: @Sendable (_ receiver: AnyObject, ChangeEntry) -> Bool
+        /// Called with how many changes were lost, and where the last of them led; nil: that one is
+        /// told like any other.
+        var missed: (@Sendable (_ receiver: AnyObject, Int, _ now: Place) -> Void)?
+        /// Called when nothing more is in the log.
+        var burstEnd: (@Sendable () -> Void)?
+    }
+
+    private var calls: Calls?
+    private let listens: Bool
+
+    /// - Parameters:
+    ///   - listens: whether it counts among those who hear of a state.
+    ///   - calls: what is called.
+    init(
+        of names: Set<String>? = nil,
+        starting start: Start = .next,
+        for receiver: (any AnyObject & Sendable)? = nil,
+        retaining isRetaining: Bool = false,
+        representing object: ObjectIdentifier? = nil,
+        listens: Bool = true,
+        _ calls: Calls
+    ) {
+        self.calls = calls
+        self.listens = listens
+        super.init(
+            of: names,
+            starting: start,
+            for: receiver,
+            retaining: isRetaining,
+            representing: object,
+            hearingBurstEnds: calls.burstEnd != nil
+        )
+    }
+
+    override var isAudience: Bool { self.listens }
+
+    override func receive(_ entry: ChangeEntry) -> Bool {
+        // The last reference to the object may go here, on its own context.
+        guard let present else { return false }
+        return self.calls?.change(present, entry) ?? false
+    }
+
+    override func receiveMissed(_ count: Int, newest: Change) {
+        guard let missed = self.calls?.missed else {
+            if self.wants(newest) { _ = self.receive(ChangeEntry(newest)) }
+            return
+        }
+        if let present { missed(present, count, newest.place) }
+    }
+
+    override func burstEnded() { self.calls?.burstEnd?() }
+
+    override func letGo() { self.calls = nil }
+}
+
+/// The states of some names, as a member asks for them.
+///
+/// Each case's name is looked up once: names are strings, and comparing them for each member and
+/// each change would cost more than the calls.
+private struct StateFilter: Sendable {
+    let names: Set<String>
+    /// A bit for each of the first 64 cases: whether it has been looked up.
+    private var known: UInt64 = 0
+    /// The same bits: whether the case is wanted.
+    private var wanted: UInt64 = 0
+
+    init(_ names: Set<String>) { self.names = names }
+
+    /// Whether the state has one of the names.
+    ///
+    /// - Parameters:
+    ///   - value: the state.
+    ///   - tag: which of the cases it is; nil if states are not enum cases, or that was not
+    ///     determined.
+    /// - Returns: what the filter has learnt of such a case, or learns now.
+    mutating func contains(_ value: Value, as tag: UInt32?) -> Bool {
+        guard let tag, tag < 64 else { return self.names.contains(value.name) }
+        let bit: UInt64 = 1 << UInt64(tag)
+        if self.known & bit == 0 {
+            self.known |= bit
+            if self.names.contains(value.name) { self.wanted |= bit }
+        }
+        return self.wanted & bit != 0
+    }
 }

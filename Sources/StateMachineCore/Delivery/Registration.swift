@@ -2,40 +2,33 @@
 ///
 /// Dropping it changes nothing; ``cancel()`` ends it.
 public final class Registration: Sendable {
-    private let end: @Sendable () -> Void
-    private let endQuietly: @Sendable (@escaping @Sendable () -> Void) -> Void
-    private let giveKept: @Sendable (@escaping @Sendable () -> Void) -> Void
+    // Not kept: a member that is gone went with its machine, when no call ran.
+    private weak let member: Member?
+    private let stop: @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void
 
+    /// - Parameters:
+    ///   - member: what is registered.
+    ///   - stop: ends what its calls have started, and calls its argument once it has ended.
     init(
-        end: @escaping @Sendable () -> Void,
-        endQuietly: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
-        giveKept: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+        of member: Member,
+        stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void = {
+            $0()
+        }
     ) {
-        self.end = end
-        self.endQuietly = endQuietly
-        self.giveKept = giveKept
+        self.member = member
+        self.stop = stop
     }
 
-    /// A registration together with what its calls have started; `stop` ends that, and calls its
-    /// argument once it has ended.
-    convenience init(
-        _ registration: Registration,
-        stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void
-    ) {
-        self.init(
-            end: {
-                stop {}
-                registration.end()
-            },
-            endQuietly: { quiet in
-                stop { registration.endQuietly(quiet) }
-            },
-            giveKept: registration.giveKept
-        )
+    private func end(quiet: @escaping @Sendable () -> Void) {
+        if let member { member.end(quiet: quiet) } else { quiet() }
+    }
+
+    private func flush(then given: @escaping @Sendable () -> Void) {
+        if let member { member.flush(then: given) } else { given() }
     }
 
     /// Delivers what is kept for it, soon and on its context, however long that would have waited.
-    public func flush() { self.giveKept {} }
+    public func flush() { self.flush {} }
 
     /// Delivers what is kept for it, and returns when that is done: it has been told of all that was
     /// committed, or called, before.
@@ -49,7 +42,7 @@ public final class Registration: Sendable {
             await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
                 let isGiven = Once<Bool>(continuation)
                 withdrawal.has { isGiven.give(false) }
-                self.giveKept { isGiven.give(true) }
+                self.flush { isGiven.give(true) }
             }
         } onCancel: {
             withdrawal.withdraw()
@@ -59,7 +52,10 @@ public final class Registration: Sendable {
     /// Ends it: no call begins after this returns, one may be running; idempotent.
     ///
     /// What is kept for it is discarded.
-    public func cancel() { self.end() }
+    public func cancel() {
+        self.stop {}
+        self.end {}
+    }
 
     /// Ends it: when this returns no call is running either, and none will begin.
     ///
@@ -67,7 +63,7 @@ public final class Registration: Sendable {
     /// cancels itself is by its nature still running.
     public func cancelAndWait() async {
         await withCheckedContinuation { continuation in
-            self.endQuietly { continuation.resume() }
+            self.stop { self.end { continuation.resume() } }
         }
     }
 }

@@ -112,40 +112,34 @@ extension StateMachine {
         missed: (@Sendable (AnyObject, Int, Place) -> Void)? = nil,
         tell: @escaping @Sendable (AnyObject, ChangeEntry) -> Bool
     ) -> Registration {
-        let retained = retaining ? receiver : nil
         let member: Member
         if delivery.isStraight {
             member = CallingMember(
                 of: names?.texts,
                 starting: start,
                 for: receiver,
+                retaining: retaining,
                 representing: object,
-                .init(
-                    change: tell,
-                    missed: missed,
-                    retained: retained
-                )
+                .init(change: tell, missed: missed)
             )
         } else {
-            let unowned = UnownedReceiver(receiver)
+            let receiving = Receiving(receiver)
             var lost: (@Sendable (Int, Place) -> Void)?
             if let missed {
                 lost = { count, place in
-                    if let receiver = retained ?? unowned.object { missed(receiver, count, place) }
+                    if let present = receiving.present { missed(present, count, place) }
                 }
             }
-            member = DeliveredMember(
+            member = ReceivingMember(
                 delivery.ofChanges(),
                 by: self.machine.options.clock,
                 of: names?.texts,
                 starting: start,
                 for: receiver,
+                retaining: retaining,
                 representing: object,
-                missed: lost,
-                body: { change in
-                    if let receiver = retained ?? unowned.object {
-                        _ = tell(receiver, ChangeEntry(change))
-                    }
+                ReceivingMember<Change>.Calls(missed: lost) { change in
+                    if let present = receiving.present { _ = tell(present, ChangeEntry(change)) }
                 }
             )
         }
@@ -170,7 +164,7 @@ extension StateMachine {
 }
 
 /// An object that is called while it lives; anything, if there is none.
-private final class UnownedReceiver: Sendable {
+private final class Receiving: Sendable {
     private weak let receiver: (any AnyObject & Sendable)?
     private let hasReceiver: Bool
 
@@ -179,7 +173,10 @@ private final class UnownedReceiver: Sendable {
         self.hasReceiver = receiver != nil
     }
 
-    var object: (any AnyObject & Sendable)? { self.hasReceiver ? self.receiver : self }
+    var present: AnyObject? {
+        guard self.hasReceiver else { return self }
+        return self.receiver
+    }
 }
 
 extension Set where Element: RawRepresentable<String> {

@@ -132,6 +132,6 @@ extension Machine {
         } else {
             voters = all
         }
-        return self.present(voters).filter { !$0.isCancelled && $0.isAsked(motion) }
+        return voters.filter { !$0.isCancelled && $0.isAsked(motion) }
     }
 }

@@ -173,9 +173,9 @@ extension Machine {
     ///
     /// - Parameters:
     ///   - asking: what to do.
-    ///   - appended: what was appended for it under the lock.
+    ///   - news: whom to wake for what was appended under the lock.
     /// - Returns: the next step.
-    func perform(_ asking: Gate.Asking, of appended: Appended?) -> Step? {
+    func perform(_ asking: Gate.Asking, of news: News?) -> Step? {
         switch asking {
         case .evaluate(let pending, let base, let hasVoters):
             let decision = self.evaluate(pending, base: base, hasVoters: hasVoters)
@@ -188,7 +188,7 @@ extension Machine {
         case .put(let ballot, let question, let waited):
             let waited = waited?() ?? .zero
             ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
-            if let appended { self.announce(appended) }
+            if let news { self.announce(news) }
         case .confirm(let pending, let ballot):
             let entry = self.entry(of: pending.move, after: ballot.motion)
             return self.after { $0.confirmed(ballot, with: entry, at: $1) }
@@ -225,26 +225,6 @@ extension Machine {
         let base = motion.current
         guard move.condition.isMet(by: base) else { return nil }
         return self.entry(of: move, from: base, to: motion.proposed)
-    }
-
-    /// The voters that are still there; one that is gone leaves the gate, so no proposal waits for
-    /// it.
-    ///
-    /// Called under no lock, like everything that loads weak references.
-    func present(_ voters: [VoterMember]) -> [VoterMember] {
-        voters.filter { voter in
-            guard voter.isGone else { return true }
-            self.end(voter)
-            return false
-        }
-    }
-}
-
-extension Machine.Holder {
-    mutating func put(_ ballot: Ballot) -> Machine.Appended {
-        let before = self.tail
-        self.append(QuestionEntry(ballot))
-        return self.appended(since: before)
     }
 }
 

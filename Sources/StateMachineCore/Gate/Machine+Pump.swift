@@ -1,13 +1,13 @@
 /// Performs what the gate decides.
 extension Machine {
-    /// An action of the gate, and what was appended for it under the lock.
+    /// An action of the gate, and whom to wake for what was appended under the lock.
     struct Step: Sendable {
         let action: Gate.Action
-        let appended: Appended?
+        let news: News?
 
-        init(_ action: Gate.Action, appended: Appended? = nil) {
+        init(_ action: Gate.Action, news: News? = nil) {
             self.action = action
-            self.appended = appended
+            self.news = news
         }
     }
 
@@ -85,14 +85,15 @@ extension Machine {
 
     /// Tells the gate about an event, and does the part of its answer that needs the lock.
     ///
-    /// The question that this closes is released after the lock, with the states that it was about.
+    /// The question that this closes, and the former tail, are released after the lock, with the states that
+    /// they were about.
     func after(
         _ event: (inout Gate, Place) -> Gate.Action?
     ) -> Step? {
         let (step, _) = self.holder.withLock { holder in
-            let ballot = holder.gate.ballot
+            let (ballot, tail) = (holder.gate.ballot, holder.tail)
             let machine = holder.place
-            return (event(&holder.gate, machine).map { holder.take($0) }, ballot)
+            return (event(&holder.gate, machine).map { holder.take($0) }, (ballot, tail))
         }
         return step
     }
@@ -112,9 +113,9 @@ extension Machine {
                 }
                 step = self.after { $0.performed(at: $1) }
             case .tell(let evaluated):
-                self.tell(evaluated, of: current.appended)
+                self.tell(evaluated, of: current.news)
                 step = self.after { $0.performed(at: $1) }
-            case .asking(let asking): step = self.perform(asking, of: current.appended)
+            case .asking(let asking): step = self.perform(asking, of: current.news)
             case .recasting(let recasting): step = self.perform(recasting)
             }
         }
@@ -162,17 +163,20 @@ extension Machine {
 
     // MARK: - Telling
 
-    func tell(_ evaluated: [EvaluatedProposal], of appended: Appended?) {
+    func tell(_ evaluated: [EvaluatedProposal], of news: News?) {
+        if let news, news.drains.isEmpty {
+            for one in evaluated { one.entry?.deliveryCount?.completeUnheard() }
+        }
         // Delegates on this very thread are told before any completion, and may wait for others.
-        let isHeardHere = appended?.lanes.contains { !$0.hasTurns } ?? false
+        let isHeardHere = news?.drains.contains(where: \.isInline) ?? false
         guard !isHeardHere, let place = evaluated.first?.pending.place else {
-            if let appended { self.announce(appended) }
+            if let news { self.announce(news) }
             self.tell(evaluated[...])
             return
         }
         place.together {
             self.tell(evaluated[...])
-            if let appended { self.announce(appended) }
+            if let news { self.announce(news) }
         }
     }
 
@@ -203,21 +207,20 @@ extension Machine.Holder {
     mutating func take(_ action: Gate.Action) -> Machine.Step {
         switch action {
         case .asking(.put(let ballot, _, _)):
-            return .init(action, appended: self.put(ballot))
+            self.append(QuestionEntry(ballot))
+            return .init(action, news: self.news)
         case .recasting(.replace(_, _, let state)):
             self.replace(with: state)
             return .init(action)
         case .evaluateAll, .commit, .asking, .recasting: return .init(action)
         case .tell(let evaluated):
-            let before = self.tail
             var isEntering = false
             for index in evaluated.indices {
                 guard case .entering(let entry) = evaluated[index].fate else { continue }
                 isEntering = true
                 _ = self.enter(entry)
             }
-            let appended = isEntering ? self.appended(since: before) : nil
-            return .init(action, appended: appended)
+            return .init(action, news: isEntering ? self.news : nil)
         }
     }
 }

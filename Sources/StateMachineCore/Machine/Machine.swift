@@ -12,9 +12,7 @@ import Dispatch
 package final class Machine: Sendable {
     /// What the lock guards.
     struct Holder: Sendable {
-        var lanes: [Lane] = []
-        /// The same by the identity of their contexts.
-        var places: [ObjectIdentifier: Lane] = [:]
+        var audience = Audience()
         var tail: LogEntry
         /// The entry of the change that is about to be made.
         private var prepared: LogEntry?
@@ -41,7 +39,7 @@ package final class Machine: Sendable {
         }
 
         mutating func append(_ entry: LogEntry) {
-            entry.deliveryCount?.expect(lanes: self.lanes.count)
+            entry.deliveryCount?.expect(drains: self.audience.drains.count)
             exchange(&self.tail, with: entry).append(entry)
         }
 
@@ -66,9 +64,7 @@ package final class Machine: Sendable {
             self.isReplacing = false
         }
 
-        func appended(since before: LogEntry) -> Appended {
-            Appended(before: before, tail: self.tail, lanes: self.lanes)
-        }
+        var news: News { News(drains: self.audience.drains, position: self.tail.position) }
     }
 
     /// What may be chosen when a machine is made; see ``StateMachine/Options``.
@@ -86,7 +82,6 @@ package final class Machine: Sendable {
 
     let holder: Lock<Holder>
     let options: Options
-    let sleepers = LaneSleepers()
 
     /// A machine that goes on where another one stopped; nobody is told about it.
     init(resuming place: Place, options: Options) {
@@ -187,14 +182,11 @@ private final class Mailbox<Value: Sendable>: Sendable {
 }
 
 extension Machine {
-    /// What has to happen after the lock, when something was appended under it.
-    ///
-    /// `before` keeps the former tail until the lock is released: a state may go with it, and that
-    /// may run a client's code.
-    struct Appended: Sendable {
-        let before: LogEntry
-        let tail: LogEntry
-        let lanes: [Lane]
+    /// Whom to wake after the lock, when something was appended under it, and the newest entry's
+    /// position.
+    struct News: Sendable {
+        let drains: [Drain]
+        let position: UInt64
     }
 
     /// The way in that waits for nobody: what became of the move; nil if it has to wait its turn.
@@ -235,12 +227,12 @@ extension Machine {
                 }
             }
             let change = move.change(from: base, to: new)
-            let heard = self.link(
+            let news = self.link(
                 ChangeEntry(change, deliveryCount: self.deliveryCount(of: change)),
                 ifFreeSince: voting.goesPast ? nil : version
             )
-            guard let heard else { continue }
-            if !heard.here.isEmpty { self.tellHere(heard.here, for: heard.position) }
+            guard let news else { continue }
+            self.announce(news)
             return .success(.committed(change))
         }
     }
@@ -264,43 +256,26 @@ extension Machine {
         !self.voters(on: move.motion(to: new, at: base)).isEmpty
     }
 
-    /// Appends the change, and wakes the lanes that are not drained inline.
+    /// Appends the change.
     ///
     /// - Parameters:
-    ///   - entry: the change's.
+    ///   - entry: the change's. The caller holds it no longer when it announces it: that may take long, and an
+    ///     entry keeps all that follow it.
     ///   - version: of the gate, which has to be free since; nil: that does not matter.
-    /// - Returns: the lanes if some are drained inline, and the entry's position; nil if the machine has moved, or the
-    ///   gate is not free. The caller wakes those after this has returned: delivering may take long there, and must
-    ///   hold no entry, since an entry keeps all that follow it.
-    private func link(
-        _ entry: ChangeEntry,
-        ifFreeSince version: Int?
-    ) -> (here: [Lane], position: UInt64)? {
+    /// - Returns: what to announce; nil if the machine has moved, or the gate is not free.
+    private func link(_ entry: ChangeEntry, ifFreeSince version: Int?) -> News? {
         // The former tail, and with it perhaps the former state, is released after the lock: that may run a client's
         // code.
         var before: LogEntry?
-        var lanes: [Lane] = []
-        var areAwake = false
-        let isDone = self.holder.withLock { holder in
-            guard holder.place.seq + 1 == entry.change.seq else { return false }
-            if let version, !holder.gate.isFree(since: version) { return false }
+        let news = self.holder.withLock { holder -> News? in
+            guard holder.place.seq + 1 == entry.change.seq else { return nil }
+            if let version, !holder.gate.isFree(since: version) { return nil }
             before = holder.enter(entry)
-            // If all are awake already, there is no lane to wake.
-            areAwake = self.areAwake(holder.lanes)
-            if !areAwake { lanes = holder.lanes }
-            return true
+            return holder.news
         }
-        guard isDone, let before else { return nil }
-        guard !areAwake else { return ([], entry.position) }
-        let news = Appended(before: before, tail: entry, lanes: lanes)
-        return (self.wakeOthers(news) ? lanes : [], entry.position)
-    }
-
-    /// Whether the machine has lanes, and all find what is appended without being woken.
-    ///
-    /// Asked after the append: a lane that falls asleep later sees the entry first.
-    private func areAwake(_ lanes: [Lane]) -> Bool {
-        self.sleepers.isEmpty && self.options.laneLimit == nil && !lanes.isEmpty
+        if let news, news.drains.isEmpty { entry.deliveryCount?.completeUnheard() }
+        withExtendedLifetime(before) {}
+        return news
     }
 
     /// Builds the log entry for what a move makes of a machine at `base`; it is not appended yet.
@@ -316,36 +291,18 @@ extension Machine {
         }
     }
 
-    /// Wakes the lanes; `.immediate` is the last of them.
-    func announce(_ appended: Appended) {
-        guard !self.areAwake(appended.lanes), self.wakeOthers(appended) else { return }
-        for lane in appended.lanes where !lane.hasTurns { lane.wake() }
-    }
-
-    /// Wakes the lanes that are not drained inline; returns whether some are.
-    private func wakeOthers(_ appended: Appended) -> Bool {
+    /// Wakes the drains; those that run inline deliver on this thread, unless another one does so.
+    func announce(_ news: News) {
         var isHeardHere = false
-        for lane in appended.lanes {
-            if lane.isTooFarBehind(appended.tail.position) { lane.skip(to: appended.tail) }
-            if lane.hasTurns { lane.wake() } else { isHeardHere = true }
+        // By index: an iterator is an allocation where nothing is optimized. The array holds them: counting references
+        // to what other threads refer to would take longer than to find that it is awake.
+        for index in 0..<news.drains.count {
+            Unmanaged.passUnretained(news.drains[index])._withUnsafeGuaranteedRef { drain in
+                drain.skip(ifTooFarBehind: news.position)
+                if drain.isInline { isHeardHere = true } else { drain.wake() }
+            }
         }
-        if appended.lanes.isEmpty, self.options.unheard != nil || appended.tail.deliveryCount != nil
-        {
-            self.completeUnheard(appended)
-        }
-        return isHeardHere
-    }
-
-    /// Drains the inline lanes, on this thread unless another one is doing so.
-    private func tellHere(_ lanes: [Lane], for position: UInt64) {
-        for lane in lanes where !lane.hasTurns { lane.wakeHere(for: position) }
-    }
-
-    private func completeUnheard(_ appended: Appended) {
-        var entry = appended.before
-        while let next = entry.next, next.position <= appended.tail.position {
-            next.deliveryCount?.completeUnheard()
-            entry = next
-        }
+        guard isHeardHere else { return }
+        for drain in news.drains where drain.isInline { drain.wakeHere(for: news.position) }
     }
 }

@@ -194,13 +194,10 @@ extension StateMachine {
 extension Machine {
     /// Calls `passed`, once, when every context has passed what has been committed so far.
     fileprivate func mark(_ passed: @escaping @Sendable () -> Void) {
-        let entry = LogEntry(.mark, deliveryCount: DeliveryCount { _ in passed() })
-        let appended = self.holder.withLock { holder -> Appended in
-            let before = holder.tail
-            holder.append(entry)
-            return holder.appended(since: before)
-        }
-        self.announce(appended)
+        let news = self.holder.withLock { $0.news }
+        let count = DeliveryCount(drains: news.drains.count) { _ in passed() }
+        for drain in news.drains { drain.post(count, after: news.position) }
+        if news.drains.isEmpty { count.completeUnheard() }
     }
 }
 

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Many delegates, each on its own execution context, behind what looks like one.
 ///
 /// A delegate is an object and a context; the same object may be registered on several. What a
@@ -18,11 +20,14 @@
 /// A facet is `Sendable`, as delegates are, so the compiler refuses a conformance that holds on one
 /// actor only.
 ///
-/// Guarded state, behind `roster`: the delegates in order of registration, and a lane for each
-/// context. Broadcasts are appended to the lanes under that lock, so all contexts agree on their
-/// order; nothing is called under it, and nothing of a client's is released.
+/// Guarded state, behind `audience`: the delegates, and a drain for each context. Broadcasts are
+/// appended to the drains under that lock, so all contexts agree on their order; nothing is called
+/// under it, and nothing of a client's is released.
 public final class MulticastDelegate<D>: Sendable {
-    private let roster = Lock(Roster())
+    /// The delegates on one context that something is for.
+    private typealias Group = (drain: Drain, members: [Recipient])
+
+    private let audience = Lock(Audience())
     private let callLimit: Int
     let clock: any Clock<Duration>
     private let missed: @Sendable (_ delegate: AnyObject, _ count: Int) -> Void
@@ -79,51 +84,33 @@ public final class MulticastDelegate<D>: Sendable {
         let label = label ?? "\(Delegate.self)"
         // Asked before the lock: a context may be a client's.
         let identity = context.identity
-        let fresh = CallLane(on: context, identity: identity, limit: self.callLimit)
-        let (recipient, isSweepDue) = self.roster.withLock { roster -> (Recipient, Bool) in
-            let present = roster.pairs(of: delegate).first { $0.context == identity }
-            if let present { return (present, false) }
-            let lane = roster.lane(of: identity) ?? fresh
-            let recipient = Recipient(
-                delegate,
-                in: lane,
-                label: label,
-                retaining: retaining,
-                missed: self.missed
-            )
-            roster.append(recipient)
-            return (recipient, roster.isSweepDue())
-        }
-        if isSweepDue { self.sweep() }
-        return Registration(
-            end: { [weak self] in
-                recipient.cancel()
-                self?.leave([recipient])
-            },
-            endQuietly: { [weak self] quiet in
-                recipient.cancel(quiet: quiet)
-                self?.leave([recipient])
-            },
-            giveKept: { [weak self] given in
-                guard let self else { return given() }
-                self.flush(recipient, then: given)
+        let fresh = Recipient(delegate, label: label, retaining: retaining, missed: self.missed)
+        let (member, isSweepDue) = self.audience.withLock { audience -> (Member, Bool) in
+            let drain = audience.drain(at: identity) {
+                Drain(on: context, identity, callLimit: self.callLimit)
             }
-        )
+            if let present = drain.member(representing: delegate) { return (present, false) }
+            audience.add(fresh, of: self, to: drain)
+            return (fresh, audience.isSweepDue())
+        }
+        // Without having to call anybody.
+        if isSweepDue {
+            let all = self.audience.withLock { $0.drains }.flatMap(\.allMembers)
+            for member in all where member.isGone { member.end() }
+        }
+        return Registration(of: member)
     }
 
     /// Removes `delegate` from `context`, or from everywhere; no call begins after this returns.
     public func remove(_ delegate: AnyObject, on context: (any ExecutionContext)? = nil) {
         let identity = context?.identity
-        let leaving = self.roster.withLock { roster in
-            roster.pairs(of: delegate).filter { identity == nil || $0.context == identity }
-        }
-        for recipient in leaving { recipient.cancel() }
-        self.leave(leaving)
+        let leaving = self.audience.withLock { $0.members(representing: delegate, at: identity) }
+        for member in leaving { member.end() }
     }
 
     /// How many delegates respond to `facet`.
     public func count<Facet: Sendable>(of facet: Facet.Type) -> Int {
-        self.responders(to: facet).count
+        self.responders(to: facet).reduce(0) { $0 + $1.members.count }
     }
 
     /// Calls all delegates that respond to `facet`, each on its own context, in order; waits for
@@ -141,14 +128,13 @@ public final class MulticastDelegate<D>: Sendable {
         _ facet: Facet.Type,
         _ call: @escaping @Sendable (Facet) -> Void
     ) -> Int {
-        let responders = self.responders(to: facet)
+        let groups = self.responders(to: facet)
         let unheard = self.unheard
-        guard !responders.isEmpty else {
+        guard !groups.isEmpty else {
             unheard("\(facet)")
             return 0
         }
-        let groups = Self.groups(of: responders)
-        let deliveryCount = DeliveryCount(lanes: groups.count) { wasHeard in
+        let count = DeliveryCount(drains: groups.count) { wasHeard in
             if !wasHeard { unheard("\(facet)") }
         }
         self.post(to: groups) { members, mayCall in
@@ -156,88 +142,111 @@ public final class MulticastDelegate<D>: Sendable {
             for recipient in members where mayCall {
                 if recipient.call(facet, call) { isHeard = true }
             }
-            deliveryCount.pass(hearing: isHeard)
+            count.pass(hearing: isHeard)
         }
-        return responders.count
+        return groups.reduce(0) { $0 + $1.members.count }
     }
 
     /// All live responders; determined under no lock, since a delegate may die meanwhile.
-    func responders<Facet: Sendable>(to facet: Facet.Type) -> [Recipient] {
-        let all = self.roster.withLock { $0.slots }
-        var gone: [Recipient] = []
-        let responders = all.compactMap { recipient -> Recipient? in
-            guard let recipient else { return nil }
-            if recipient.responds(to: facet) { return recipient }
-            if recipient.isGone { gone.append(recipient) }
-            return nil
-        }
-        self.leave(gone)
-        return responders
-    }
-
-    /// The recipients grouped by context, in order of registration, with inline ones last.
-    private static func groups(of recipients: [Recipient]) -> [[Recipient]] {
-        var indices: [ObjectIdentifier: Int] = [:]
-        var groups: [[Recipient]] = []
-        for recipient in recipients {
-            let lane = ObjectIdentifier(recipient.lane)
-            if let index = indices[lane] {
-                groups[index].append(recipient)
-            } else {
-                indices[lane] = groups.count
-                groups.append([recipient])
+    private func responders<Facet: Sendable>(to facet: Facet.Type) -> [Group] {
+        let drains = self.audience.withLock { $0.drains }
+        return drains.compactMap { drain -> Group? in
+            let members = drain.allMembers.compactMap { member -> Recipient? in
+                guard let recipient = member as? Recipient else { return nil }
+                if recipient.responds(to: facet) { return recipient }
+                if recipient.isGone { recipient.end() }
+                return nil
             }
+            return members.isEmpty ? nil : (drain, members)
         }
-        let isInline = { (members: [Recipient]) in members.first?.lane.isInline == true }
-        return groups.filter { !isInline($0) } + groups.filter(isInline)
     }
 
-    /// Appends `turn` to each context, with those of `recipients` that are there; atomic across
-    /// contexts.
-    func post(
-        to recipients: [Recipient],
-        _ turn: @escaping @Sendable (_ members: [Recipient], _ mayCall: Bool) -> Void
-    ) { self.post(to: Self.groups(of: recipients), turn) }
-
+    /// Has `turn` run on each context, with those who are meant there; atomic across contexts.
+    ///
+    /// There they are first told how many calls they have missed.
     private func post(
-        to groups: [[Recipient]],
+        to groups: [Group],
         _ turn: @escaping @Sendable (_ members: [Recipient], _ mayCall: Bool) -> Void
     ) {
-        let missed = self.roster.withLock { _ in
-            groups.compactMap { members in
-                members.first?.lane.append(CallLane.Call(members: members, turn: turn))
+        let missed = self.audience.withLock { _ in
+            groups.compactMap { drain, members in
+                drain.append(
+                    .init { losses in
+                        let mayCall = losses != nil
+                        for recipient in members { recipient.misses(nothing: mayCall) }
+                        turn(members, mayCall)
+                    }
+                )
             }
         }
-        for call in missed { call.make(mayCall: false) }
-        for members in groups { members.first?.lane.wake() }
+        for call in missed { call.make(nil) }
+        for (drain, _) in groups { drain.wake() }
+    }
+}
+
+extension MulticastDelegate: MemberOwner {
+    func remove(_ member: Member) {
+        let left = self.audience.withLock { $0.remove(member) }
+        left?.leave()
     }
 
-    /// Calls `given` when the calls that wait for the recipient have been made, or it is cancelled.
-    private func flush(_ recipient: Recipient, then given: @escaping @Sendable () -> Void) {
-        let waiter = Waiter(given)
-        guard recipient.wait(waiter) else { return given() }
-        // Of nobody's, so that nobody is told of it as missed.
-        let call = CallLane.Call(members: []) { _, _ in
-            recipient.forget(waiter)
-            waiter.tell()
+    func place(of member: Member) -> (drain: Drain, newest: UInt64)? {
+        self.audience.withLock { $0.place(of: member) }.map { ($0, $0.newestCall) }
+    }
+}
+
+/// A delegate on its context.
+///
+/// Guarded state: `facets` caches, behind its lock, what the object was found to respond to;
+/// `missed` is atomic.
+final class Recipient: Member, @unchecked Sendable {
+    let label: String
+    private let facets = Lock<[ObjectIdentifier: Bool]>([:])
+    private let missed = Atomic<Int>(0)
+    private let tellMissed: @Sendable (AnyObject, Int) -> Void
+
+    init(
+        _ object: any AnyObject & Sendable,
+        label: String,
+        retaining isRetaining: Bool,
+        missed: @escaping @Sendable (AnyObject, Int) -> Void
+    ) {
+        self.label = label
+        self.tellMissed = missed
+        super.init(for: object, retaining: isRetaining, representing: ObjectIdentifier(object))
+    }
+
+    func responds<Facet: Sendable>(to facet: Facet.Type) -> Bool {
+        self.responds(to: ObjectIdentifier(facet)) { $0 is Facet }
+    }
+
+    /// `isResponding` is called with the object once for each facet.
+    func responds(to facet: ObjectIdentifier, asking isResponding: (AnyObject) -> Bool) -> Bool {
+        guard !self.isCancelled, let object = self.receiver else { return false }
+        if let known = self.facets.withLock({ $0[facet] }) { return known }
+        let responds = isResponding(object)
+        self.facets.withLock { $0[facet] = responds }
+        return responds
+    }
+
+    /// Calls the object, on its own context and in its turn; returns whether it did.
+    func call<Facet>(_ facet: Facet.Type, _ body: (Facet) -> Void) -> Bool {
+        self.callGuard.run {
+            guard let object = self.receiver as? Facet else { return false }
+            body(object)
+            return true
         }
-        let missed = self.roster.withLock { _ in recipient.lane.append(call) }
-        missed?.make(mayCall: false)
-        recipient.lane.wake()
     }
 
-    private func leave(_ leaving: [Recipient]) {
-        guard !leaving.isEmpty else { return }
-        // Those that leave are released after the lock: a delegate's context may go with them.
-        self.roster.withLock { roster in
-            for recipient in leaving { roster.remove(recipient) }
+    /// Counts a call that was dropped; or tells, before one that is made, how many were.
+    func misses(nothing mayCall: Bool) {
+        guard mayCall else {
+            self.missed.add(1, ordering: .sequentiallyConsistent)
+            return
         }
-    }
-
-    /// Removes delegates that are gone, without having to call anybody.
-    private func sweep() {
-        let all = self.roster.withLock { $0.slots }
-        self.leave(all.compactMap(\.self).filter(\.isGone))
+        let count = self.missed.exchange(0, ordering: .sequentiallyConsistent)
+        guard count > 0 else { return }
+        self.call { if let object = self.receiver { self.tellMissed(object, count) } }
     }
 }
 
@@ -273,7 +282,8 @@ extension MulticastDelegate {
         put: @escaping @Sendable (Facet, Reply) -> Void,
         completion: @escaping @Sendable (Verdict) -> Void
     ) -> Poll {
-        let responders = self.responders(to: facet)
+        let groups = self.responders(to: facet)
+        let responders = groups.flatMap(\.members)
         let voters = [ObjectIdentifier: VoteTally.Voter](
             uniqueKeysWithValues: responders.map { recipient in
                 (
@@ -294,9 +304,13 @@ extension MulticastDelegate {
         let leavings = responders.map { recipient in
             (recipient, Waiter { poll.release(ObjectIdentifier(recipient)) })
         }
-        for (recipient, waiter) in leavings where !recipient.wait(waiter) { waiter.tell() }
-        poll.onceDecided { for (recipient, waiter) in leavings { recipient.forget(waiter) } }
-        self.post(to: responders) { members, mayCall in
+        for (recipient, waiter) in leavings where !recipient.callGuard.wait(waiter) {
+            waiter.tell()
+        }
+        poll.onceDecided {
+            for (recipient, waiter) in leavings { recipient.callGuard.forget(waiter) }
+        }
+        self.post(to: groups) { members, mayCall in
             for recipient in members {
                 let id = ObjectIdentifier(recipient)
                 let isAsked =
@@ -364,8 +378,10 @@ extension MulticastDelegate {
         _ step: @escaping @Sendable (Facet, Value) -> Value?
     ) async -> Value? {
         var value = value
-        for recipient in self.responders(to: facet) {
-            let amended = await self.amend(facet, by: recipient, value, question, step)
+        let groups = self.responders(to: facet)
+        let recipients = groups.flatMap { drain, members in members.map { (drain, $0) } }
+        for (drain, recipient) in recipients.sorted(by: { $0.1.number < $1.1.number }) {
+            let amended = await self.amend(facet, by: (drain, [recipient]), value, question, step)
             guard let amended, !Task.isCancelled else { return nil }
             value = amended
         }
@@ -374,11 +390,12 @@ extension MulticastDelegate {
 
     private func amend<Facet: Sendable, Value: Sendable>(
         _ facet: Facet.Type,
-        by recipient: Recipient,
+        by group: Group,
         _ value: Value,
         _ question: Question,
         _ step: @escaping @Sendable (Facet, Value) -> Value?
     ) async -> Value? {
+        guard let recipient = group.members.first else { return value }
         let withdrawal = Withdrawal()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
@@ -391,15 +408,15 @@ extension MulticastDelegate {
                     }
                 // One that is removed changes nothing, though its context may be stuck.
                 let leaving = Waiter { answer.give(value) }
-                guard recipient.wait(leaving) else { return leaving.tell() }
+                guard recipient.callGuard.wait(leaving) else { return leaving.tell() }
                 // Kept while the step is waited for.
                 if let deadline = question.deadline {
                     answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
                 }
-                self.post(to: [recipient]) { _, mayCall in
+                self.post(to: [group]) { _, mayCall in
                     let isAsked = mayCall && recipient.call(facet) { answer.give(step($0, value)) }
                     if !isAsked { answer.give(value) }
-                    recipient.forget(leaving)
+                    recipient.callGuard.forget(leaving)
                 }
             }
         } onCancel: {

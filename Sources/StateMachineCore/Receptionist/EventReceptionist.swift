@@ -14,9 +14,11 @@
 /// a time, whatever the context. It stops when it is closed or released, and what it has collected
 /// by then is discarded.
 public final class EventReceptionist<Event: Sendable>: Sendable {
-    private let scheduler: DeliveryScheduler<Event>
-    private let inbox: Inbox<Event>
-    private let serialTurn: SerialTurn
+    private let member: ReceivingMember<Event>
+    private let drain: Drain
+    /// How many events came so far, and what was lost before the next one, behind the lock under
+    /// which they are put in.
+    private let arrivals = Lock<(count: UInt64, losses: Drain.Losses)>((0, .init()))
 
     /// A receptionist on that context.
     ///
@@ -32,10 +34,14 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
         clock: any Clock<Duration> = ContinuousClock(),
         task: @escaping @Sendable (Delivery<Event>.Batch) -> Void
     ) {
-        let scheduler = DeliveryScheduler(delivery, clock: clock, task: task)
-        let inbox = Inbox(scheduler, capacity: delivery.limit)
-        (self.scheduler, self.inbox) = (scheduler, inbox)
-        self.serialTurn = inbox.turns(on: context)
+        let calls = ReceivingMember<Event>.Calls(
+            select: { _ in nil },
+            task: { batch, _ in task(batch) }
+        )
+        self.member = ReceivingMember(delivery, by: clock, calls)
+        self.drain = Drain(on: context, context.identity, callLimit: delivery.limit)
+        self.member.begin(as: 1, of: self, at: self.drain.identity, after: 0, from: nil)
+        self.drain.add(self.member)
     }
 
     /// Takes an event in and returns; the task hears of it on its own context.
@@ -43,18 +49,109 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
     /// On `.immediate`, if each is delivered, the task has been called with it when this returns,
     /// unless another thread is calling the task at that moment; that thread then delivers this one
     /// too. Once closed, nothing is taken in.
-    public func receive(_ event: Event) {
-        guard !self.serialTurn.isClosed else { return }
-        self.inbox.put(event)
-        self.serialTurn.ask()
+    public func receive(_ event: Event) { self.receive(event, seq: nil) }
+
+    /// As ``receive(_:)``; without a seq it gets the next number, 1, 2, 3 … in order of arrival.
+    func receive(_ event: Event, seq: UInt64?) {
+        guard !self.member.isCancelled else { return }
+        let member = self.member
+        let dropped = self.arrivals.withLock { arrivals in
+            arrivals.count += 1
+            let seq = seq ?? arrivals.count
+            return self.drain.append(
+                .init(seq: seq, losses: exchange(&arrivals.losses, with: .init())) { losses in
+                    if let losses { member.receive(event, seq: seq, after: losses) }
+                }
+            )
+        }
+        dropped?.make(nil)
+        self.drain.wake()
+    }
+
+    /// So many were lost before they came here, from that seq on.
+    func lose(_ count: Int, from seq: UInt64) {
+        self.arrivals.withLock { $0.losses.add(count, from: seq) }
     }
 
     /// Delivers what is collected to the task, soon and on its context, however long it would have
     /// waited.
-    public func flush() { self.inbox.empty(flushing: true) {} }
+    public func flush() { self.flush {} }
+
+    /// As ``flush()``, and then calls `given`.
+    func flush(then given: @escaping @Sendable () -> Void) { self.member.flush(then: given) }
+
+    /// Calls `given` when what was put in so far has been received.
+    func reach(_ given: @escaping @Sendable () -> Void) {
+        self.drain.post(after: self.drain.newestCall) { _ in given() }
+    }
 
     /// Ends it: no call of the task begins after this returns.
-    public func close() { self.serialTurn.close() }
+    public func close() { self.close {} }
+
+    /// As ``close()``; `quiet` is called when no call is running either.
+    func close(quiet: @escaping @Sendable () -> Void) { self.member.end(quiet: quiet) }
 
     deinit { self.close() }
+}
+
+extension EventReceptionist: MemberOwner {
+    // What waits is skipped in its turn.
+    func remove(_ member: Member) {}
+
+    func place(of member: Member) -> (drain: Drain, newest: UInt64)? {
+        (self.drain, self.drain.newestCall)
+    }
+}
+
+/// A receptionist's place at the source: the filter runs on the committing thread, after the lock,
+/// and what passes it goes to a receptionist on the target context.
+///
+/// `@unchecked Sendable`: its variables are released once, when no call runs and none will begin.
+final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
+    private var receptionist: EventReceptionist<Element>?
+    private var select: (@Sendable (Change) -> Element?)?
+
+    init(
+        for receptionist: EventReceptionist<Element>,
+        starting start: Start,
+        select: @escaping @Sendable (Change) -> Element?
+    ) {
+        self.receptionist = receptionist
+        self.select = select
+        super.init(starting: start)
+    }
+
+    override func receive(_ entry: ChangeEntry) -> Bool { self.receive(entry.change) }
+
+    private func receive(_ change: Change) -> Bool {
+        guard let element = self.select?(change) else { return false }
+        self.receptionist?.receive(element, seq: change.seq)
+        return true
+    }
+
+    override func receiveMissed(_ count: Int, newest: Change) {
+        self.receptionist?.lose(count - 1, from: newest.seq - UInt64(count - 1))
+        _ = self.receive(newest)
+    }
+
+    // Passed on the target context.
+    override func reach(_ count: DeliveryCount) {
+        guard let receptionist else { return }
+        count.expectOneMore()
+        receptionist.reach { count.pass(hearing: false) }
+    }
+
+    override func deliverKept(then given: @escaping @Sendable () -> Void) {
+        if let receptionist { receptionist.flush(then: given) } else { given() }
+    }
+
+    override func letGo() {
+        self.select = nil
+        self.receptionist = nil
+    }
+}
+
+/// A context like `.immediate`, but a place of its own: nothing there waits for another's delegates.
+final class InlineContext: ExecutionContext, InlineRunning {
+    func enqueue(_ job: @escaping @Sendable () -> Void) { job() }
 }

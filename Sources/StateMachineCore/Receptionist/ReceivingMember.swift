@@ -1,113 +1,165 @@
-/// The place of a receptionist, or of a delegate that does not get everything, in its context's
-/// lane.
-///
-/// `@unchecked Sendable`: `select` is released once, when no call runs and none will begin; the
-/// rest never changes.
-class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
-    final let scheduler: DeliveryScheduler<Element>
-    private final var select: (@Sendable (Change) -> Element?)?
+import Synchronization
 
-    init(
-        _ scheduler: DeliveryScheduler<Element>,
-        select: @escaping @Sendable (Change) -> Element?,
-        of names: Set<String>? = nil,
-        starting start: Start,
-        representing object: ObjectIdentifier? = nil
-    ) {
-        self.scheduler = scheduler
-        self.select = select
-        super.init(of: names, starting: start, representing: object, hearingBurstEnds: true)
-        scheduler.isOver = { [weak self] in self?.isCancelled ?? true }
+/// The place of a receptionist's task, or of a delegate that does not get everything: keeps what
+/// comes until the delivery says that it is due.
+///
+/// Guarded state: `coalescer`, `alarm`, `alarmNumber` and the closures belong to whoever has the
+/// turn on the context, and are released once, when no call runs and none will begin. `rung`,
+/// atomic, is the number of the last alarm that rang.
+///
+/// `@unchecked Sendable`: turns are handed on by the drain, which orders them.
+final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
+    typealias Batch = Delivery<Element>.Batch
+
+    /// What is called on the context.
+    struct Calls {
+        /// What of a change is wanted; nil: nothing.
+        let select: @Sendable (Change) -> Element?
+        /// Called with how many elements were lost, and where the machine was then; nil: that is
+        /// told with the batch alone.
+        var missed: (@Sendable (Int, Place) -> Void)?
+        /// Called with a batch; `isOver` says whether no further call may be made for it.
+        let task: @Sendable (Batch, _ isOver: () -> Bool) -> Void
     }
 
-    override func receive(_ entry: ChangeEntry) -> Bool { self.receive(entry.change) }
+    private var calls: Calls?
+    private var coalescer: Coalescer<Element>?
+    private let clock: any Clock<Duration>
+    /// Whether it tells only when that is wanted.
+    private let waitsToBeAsked: Bool
+    private var alarm: Alarm?
+    private var alarmNumber: UInt64 = 0
+    private let rung = Atomic<UInt64>(0)
+
+    /// - Parameters:
+    ///   - delivery: what to deliver, and when.
+    ///   - clock: measures intervals.
+    ///   - isWanted: asked before each delivery, until which all is kept; nil: it always is.
+    ///   - calls: what is called.
+    init(
+        _ delivery: Delivery<Element>,
+        by clock: any Clock<Duration>,
+        of names: Set<String>? = nil,
+        starting start: Start = .next,
+        for receiver: (any AnyObject & Sendable)? = nil,
+        retaining isRetaining: Bool = false,
+        representing object: ObjectIdentifier? = nil,
+        isWanted: (@Sendable () -> Bool)? = nil,
+        _ calls: Calls
+    ) {
+        self.calls = calls
+        self.coalescer = Coalescer(delivery, isWanted: isWanted ?? { true })
+        self.clock = clock
+        self.waitsToBeAsked = isWanted != nil
+        super.init(
+            of: names,
+            starting: start,
+            for: receiver,
+            retaining: isRetaining,
+            representing: object,
+            hearingBurstEnds: true
+        )
+    }
+
+    // Nothing is kept for a receiver that is gone, and its place is free.
+    override func receive(_ entry: ChangeEntry) -> Bool {
+        !self.isGone && self.receive(entry.change)
+    }
 
     private func receive(_ change: Change) -> Bool {
-        guard let element = self.select?(change) else { return false }
-        self.scheduler.receive(element, seq: change.seq)
+        guard let element = self.calls?.select(change) else { return false }
+        self.perform(self.coalescer?.received(element, seq: change.seq))
         return true
     }
 
+    // What is kept comes before what the drain has dropped; if it has to stay, that counts with it.
     override func receiveMissed(_ count: Int, newest: Change) {
-        self.scheduler.lost(count - 1, from: newest.seq - UInt64(count - 1))
-        _ = self.receive(newest)
+        guard let missed = self.calls?.missed, !self.waitsToBeAsked else {
+            guard self.wants(newest) else { return }
+            self.coalescer?.lost(count - 1, from: newest.seq - UInt64(count - 1))
+            _ = self.receive(newest)
+            return
+        }
+        self.deliver()
+        if !self.isCancelled { missed(count, newest.place) }
     }
 
-    override func burstEnded() { self.scheduler.burstEnded() }
-
-    override func nudged() { self.scheduler.nudged() }
-
-    override func placed(in lane: Lane) {
-        self.scheduler.onNeed { [weak lane, weak self] in
-            if let lane, let self { lane.nudge(self) }
+    /// Takes in what does not come from a log, and what was lost before it; on its context.
+    func receive(_ element: Element, seq: UInt64, after losses: Drain.Losses) {
+        self.call {
+            self.coalescer?.lost(losses.count, from: losses.first)
+            self.perform(self.coalescer?.received(element, seq: seq))
         }
     }
 
+    override func burstEnded() { self.perform(self.coalescer?.burstEnded()) }
+
+    /// An alarm rang, or what was due is wanted.
+    override func takeTurn() {
+        if self.alarm != nil,
+            self.rung.load(ordering: .sequentiallyConsistent) == self.alarmNumber
+        {
+            self.alarm = nil
+            self.perform(self.coalescer?.rang())
+        }
+        self.perform(self.coalescer?.asked())
+    }
+
     override func deliverKept(then given: @escaping @Sendable () -> Void) {
-        self.scheduler.deliver()
+        self.deliver()
         given()
     }
 
+    private func deliver() { self.perform(self.coalescer?.deliver()) }
+
     override func letGo() {
-        self.select = nil
-        self.scheduler.letGo()
+        self.alarm?.stop()
+        self.alarm = nil
+        self.coalescer = nil
+        self.calls = nil
+    }
+
+    private func perform(_ action: Coalescer<Element>.Action?) {
+        switch action {
+        case .wait, nil: break
+        case .deliver(let batch, let interval):
+            if let interval { self.ring(after: interval) }
+            // A turn may make several calls, and the task may end them.
+            if !self.isCancelled { self.calls?.task(batch) { self.isCancelled } }
+        case .ring(let duration): self.ring(after: duration)
+        }
+    }
+
+    private func ring(after duration: Duration) {
+        self.alarm?.stop()
+        self.alarmNumber += 1
+        let number = self.alarmNumber
+        self.alarm = Alarm(after: duration, on: self.clock) { [weak self] in
+            self?.rung.store(number, ordering: .sequentiallyConsistent)
+            self?.askForTurn()
+        }
     }
 }
 
-/// A receptionist's place at the source: the filter runs on the committing thread, after the lock,
-/// and what passes it waits in an inbox for the target context.
-///
-/// `@unchecked Sendable`: `select` and `turn` are released once, when no call runs and none will
-/// begin.
-final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
-    private let inbox: Inbox<Element>
-    private var select: (@Sendable (Change) -> Element?)?
-    /// The turn on the target context that empties the inbox; kept alive here.
-    private var turn: SerialTurn?
-
+extension ReceivingMember<Change>.Calls {
+    /// Tells each change of a batch, and stops if the member is cancelled.
+    ///
+    /// - Parameters:
+    ///   - missed: told, before the next change, how many were dropped and where the machine was
+    ///     then.
+    ///   - body: called with each remaining change.
     init(
-        _ inbox: Inbox<Element>,
-        select: @escaping @Sendable (Change) -> Element?,
-        starting start: Start,
-        emptiedIn turn: SerialTurn
+        missed: (@Sendable (Int, Place) -> Void)?,
+        body: @escaping @Sendable (Change) -> Void
     ) {
-        self.inbox = inbox
-        self.select = select
-        self.turn = turn
-        super.init(starting: start)
+        self.init(select: { $0 }, missed: missed) { batch, isOver in
+            if batch.dropped > 0, let first = batch.values.first {
+                missed?(batch.dropped, first.origin)
+            }
+            for change in batch.values {
+                guard !isOver() else { return }
+                body(change)
+            }
+        }
     }
-
-    override func receive(_ entry: ChangeEntry) -> Bool { self.receive(entry.change) }
-
-    private func receive(_ change: Change) -> Bool {
-        guard let element = self.select?(change) else { return false }
-        self.inbox.put(element, seq: change.seq)
-        self.turn?.ask()
-        return true
-    }
-
-    override func receiveMissed(_ count: Int, newest: Change) {
-        self.inbox.lost(count - 1, from: newest.seq - UInt64(count - 1))
-        _ = self.receive(newest)
-    }
-
-    // Passed on the target context.
-    override func reach(_ mark: DeliveryCount) {
-        mark.expectOneMore()
-        self.inbox.empty(flushing: false) { mark.pass(hearing: false) }
-    }
-
-    override func deliverKept(then given: @escaping @Sendable () -> Void) {
-        self.inbox.empty(flushing: true, then: given)
-    }
-
-    override func letGo() {
-        self.select = nil
-        self.turn = nil
-    }
-}
-
-/// A context like `.immediate`, but a place of its own: nothing there waits for another's delegates.
-final class InlineContext: ExecutionContext, InlineRunning {
-    func enqueue(_ job: @escaping @Sendable () -> Void) { job() }
 }

@@ -27,28 +27,27 @@ extension StateMachine {
         starting start: Start = .next,
         task: @escaping @Sendable (Delivery<Value>.Batch) -> Void
     ) -> Registration {
-        let scheduler = DeliveryScheduler(
-            delivery,
-            clock: self.machine.options.clock,
-            task: task
-        )
+        let clock = self.machine.options.clock
         let select: @Sendable (Change) -> Value? = { select(Transition($0)) }
         guard selectsAtSource else {
-            let member = ReceivingMember(scheduler, select: select, starting: start)
+            let calls = ReceivingMember<Value>.Calls(
+                select: select,
+                task: { batch, _ in task(batch) }
+            )
+            let member = ReceivingMember(delivery, by: clock, starting: start, calls)
             return self.machine.add(member, on: context)
         }
-        let inbox = Inbox(scheduler, capacity: delivery.limit)
-        let serialTurn = inbox.turns(on: context)
-        let member = ScreeningMember(
-            inbox,
-            select: select,
-            starting: start,
-            emptiedIn: serialTurn
+        let receptionist = EventReceptionist(
+            on: context,
+            delivering: delivery,
+            clock: clock,
+            task: task
         )
+        let member = ScreeningMember(for: receptionist, starting: start, select: select)
         _ = self.machine.register(member, on: InlineContext())
-        return Registration(self.machine.registration(of: member)) { [weak serialTurn] ended in
-            guard let serialTurn else { return ended() }
-            serialTurn.close(quiet: ended)
+        return Registration(of: member) { [weak receptionist] ended in
+            guard let receptionist else { return ended() }
+            receptionist.close(quiet: ended)
         }
     }
 

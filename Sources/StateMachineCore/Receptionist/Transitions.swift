@@ -120,21 +120,15 @@ final class TransitionReader: Sendable {
             return
         }
         let member = Self.member(of: machine, delivery, into: self.mailbox)
-        self.finish = { [weak machine, weak member, mailbox] in
-            guard let machine, let member else { return mailbox.end() }
-            machine.flush(member) { mailbox.end() }
+        self.finish = { [weak member, mailbox] in
+            if let member { member.flush { mailbox.end() } } else { mailbox.end() }
         }
-        self.ask = { [weak delivered = member as? DeliveredMember] in
-            delivered?.scheduler.askForTurn()
-        }
-        let (_, current) = machine.register(member, on: ReaderContext(of: machine))
+        self.ask = { [weak member] in member?.askForTurn() }
+        self.leave = { [weak member] in member?.end() }
+        let (_, _, current) = machine.register(member, on: ReaderContext(of: machine))
         switch start {
         case .next: break
         case .current: self.mailbox.begin(with: current)
-        }
-        self.leave = { [weak machine, weak member] in
-            guard let machine, let member else { return }
-            machine.registration(of: member).cancel()
         }
     }
 
@@ -157,14 +151,15 @@ final class TransitionReader: Sendable {
                 )
             )
         }
-        return DeliveredMember(
+        return ReceivingMember(
             delivery,
             by: machine.options.clock,
-            starting: .next,
-            missed: { opening.mailbox.lose($0, to: $1) },
             // The newest by the time that the task gets to it, and not by the time that it was told.
             isWanted: { opening.mailbox.isAwaited },
-            body: { opening.mailbox.put($0) }
+            .init(
+                missed: { opening.mailbox.lose($0, to: $1) },
+                body: { opening.mailbox.put($0) }
+            )
         )
     }
 

@@ -25,8 +25,7 @@ extension StateMachine {
             TypedValue(next(TypedValue<State>.state(of: $0)))
         }
         let alarm = StayAlarm(limit, in: Set([name] + others).texts, of: self.machine, becoming)
-        let registration = self.machine.follow({ alarm.heard($0) })
-        return Registration(registration) { [weak alarm] ended in
+        return self.machine.follow({ alarm.heard($0) }) { [weak alarm] ended in
             guard let alarm else { return ended() }
             alarm.end(then: ended)
         }
@@ -35,7 +34,12 @@ extension StateMachine {
 
 extension Machine {
     /// Calls `heard` with where the machine is and then with where each change leads, on the machine's own queue.
-    func follow(_ heard: @escaping @Sendable (Place) -> Void) -> Registration {
+    ///
+    /// - Parameter stop: ends what that has started, and calls its argument once it has ended.
+    func follow(
+        _ heard: @escaping @Sendable (Place) -> Void,
+        stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void
+    ) -> Registration {
         let member = CallingMember(
             starting: .current,
             .init(
@@ -46,7 +50,8 @@ extension Machine {
                 missed: { heard($2) }
             )
         )
-        return self.add(member, on: ReaderContext(of: self))
+        _ = self.register(member, on: ReaderContext(of: self))
+        return Registration(of: member, stopping: stop)
     }
 
     /// Enters the state if the stay still lasts and `isMeant` says so; does not wait for a log.

@@ -24,8 +24,7 @@ extension StateMachine {
             await body(TypedValue<State>.state(of: $0))
         }
         let way = WayToStayTask(task)
-        let registration = self.machine.follow({ way.task.heard($0) })
-        return Registration(registration) { task.end(then: $0) }
+        return self.machine.follow({ way.task.heard($0) }) { task.end(then: $0) }
     }
 }
 

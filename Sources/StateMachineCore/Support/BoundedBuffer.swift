@@ -11,7 +11,7 @@ package struct BoundedBuffer<Element> {
     package private(set) var count = 0
     /// A ring; its length is a power of two once it is not 0.
     private var slots: [Element?] = []
-    private var first = 0
+    private var head = 0
 
     /// A buffer for at least one element.
     package init(capacity: Int) {
@@ -20,6 +20,9 @@ package struct BoundedBuffer<Element> {
     }
 
     package var isEmpty: Bool { self.count == 0 }
+
+    /// The oldest.
+    var first: Element? { self.isEmpty ? nil : self.slots[self.head] }
 
     /// Adds `element` and returns the one it pushed out.
     package mutating func append(_ element: Element) -> Element? {
@@ -33,8 +36,8 @@ package struct BoundedBuffer<Element> {
     /// Takes the oldest out.
     package mutating func popFirst() -> Element? {
         guard self.count > 0 else { return nil }
-        let oldest = self.slots[self.first].take()
-        self.first = self.index(1)
+        let oldest = self.slots[self.head].take()
+        self.head = self.index(1)
         self.count -= 1
         return oldest
     }
@@ -46,7 +49,7 @@ package struct BoundedBuffer<Element> {
         return all
     }
 
-    private func index(_ offset: Int) -> Int { (self.first + offset) & (self.slots.count - 1) }
+    private func index(_ offset: Int) -> Int { (self.head + offset) & (self.slots.count - 1) }
 
     /// Moves each element once, to a ring of twice the length; so a ring that has grown to n has moved fewer
     /// than n.
@@ -57,7 +60,7 @@ package struct BoundedBuffer<Element> {
         for offset in 0..<self.count { slots.append(self.slots[self.index(offset)]) }
         slots.append(contentsOf: repeatElement(nil, count: length - self.count))
         self.slots = slots
-        self.first = 0
+        self.head = 0
     }
 }
 

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// One entry of the log that all lanes of a machine read, and a link to the next.
+/// One entry of the log that all drains of a machine read, and a link to the next.
 ///
 /// Appending costs the same however many read. Following a link needs no lock. An entry lives until
 /// every reader has passed it, and is freed by reference counting.
 ///
 /// Guarded state: `position` and `link` are written once, by the machine under its lock, `position`
-/// before any lane can see the entry. `@unchecked Sendable` for that.
+/// before any drain can see the entry. `@unchecked Sendable` for that.
 @usableFromInline
 class LogEntry: @unchecked Sendable {
     enum Kind: Sendable {
@@ -17,17 +17,15 @@ class LogEntry: @unchecked Sendable {
         /// Voters are asked, each has by then heard all that was committed before: a
         /// ``QuestionEntry``.
         case question
-        /// Somebody wants to know when every lane has come this far.
-        case mark
-        /// What is kept for a member is to be delivered: a ``FlushEntry``.
-        case flush
+        /// What a drain was too late for, in place of it: a ``MissedEntry``, in no log.
+        case missed
     }
 
     final let kind: Kind
-    /// 0, 1, 2 …: changes, questions and marks alike.
-    final var position: UInt64 = 0
+    /// 0, 1, 2 …: changes and questions alike.
+    final fileprivate(set) var position: UInt64 = 0
     final let link = Atomic<Unmanaged<LogEntry>?>(nil)
-    /// Told when every lane has passed; nil if nobody asked.
+    /// Told when every drain has passed; nil if nobody asked.
     final let deliveryCount: DeliveryCount?
 
     init(_ kind: Kind, deliveryCount: DeliveryCount? = nil) {
@@ -44,6 +42,16 @@ class LogEntry: @unchecked Sendable {
         entry.position = self.position + 1
         self.link.store(.passRetained(entry), ordering: .sequentiallyConsistent)
     }
+
+    /// The same without a link, which may be held while it is delivered, however long that takes:
+    /// an entry keeps alive all that follow it.
+    final var alone: LogEntry {
+        let alone = self.copy
+        alone.position = self.position
+        return alone
+    }
+
+    fileprivate var copy: LogEntry { LogEntry(self.kind, deliveryCount: self.deliveryCount) }
 
     private final func takeNext() -> LogEntry? {
         self.link.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
@@ -68,6 +76,10 @@ final class ChangeEntry: LogEntry, @unchecked Sendable {
         self.change = change
         super.init(.change, deliveryCount: deliveryCount)
     }
+
+    fileprivate override var copy: LogEntry {
+        ChangeEntry(self.change, deliveryCount: self.deliveryCount)
+    }
 }
 
 /// The entry of a question.
@@ -78,49 +90,42 @@ final class QuestionEntry: LogEntry, @unchecked Sendable {
         self.ballot = ballot
         super.init(.question)
     }
+
+    fileprivate override var copy: LogEntry { QuestionEntry(self.ballot) }
 }
 
-/// The entry of a flush.
-final class FlushEntry: LogEntry, @unchecked Sendable {
-    let flush: Flush
+/// Changes that a drain was too late for.
+final class MissedEntry: LogEntry, @unchecked Sendable {
+    let missed: Missed
 
-    init(_ flush: Flush) {
-        self.flush = flush
-        super.init(.flush)
+    init(_ missed: Missed) {
+        self.missed = missed
+        super.init(.missed)
     }
 }
 
-/// A request to deliver what is kept for a member, once it has been told of all that was committed
-/// before.
-struct Flush: Sendable {
-    /// The identity of the lane that it is in.
-    let place: ObjectIdentifier
-    weak let member: Member?
-    let waiter: Waiter
-
-    /// Nobody will deliver it: who waits is told.
-    func pass() {
-        self.member?.callGuard.forget(self.waiter)
-        self.waiter.tell()
-    }
+/// Changes that a drain was too late for: the first one's seq, and the last one.
+struct Missed: Sendable {
+    var first: UInt64
+    var newest: Change
 }
 
-/// Counts the lanes that have yet to pass an entry; the last one calls `completed`, once, on its
+/// Counts the drains that have yet to pass something; the last one calls `completed`, once, on its
 /// own context and under no lock.
 final class DeliveryCount: Sendable {
     private let left: Atomic<Int>
     private let wasHeard = Atomic<Bool>(false)
     private let completed: @Sendable (_ wasHeard: Bool) -> Void
 
-    init(lanes: Int = 0, completed: @escaping @Sendable (_ wasHeard: Bool) -> Void) {
-        self.left = Atomic(lanes)
+    init(drains: Int = 0, completed: @escaping @Sendable (_ wasHeard: Bool) -> Void) {
+        self.left = Atomic(drains)
         self.completed = completed
     }
 
-    /// How many lanes have to pass; said before the first one can.
-    func expect(lanes: Int) { self.left.store(lanes, ordering: .sequentiallyConsistent) }
+    /// How many drains have to pass; said before the first one can.
+    func expect(drains: Int) { self.left.store(drains, ordering: .sequentiallyConsistent) }
 
-    /// Has one more pass; said by a lane before it passes itself.
+    /// Has one more pass; said by a drain before it passes itself.
     func expectOneMore() { self.left.add(1, ordering: .sequentiallyConsistent) }
 
     func pass(hearing isHeard: Bool) {
@@ -129,6 +134,6 @@ final class DeliveryCount: Sendable {
         self.completed(self.wasHeard.load(ordering: .sequentiallyConsistent))
     }
 
-    /// For an entry that no lane has to pass.
+    /// For what no drain has to pass.
     func completeUnheard() { self.completed(false) }
 }

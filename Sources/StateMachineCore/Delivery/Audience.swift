@@ -1,0 +1,214 @@
+/// Whoever has members, each on a context of its own.
+protocol MemberOwner: AnyObject, Sendable {
+    /// Ends the member's place, after it was cancelled; under no lock.
+    func remove(_ member: Member)
+
+    /// Where the member is called, and the position of the newest entry or call there; nil once it
+    /// has left.
+    func place(of member: Member) -> (drain: Drain, newest: UInt64)?
+}
+
+/// The drains of a machine or a multicast delegate, one for each context, and who is in them.
+///
+/// Part of what its owner's lock guards; it calls nobody, and releases nothing: what leaves is
+/// returned, or held by whoever removes it.
+struct Audience: Sendable {
+    /// In order of registration; `.immediate` stays last, so that all others are awake before the
+    /// setting thread begins to deliver.
+    private(set) var drains: [Drain] = []
+    private var places: [ObjectIdentifier: Drain] = [:]
+    /// How many members have come so far.
+    private var number: UInt64 = 0
+    private var count = 0
+    /// How many there may be before it is time to look for those that are gone.
+    private var sweepLimit = Self.firstSweepLimit
+
+    // 64: few enough to be looked through in no time. Not tuned.
+    private static let firstSweepLimit = 64
+
+    /// The drain of the context of that identity.
+    mutating func drain(at identity: ObjectIdentifier, orMake make: () -> Drain) -> Drain {
+        if let drain = self.places[identity] { return drain }
+        let drain = make()
+        self.places[identity] = drain
+        let isLast = self.drains.last?.context is ImmediateContext
+        self.drains.insert(drain, at: self.drains.count - (isLast ? 1 : 0))
+        return drain
+    }
+
+    mutating func add(
+        _ member: Member,
+        of owner: any MemberOwner,
+        to drain: Drain,
+        after position: UInt64 = 0,
+        from here: Place? = nil
+    ) {
+        self.number += 1
+        self.count += 1
+        member.begin(as: self.number, of: owner, at: drain.identity, after: position, from: here)
+        drain.add(member)
+    }
+
+    /// The drain to ``Drain/leave()``, if the member was its last one: it no longer counts, and is
+    /// released after the lock.
+    mutating func remove(_ member: Member, after position: UInt64 = 0) -> Drain? {
+        guard let drain = self.place(of: member) else { return nil }
+        self.count -= 1
+        guard drain.remove(member) else { return nil }
+        drain.retire(after: position)
+        self.places[drain.identity] = nil
+        self.drains.removeAll { $0 === drain }
+        return drain
+    }
+
+    /// Where a member that has not left is called.
+    func place(of member: Member) -> Drain? {
+        guard let place = member.place, let drain = self.places[place], drain.has(member) else {
+            return nil
+        }
+        return drain
+    }
+
+    /// The members that represent that object at the place of that identity, or at all.
+    func members(representing object: AnyObject, at identity: ObjectIdentifier?) -> [Member] {
+        self.drains.filter { identity == nil || $0.identity == identity }
+            .compactMap { $0.member(representing: object) }
+    }
+
+    /// Whether there are twice as many as at the last sweep.
+    mutating func isSweepDue() -> Bool {
+        guard self.count >= self.sweepLimit else { return false }
+        self.sweepLimit = max(Self.firstSweepLimit, self.count * 2)
+        return true
+    }
+}
+
+/// Who is registered with a machine.
+extension Machine: MemberOwner {
+    /// Ends the registrations of what represents `object` on the context of that identity, or on
+    /// all.
+    func removeMembers(representing object: AnyObject, on identity: ObjectIdentifier?) {
+        let members = self.holder.withLock {
+            $0.audience.members(representing: object, at: identity)
+        }
+        for member in members { member.end() }
+    }
+
+    /// How many members would be told if a state of that name were entered now.
+    func responders(to name: String) -> Int {
+        self.holder.withLock { $0.audience.drains }
+            .flatMap { $0.allMembers }
+            .count { !$0.isGone && $0.isAudience && $0.names?.contains(name) ?? true }
+    }
+
+    /// Registers `fresh` unless what represents `object` is there already.
+    func add(
+        _ fresh: Member,
+        representing object: AnyObject? = nil,
+        on context: any ExecutionContext
+    ) -> Registration {
+        Registration(of: self.register(fresh, representing: object, on: context).member)
+    }
+
+    /// Registers a member atomically with the returned place: it hears what follows.
+    func register(
+        _ fresh: Member,
+        representing object: AnyObject? = nil,
+        on context: any ExecutionContext
+    ) -> (member: Member, drain: Drain, place: Place) {
+        let identity = context.identity
+        let (member, drain, place) = self.holder.withLock { holder in
+            let tail = holder.tail
+            let drain = holder.audience.drain(at: identity) {
+                Drain(
+                    on: context,
+                    identity,
+                    after: tail,
+                    limit: self.options.laneLimit,
+                    haveCases: self.options.haveCases
+                )
+            }
+            if let object, let present = drain.member(representing: object) {
+                return (present, drain, holder.place)
+            }
+            holder.audience.add(
+                fresh,
+                of: self,
+                to: drain,
+                after: tail.position,
+                from: holder.place
+            )
+            if let voter = fresh as? VoterMember { holder.gate.voterCame(voter) }
+            return (fresh, drain, holder.place)
+        }
+        // Nothing has been appended that would wake the drain.
+        if member === fresh, member.start == .current { member.askForTurn() }
+        return (member, drain, place)
+    }
+
+    func remove(_ member: Member) {
+        let (ballot, left) = self.holder.withLock { holder -> (Ballot?, Drain?) in
+            let left = holder.audience.remove(member, after: holder.tail.position)
+            guard let voter = member as? VoterMember else { return (nil, left) }
+            return (holder.gate.voterWent(voter), left)
+        }
+        left?.leave()
+        ballot?.release(ObjectIdentifier(member))
+    }
+
+    func place(of member: Member) -> (drain: Drain, newest: UInt64)? {
+        self.holder.withLock { holder in
+            holder.audience.place(of: member).map { ($0, holder.tail.position) }
+        }
+    }
+}
+
+/// A cursor into a machine's log that takes in all changes on a context of its own, as the server
+/// does.
+///
+/// It keeps its place until it is closed or released. Do not use it on a machine that drops what a
+/// context is late for (``StateMachine/Options/laneLimit``).
+package final class LogCursor: Sendable {
+    /// Where the machine was when the cursor was placed; the task hears all that follows.
+    package let start: Place
+
+    private let drain: Drain
+    private let registration: Registration
+
+    /// Places the cursor: no change after ``start`` is missed.
+    ///
+    /// - Parameters:
+    ///   - machine: the machine whose log it reads.
+    ///   - context: where the task runs.
+    ///   - afterBurst: run on the context when the task has been given everything there was.
+    ///   - task: called with every change; it must not block the context.
+    package init(
+        of machine: Machine,
+        on context: any ExecutionContext,
+        afterBurst: @escaping @Sendable () -> Void = {},
+        task: @escaping @Sendable (Change) -> Void
+    ) {
+        let member = CallingMember(
+            .init(
+                change: { _, entry in
+                    task(entry.change)
+                    return true
+                },
+                burstEnd: afterBurst
+            )
+        )
+        (_, self.drain, self.start) = machine.register(member, on: context)
+        self.registration = Registration(of: member)
+    }
+
+    /// Hands the task everything committed so far, now.
+    ///
+    /// Only on its own context, which has to be serial and able to tell that it is current. What
+    /// the task itself sets is delivered after the task has returned.
+    package func catchUp() { self.drain.catchUp() }
+
+    /// No call of the task begins after this returns.
+    package func close() { self.registration.cancel() }
+
+    deinit { self.close() }
+}
