@@ -23,10 +23,10 @@ struct GateScriptTests {
     private func text(_ action: Gate.Action?) -> String {
         switch action {
         case nil: "rest"
-        case .asking(.evaluate(let pending, _, let hasVoters)):
+        case .evaluate(let pending, _, let hasVoters):
             "evaluate \(pending.new), \(hasVoters ? "with" : "no") voters"
         case .evaluateAll(let run, _): "evaluate all \(run.count)"
-        case .asking(.confirm(let pending, _)): "confirm \(pending.new)"
+        case .confirm(let pending, _): "confirm \(pending.new)"
         case .commit(let changes, _): "commit \(changes.map(\.seq))"
         case .tell(let evaluated):
             "tell "
@@ -34,12 +34,12 @@ struct GateScriptTests {
                 .joined(
                     separator: ", "
                 )
-        case .asking(.put): "ask"
-        case .recasting(.evaluate): "recast"
-        case .recasting(.replace(_, let base, let state)):
-            "replace \(base.value.text) with \(state.text)"
-        case .recasting(.refuse(_, let why)): "refuse: \(why)"
-        case .asking(.void): "void"
+        case .ask: "ask"
+        case .recast: "recast"
+        case .recasted(_, .same(let place)): "replace by \(place.value.text) at \(place.seq)"
+        case .recasted(_, .impossible(let why)): "refuse: \(why)"
+        case .recasted: "recasted"
+        case .void: "void"
         }
     }
 
@@ -108,10 +108,10 @@ struct GateScriptTests {
             EvaluatedProposal(all[0], .entering(one)), EvaluatedProposal(all[1], .entering(two)),
         ]
         #expect(self.text(gate.evaluated(evaluated, at: self.start)) == "commit [8, 9]")
-        #expect(gate.groupUnderWay == 1)
+        #expect(gate.groups.underWay == 1)
         #expect(self.text(gate.performed(at: self.start)) == "rest")
         gate.committed(gate.groups.count, failure: nil)
-        #expect(gate.groupUnderWay == nil)
+        #expect(gate.groups.underWay == nil)
         #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8, entered 9")
         #expect(self.text(gate.performed(at: then)) == "rest")
     }
@@ -146,7 +146,7 @@ struct GateScriptTests {
             isAsked: { _ in true },
             body: { _ in }
         )
-        gate.voterCame(voter)
+        gate.voters.add(voter)
         let first = self.pending(.ready(true))
         #expect(gate.withdrawn(self.pending(.ready(true))) == .isEvaluated)
         _ = gate.proposed(first, isLimited: true)
@@ -179,7 +179,7 @@ struct GateScriptTests {
                 isAsked: { _ in true },
                 body: { _ in }
             )
-            gate.voterCame(voter)
+            gate.voters.add(voter)
             let first = self.pending(.ready(true))
             _ = gate.proposed(first, isLimited: true)
             _ = gate.pumped(at: self.start)
@@ -226,7 +226,7 @@ struct GateScriptTests {
             isAsked: { _ in true },
             body: { _ in }
         )
-        gate.voterCame(voter)
+        gate.voters.add(voter)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
         _ = gate.pumped(at: self.start)
@@ -242,11 +242,12 @@ struct GateScriptTests {
         #expect(self.text(gate.pumped(at: self.start)) == "recast")
         let replaced = gate.recast(
             recast,
-            as: .replace(TypedValue(AppState.ready(true))),
+            as: .same(TypedValue(AppState.ready(true))),
+            entering: nil,
             from: self.start,
             at: self.start
         )
-        #expect(self.text(replaced) == "replace ready(false) with ready(true)")
+        #expect(self.text(replaced) == "replace by ready(true) at 7")
         #expect(self.text(gate.performed(at: self.start)) == "void")
         // A vote on the old question counts for nothing, even when another question is open.
         gate.voted(.yes, on: 1)
@@ -276,7 +277,13 @@ struct GateScriptTests {
         #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8")
         let moved = StateMachineCore.Place(seq: 8, .ready(true))
         #expect(self.text(gate.performed(at: moved)) == "recast")
-        let refused = gate.recast(recast, as: .refuse("gone"), from: moved, at: moved)
+        let refused = gate.recast(
+            recast,
+            as: .impossible("gone"),
+            entering: nil,
+            from: moved,
+            at: moved
+        )
         #expect(self.text(refused) == "refuse: gone")
         #expect(self.text(gate.performed(at: moved)) == "evaluate all 1")
     }

@@ -125,7 +125,8 @@ extension Machine: MemberOwner {
                     identity,
                     after: tail,
                     limit: self.options.laneLimit,
-                    haveCases: self.options.haveCases
+                    haveCases: self.options.haveCases,
+                    among: self.sleepers
                 )
             }
             if let object, let present = drain.member(representing: object) {
@@ -138,7 +139,7 @@ extension Machine: MemberOwner {
                 after: tail.position,
                 from: holder.place
             )
-            if let voter = fresh as? VoterMember { holder.gate.voterCame(voter) }
+            if let voter = fresh as? VoterMember { holder.gate.voters.add(voter) }
             return (fresh, drain, holder.place)
         }
         // Nothing has been appended that would wake the drain.

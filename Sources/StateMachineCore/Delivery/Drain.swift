@@ -12,6 +12,7 @@ import Synchronization
 /// Guarded state:
 /// - `isAwake`: set from the moment a turn is requested until one finds nothing more. Whoever woke
 ///   the drain owns it, or inline whoever has the `turn`; there is one owner at a time.
+/// - `isCounted`: whether it counts among `sleepers`: while it sleeps, and is not retired.
 /// - `cursor`, `missed`: the owner's own, unless there is a limit; then a setter that finds the
 ///   drain too far behind moves them, and both sides hold the lock of `shared`.
 /// - `progress`: the cursor's position, which a setter reads without the lock; without a limit it
@@ -82,6 +83,10 @@ final class Drain: @unchecked Sendable {
     private let limit: UInt64?
 
     private let isAwake = Atomic<Bool>(false)
+    private let sleepers: Sleepers
+    private let isCounted = Atomic<Bool>(true)
+    /// Whether setters look at it even if it is awake.
+    private let isAlwaysCounted: Bool
     private let version = Atomic<Int>(0)
     private let shared: Lock<Shared>
     private let hasCalls = Atomic<Bool>(false)
@@ -120,13 +125,15 @@ final class Drain: @unchecked Sendable {
     ///   - limit: how many entries it may fall behind; nil: any number.
     ///   - haveCases: whether states are told apart by their cases.
     ///   - callLimit: how many calls may wait; beyond that the oldest is dropped.
+    ///   - sleepers: where it counts while it sleeps.
     init(
         on context: any ExecutionContext,
         _ identity: ObjectIdentifier,
         after entry: LogEntry = LogEntry(.beginning),
         limit: Int? = nil,
         haveCases: Bool = false,
-        callLimit: Int = .max
+        callLimit: Int = .max,
+        among sleepers: Sleepers = Sleepers()
     ) {
         self.context = context
         self.identity = identity
@@ -134,6 +141,9 @@ final class Drain: @unchecked Sendable {
         self.refusing = context as? any RefusingContext
         self.lingers = context is DispatchQueue
         self.haveCases = haveCases
+        self.sleepers = sleepers
+        self.isAlwaysCounted = self.isInline || limit != nil
+        sleepers.count.add(1, ordering: .sequentiallyConsistent)
         self.limit = limit.map { UInt64(clamping: $0) }
         self.shared = Lock(Shared(calls: BoundedBuffer(capacity: callLimit)))
         self.turn = self.isInline ? InlineTurn() : nil
@@ -171,7 +181,15 @@ final class Drain: @unchecked Sendable {
     }
 
     private func rouse() -> Bool {
-        !self.isAwake.exchange(true, ordering: .sequentiallyConsistent)
+        let isOurs = !self.isAwake.exchange(true, ordering: .sequentiallyConsistent)
+        if isOurs, !self.isAlwaysCounted { self.count(asleep: false) }
+        return isOurs
+    }
+
+    private func count(asleep isAsleep: Bool) {
+        guard self.isCounted.exchange(isAsleep, ordering: .sequentiallyConsistent) != isAsleep
+        else { return }
+        self.sleepers.count.add(isAsleep ? 1 : -1, ordering: .sequentiallyConsistent)
     }
 
     private func schedule() {
@@ -219,7 +237,11 @@ final class Drain: @unchecked Sendable {
     private func fallAsleep() -> Bool {
         // Kept before it sleeps: after that the cursor is the next owner's.
         let last = self.limit == nil ? self.cursor : self.shared.withLock { _ in self.cursor }
+        // Counted before it sleeps and before the second look: a setter that finds nobody asleep has
+        // appended before that look.
+        if !self.isAlwaysCounted { self.count(asleep: true) }
         self.isAwake.store(false, ordering: .sequentiallyConsistent)
+        if self.end.load(ordering: .sequentiallyConsistent) != .max { self.count(asleep: false) }
         // What a setter skipped meanwhile also comes after `last`.
         let hasMore =
             self.next(after: last) != nil || self.hasCalls.load(ordering: .sequentiallyConsistent)
@@ -484,6 +506,7 @@ final class Drain: @unchecked Sendable {
 
     /// Called after ``retire(after:)``, under no lock.
     func leave() {
+        self.count(asleep: false)
         guard self.rouse() else { return }
         if let turn = self.turn { self.runHere(in: turn) } else { self.abandon() }
     }
@@ -530,6 +553,16 @@ final class Drain: @unchecked Sendable {
             passed = next
         }
     }
+}
+
+/// How many of a machine's drains a setter has to look at: those that sleep, run inline, or have a
+/// limit.
+///
+/// So on a busy machine it reads one number instead. Never too low.
+final class Sleepers: Sendable {
+    fileprivate let count = Atomic<Int>(0)
+
+    var isEmpty: Bool { self.count.load(ordering: .sequentiallyConsistent) == 0 }
 }
 
 /// The members of a drain, in order of registration; adding and removing cost the same however many

@@ -125,7 +125,7 @@ class Member: @unchecked Sendable {
     /// the last hold on it, so that releasing it here runs the object's deinit.
     final var isGone: Bool { self.hasReceiver && self.receiver == nil }
 
-    /// The object to call while it lives; anything, if there is none. Nil: it is gone.
+    /// The object to call, or anything if there is none; nil once it is gone.
     final var present: AnyObject? {
         guard self.hasReceiver else { return self }
         return self.receiver
@@ -268,9 +268,7 @@ final class CallingMember: Member, @unchecked Sendable {
     private var calls: Calls?
     private let listens: Bool
 
-    /// - Parameters:
-    ///   - listens: whether it counts among those who hear of a state.
-    ///   - calls: what is called.
+    /// `listens`: whether it counts among those who hear of a state; `calls`: what is called.
     init(
         of names: Set<String>? = nil,
         starting start: Start = .next,

@@ -15,12 +15,12 @@ struct CommitGroups: Sendable {
         case ended([Evaluated], failure: String?)
     }
 
-    var gathering: [Evaluated] = []
-    var group = Group.none
+    private var gathering: [Evaluated] = []
+    private var group = Group.none
     /// How many groups the log has been given so far.
-    var count: UInt64 = 0
+    private(set) var count: UInt64 = 0
     /// Whether one of those that gather may have been withdrawn.
-    private var haveWithdrawn = false
+    var haveWithdrawn = false
     /// Whether more is about to come that the next group is to include.
     var isHeld = false
 
@@ -69,27 +69,13 @@ struct CommitGroups: Sendable {
     /// The last transition that will have happened when the log has committed what it has and what
     /// gathers.
     var last: ChangeEntry? {
-        if let last = Self.last(of: self.gathering) { return last }
+        let last: ([Evaluated]) -> ChangeEntry? = { $0.last { $0.entry != nil }?.entry }
+        if let last = last(self.gathering) { return last }
         switch self.group {
         case .none: return nil
-        case .committing(let evaluated), .ended(let evaluated, _): return Self.last(of: evaluated)
+        case .committing(let evaluated), .ended(let evaluated, _): return last(evaluated)
         }
     }
-
-    static func last(of evaluated: [Evaluated]) -> ChangeEntry? {
-        for one in evaluated.reversed() {
-            if let entry = one.entry { return entry }
-        }
-        return nil
-    }
-
-    /// Notes that more is about to come.
-    mutating func hold() { self.isHeld = true }
-
-    /// Notes that all has come.
-    mutating func release() { self.isHeld = false }
-
-    mutating func gather(_ evaluated: Evaluated) { self.gathering.append(evaluated) }
 
     mutating func gather(_ evaluated: [Evaluated]) {
         // Taken as it is where possible: appending counts a reference for each.
@@ -99,9 +85,6 @@ struct CommitGroups: Sendable {
             self.gathering.append(contentsOf: evaluated)
         }
     }
-
-    /// Notes that a proposal was withdrawn that may be among those that gather.
-    mutating func withdrawn() { self.haveWithdrawn = true }
 
     /// Takes those that were withdrawn while they gathered; nil if there are none.
     ///
@@ -158,7 +141,7 @@ struct CommitGroups: Sendable {
     }
 
     /// Decides what becomes of a group that could not be committed, and of what has gathered since.
-    mutating func decided(
+    private mutating func decided(
         _ evaluated: [Evaluated],
         failing failure: String,
         at machine: Place

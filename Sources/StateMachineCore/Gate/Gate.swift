@@ -7,55 +7,109 @@ import Synchronization
 /// under that lock. The thread that has begun to pump performs the actions, one at a time, until
 /// there is none.
 ///
-/// A proposal is in one place after the other: in `queue`; in `question`, if it is the first and
-/// voters may have to be asked (``OpenQuestion/Stage``); among those that `groups` gathers; in the
-/// group that the log has (``CommitGroups/Group``); and then its proposer is told. A withdrawn
-/// proposal leaves from wherever it is, unless the log already has it; those that were evaluated after it are
-/// evaluated again.
+/// A proposal is in one place after the other: in `assignments` or `waiting`; there, if it is the
+/// first and voters may have to be asked, in one ``Stage`` after the other; among those that
+/// `groups` gathers; in the group that the log has (``CommitGroups/Group``); and then its proposer
+/// is told. A withdrawn proposal leaves from wherever it is, unless the log already has it; those
+/// that were evaluated after it are evaluated again.
 struct Gate: Sendable {
     typealias Answer = Move.Answer
     typealias Pending = PendingProposal
     typealias Evaluated = EvaluatedProposal
 
+    /// How far the first of those that wait has come.
+    private enum Stage: Sendable {
+        /// It waits its turn, or is being evaluated.
+        case waiting
+        /// Voters are to be asked about it once nothing is on its way to the log, since they have to
+        /// have heard of all that came before.
+        case awaitingQuiet
+        /// The voters have it.
+        case asked(Ballot)
+        /// The voters have spoken.
+        case decided(Ballot, Verdict)
+    }
+
     let hasLog: Bool
     /// How many may wait.
     let limit: Int
     var voters = Electorate()
-    var queue = ProposalQueue()
-    var question = OpenQuestion()
-    var groups = CommitGroups()
+    private(set) var groups = CommitGroups()
+    /// Those that voters may have to be asked about.
+    private var waiting: [Pending] = []
+    /// Those that ask nobody: they wait for no voter, and so go first.
+    private var assignments: [Pending] = []
+    private var stage = Stage.waiting
+    /// A question to close without an answer, since the state was recast.
+    private var voided: Ballot?
+    /// How many questions have been put.
+    private var questions: UInt64 = 0
     /// States to recast, before any proposal is evaluated.
-    var recasts: [PendingRecast] = []
+    private var recasts: [PendingRecast] = []
     /// The thread that performs the actions.
-    var pumper: ThreadIdentity?
+    private var pumper: ThreadIdentity?
 
     init(hasLog: Bool, limit: Int) {
         self.hasLog = hasLog
         self.limit = limit
     }
 
+    /// What to do next, under no lock unless stated otherwise.
+    enum Action: Sendable {
+        /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
+        case evaluateAll([Pending], from: Place)
+        /// Decide on the first that voters may have to be asked about:
+        /// ``evaluated(_:as:from:at:decided:)``.
+        case evaluate(Pending, from: Place, hasVoters: Bool)
+        /// Put the question, at once and under the lock, then wake the voters: ``voted(_:on:)``.
+        case ask(Ballot, Question, waited: (@Sendable () -> Duration)?)
+        /// The voters agree. Ask whether the proposer still does: ``confirmed(_:with:at:)``.
+        case confirm(Pending, Ballot)
+        /// Close a question whose answer no longer counts.
+        case void(Ballot)
+        /// Decide how the first state is recast: ``recast(_:as:entering:from:at:)``.
+        case recast(PendingRecast, from: Place)
+        /// Put the state in place if it is the same, at once and under the lock, then tell the
+        /// requester.
+        case recasted(PendingRecast, RecastOutcome)
+        /// Ask the log to commit these, a group of that number: ``committed(_:failure:)``.
+        case commit([Change], group: UInt64)
+        /// Enter what these enter, at once and under the lock, then tell their proposers.
+        case tell([Evaluated])
+    }
+
     // MARK: - Queries
 
     /// Whether a proposal could be decided without waiting for others or for the log.
-    var isFree: Bool {
-        !self.hasLog && self.queue.waitingCount == 0 && self.recasts.isEmpty
-    }
+    var isFree: Bool { !self.hasLog && self.waiting.isEmpty && self.recasts.isEmpty }
 
     /// Whether that still holds, and no voter has come who would have to be asked.
     func isFree(since version: Int) -> Bool {
-        self.voters.version == version && self.queue.waitingCount == 0 && self.recasts.isEmpty
+        self.voters.version == version && self.waiting.isEmpty && self.recasts.isEmpty
     }
 
     /// Whether the calling thread pumps, and so would wait for itself.
     var isPumpedHere: Bool { self.pumper?.isCurrent ?? false }
 
-    /// The number of the group that the log has and has not answered; nil if there is none.
-    var groupUnderWay: UInt64? { self.groups.underWay }
-
     /// The question that is open, or was just decided.
-    var ballot: Ballot? { self.question.ballot }
+    var ballot: Ballot? {
+        switch self.stage {
+        case .waiting, .awaitingQuiet: nil
+        case .asked(let ballot), .decided(let ballot, _): ballot
+        }
+    }
 
     // MARK: - Proposals come and go
+
+    /// Where a new proposal went.
+    enum Arrival: Sendable {
+        /// Its turn may have come: the caller has to pump.
+        case entered
+        /// Left until more has come.
+        case left
+        /// Nowhere: there was no room.
+        case refused
+    }
 
     /// Adds a new proposal.
     ///
@@ -64,43 +118,84 @@ struct Gate: Sendable {
     ///   - isLimited: whether it is refused where there is no room.
     /// - Returns: whether it is there, and whether to pump.
     mutating func proposed(_ pending: Pending, isLimited: Bool) -> Arrival {
-        guard !isLimited || self.queue.count < self.limit else { return .refused }
-        self.queue.add(pending)
-        // A thread that proposes and asks nobody waits, and may be the one that would release.
-        if pending.question == nil { self.groups.release() }
+        guard !isLimited || self.waiting.count + self.assignments.count < self.limit else {
+            return .refused
+        }
+        if pending.question == nil {
+            self.assignments.append(pending)
+            // A thread that proposes and asks nobody waits, and may be the one that would release.
+            self.groups.isHeld = false
+        } else {
+            self.waiting.append(pending)
+        }
         return self.isAwaitingMore ? .left : .entered
+    }
+
+    /// Where a withdrawn proposal was.
+    enum Withdrawal: Sendable {
+        /// In the queue; it has been removed.
+        case left
+        /// With the voters: their ballot is to end.
+        case isAsked(Ballot)
+        /// Evaluated: the pump will find that it is withdrawn, unless the log has it or it is decided.
+        case isEvaluated
     }
 
     /// Withdraws a proposal that its proposer no longer wants.
     mutating func withdrawn(_ pending: Pending) -> Withdrawal {
-        switch self.queue.place(of: pending) {
-        case .nowhere:
-            pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
-            self.groups.withdrawn()
-            return .isEvaluated
-        case .behind: break
-        case .first:
-            pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
-            switch self.question.stage {
+        pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
+        if self.waiting.first === pending {
+            switch self.stage {
             case .asked(let ballot): return .isAsked(ballot)
             case .decided: return .isEvaluated
-            case .awaitingQuiet: self.question.wait()
+            case .awaitingQuiet: self.stage = .waiting
             case .waiting:
                 // The pump may have it in its hands.
                 guard self.pumper == nil else { return .isEvaluated }
             }
         }
-        self.queue.remove(pending)
+        if let index = self.waiting.firstIndex(where: { $0 === pending }) {
+            self.waiting.remove(at: index)
+        } else if let index = self.assignments.firstIndex(where: { $0 === pending }) {
+            self.assignments.remove(at: index)
+        } else {
+            self.groups.haveWithdrawn = true
+            return .isEvaluated
+        }
         return .left
     }
 
     /// Notes that more is about to come, to be committed together; only matters with a log.
-    mutating func held() { if self.hasLog { self.groups.hold() } }
+    mutating func held() { if self.hasLog { self.groups.isHeld = true } }
 
     /// Notes that what was about to come has come.
     mutating func released(at machine: Place) -> Action? {
-        self.groups.release()
+        self.groups.isHeld = false
         return self.pumped(at: machine)
+    }
+
+    // MARK: - Voters and the log
+
+    /// Notes that a voter has gone.
+    ///
+    /// - Returns: the question that is open, in which the voter abstains.
+    mutating func voterWent(_ voter: VoterMember) -> Ballot? {
+        self.voters.remove(voter)
+        guard case .asked(let ballot) = self.stage else { return nil }
+        return ballot
+    }
+
+    /// Records the voters' verdict on the question of that number, which may be closed by now; then
+    /// the caller has to pump.
+    mutating func voted(_ verdict: Verdict, on number: UInt64) {
+        guard case .asked(let ballot) = self.stage, number == self.questions else { return }
+        self.stage = .decided(ballot, verdict)
+    }
+
+    /// Records the log's answer to the group of that number: nil, or why it could not commit; then
+    /// the caller has to pump.
+    mutating func committed(_ group: UInt64, failure: String?) {
+        self.groups.end(group, failure: failure)
     }
 
     // MARK: - The pump
@@ -122,23 +217,120 @@ struct Gate: Sendable {
         if !self.hasLog, let first = evaluated.lazy.compactMap(\.entry).first {
             // Without a log others may have moved the machine meanwhile.
             if first.change.seq == machine.seq + 1 { return .tell(evaluated) }
-            self.queue.putBack(evaluated.map(\.pending))
-            return self.next(machine)
+            self.putBack(evaluated.map(\.pending))
+        } else {
+            self.groups.gather(evaluated)
         }
-        self.groups.gather(evaluated)
         return self.next(machine)
     }
 
-    /// Records the log's answer to the group of that number: nil, or why it could not commit; then
-    /// the caller has to pump.
-    mutating func committed(_ group: UInt64, failure: String?) {
-        self.groups.end(group, failure: failure)
+    /// What the first proposal's evaluation came to.
+    enum Decision: Sendable {
+        case settle(Evaluated.Fate)
+        case ask([VoterMember], Motion, Question)
+    }
+
+    /// Records the decision on the first proposal, as evaluated from `base`.
+    ///
+    /// - Parameters:
+    ///   - pending: the proposal.
+    ///   - decision: what is to become of it.
+    ///   - base: where the machine was, or was to be.
+    ///   - machine: where it is.
+    ///   - decided: called with the voters' verdict and the number of the question.
+    /// - Returns: the next action.
+    mutating func evaluated(
+        _ pending: Pending,
+        as decision: Decision,
+        from base: Place,
+        at machine: Place,
+        decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
+    ) -> Action? {
+        guard pending.isStillWanted else { return self.refuse(pending, .withdrawn, machine) }
+        guard self.ahead(of: machine).seq == base.seq else { return self.next(machine) }
+        switch decision {
+        case .settle(let fate): return self.settle(Evaluated(pending, fate), machine)
+        case .ask(let voters, let motion, let question):
+            guard self.groups.areQuiet else {
+                self.stage = .awaitingQuiet
+                return self.next(machine)
+            }
+            // A voter cancelled after this finds the ballot, and is released from it.
+            let present = voters.filter { !$0.isCancelled }
+            guard !present.isEmpty else { return self.next(machine) }
+            self.questions += 1
+            let number = self.questions
+            let ballot = Ballot(on: motion, under: question, voters: present) {
+                decided($0, number)
+            }
+            self.stage = .asked(ballot)
+            return .ask(ballot, question, waited: pending.waited)
+        }
+    }
+
+    /// Records the proposer's answer when asked once more.
+    ///
+    /// - Parameters:
+    ///   - ballot: what the voters agreed to.
+    ///   - entry: the transition that it makes; nil if it is no longer wanted.
+    ///   - machine: where the machine is.
+    /// - Returns: the next action.
+    mutating func confirmed(
+        _ ballot: Ballot,
+        with entry: ChangeEntry?,
+        at machine: Place
+    ) -> Action? {
+        let conflict = Refused(.conflict, current: ballot.motion.current)
+        return self.close(
+            ballot,
+            with: entry.map { .entering($0) } ?? .answered(.failure(conflict)),
+            machine
+        )
+    }
+
+    /// Adds a state to recast; then the caller has to pump.
+    mutating func recastCame(_ recast: PendingRecast) {
+        self.recasts.append(recast)
+        self.groups.isHeld = false
+    }
+
+    /// Records the decision on the state as it was at `base`.
+    ///
+    /// - Parameters:
+    ///   - recast: the first of them.
+    ///   - decision: what becomes of the state.
+    ///   - entry: its change, if it looks different.
+    ///   - base: where the machine was.
+    ///   - machine: where it is.
+    /// - Returns: the next action.
+    mutating func recast(
+        _ recast: PendingRecast,
+        as decision: Recast,
+        entering entry: ChangeEntry?,
+        from base: Place,
+        at machine: Place
+    ) -> Action? {
+        // Without a log others may have moved the machine meanwhile.
+        guard machine.seq == base.seq else { return self.next(machine) }
+        self.recasts.removeFirst()
+        if case .impossible(let why) = decision { return .recasted(recast, .impossible(why)) }
+        // An open question is closed, and its proposal evaluated anew.
+        self.voided = self.ballot
+        self.stage = .waiting
+        guard let entry else {
+            guard case .same(let value) = decision else { return self.next(machine) }
+            return .recasted(recast, .same(base.replacing(value)))
+        }
+        let evaluated = recast.evaluated(entry)
+        guard self.hasLog else { return .tell([evaluated]) }
+        self.groups.gather([evaluated])
+        return self.next(machine)
     }
 
     // MARK: - Deciding what is next
 
     /// Returns the next action; nil ends the pump.
-    mutating func next(_ machine: Place) -> Action? {
+    private mutating func next(_ machine: Place) -> Action? {
         while true {
             if let ended = self.groups.takeEnded(at: machine) {
                 self.putBack(ended.again)
@@ -146,118 +338,132 @@ struct Gate: Sendable {
             }
             if let (withdrawn, again) = self.groups.takeWithdrawn() {
                 self.putBack(again)
-                return .tell(
-                    withdrawn.map { pending in
-                        Evaluated(
-                            pending,
-                            .answered(.failure(Refused(.withdrawn, current: machine)))
-                        )
-                    }
-                )
+                let answer = Answer.failure(Refused(.withdrawn, current: machine))
+                return .tell(withdrawn.map { Evaluated($0, .answered(answer)) })
             }
-            if let ballot = self.question.takeVoided() { return .asking(.void(ballot)) }
+            if let ballot = self.voided.take() { return .void(ballot) }
             if let recast = self.recasts.first {
                 // Proposals that were evaluated in the old form are committed first; meanwhile nothing is evaluated.
-                if self.groups.areQuiet { return .recasting(.evaluate(recast, from: machine)) }
-                if let transitions = self.groups.begin() {
-                    if transitions.isEmpty { continue }
-                    return .commit(transitions, group: self.groups.count)
-                }
+                if self.groups.areQuiet { return .recast(recast, from: machine) }
+            } else if let action = self.nextProposal(machine) {
+                return action
+            }
+            guard let changes = self.groups.begin() else {
                 self.pumper = nil
                 return nil
             }
-            if self.groups.areQuiet { self.question.cameQuiet() }
-            // An assignment under way may make it stale: this is checked again when that has ended.
-            if case .decided(let ballot, let verdict) = self.question.stage,
-                machine.seq != ballot.motion.current.seq || self.groups.last == nil
-            {
-                return self.decided(verdict, by: ballot, at: machine)
-            }
-            if let run = self.takeRun() { return .evaluateAll(run, from: self.ahead(of: machine)) }
-            if case .waiting = self.question.stage, let first = self.queue.first,
-                self.groups.room > 0,
-                !self.isAwaitingMore
-            {
-                return .asking(
-                    .evaluate(
-                        first,
-                        from: self.ahead(of: machine),
-                        hasVoters: !self.voters.isEmpty
-                    )
-                )
-            }
-            if let transitions = self.groups.begin() {
-                if transitions.isEmpty { continue }
-                return .commit(transitions, group: self.groups.count)
-            }
-            self.pumper = nil
-            return nil
+            // A group that changes nothing has ended.
+            if !changes.isEmpty { return .commit(changes, group: self.groups.count) }
         }
+    }
+
+    /// What to do about the proposals that have not been evaluated; nil: nothing yet.
+    private mutating func nextProposal(_ machine: Place) -> Action? {
+        if self.groups.areQuiet { self.cameQuiet() }
+        // An assignment under way may make it stale: this is checked again when that has ended.
+        if case .decided(let ballot, let verdict) = self.stage,
+            machine.seq != ballot.motion.current.seq || self.groups.last == nil
+        {
+            return self.decided(verdict, by: ballot, at: machine)
+        }
+        // Those that ask no voters can be evaluated together; with a log, all while there are no voters. Only the pump
+        // moves a machine with a log, so they need not be found again.
+        let room = self.groups.room
+        if let run = self.assignments.takeFirst(room) {
+            return .evaluateAll(run, from: self.ahead(of: machine))
+        }
+        guard case .waiting = self.stage, !self.isAwaitingMore, room > 0 else { return nil }
+        let base = self.ahead(of: machine)
+        if self.hasLog, self.voters.isEmpty {
+            return self.waiting.takeFirst(room).map { .evaluateAll($0, from: base) }
+        }
+        return self.waiting.first.map {
+            .evaluate($0, from: base, hasVoters: !self.voters.isEmpty)
+        }
+    }
+
+    /// The machine as it will be when everything evaluated so far has happened.
+    private func ahead(of machine: Place) -> Place { self.groups.last?.change.place ?? machine }
+
+    private var isAwaitingMore: Bool { self.groups.areAwaitingMore(with: self.waiting.count) }
+
+    private mutating func cameQuiet() {
+        if case .awaitingQuiet = self.stage { self.stage = .waiting }
     }
 
     /// Has proposals that were evaluated evaluated again, before all others.
     private mutating func putBack(_ again: [Pending]) {
         guard !again.isEmpty else { return }
-        self.queue.putBack(again)
-        self.question.cameQuiet()
+        self.assignments.insert(contentsOf: again.filter { $0.question == nil }, at: 0)
+        self.waiting.insert(contentsOf: again.filter { $0.question != nil }, at: 0)
+        self.cameQuiet()
     }
 
-    /// The machine as it will be when everything evaluated so far has happened.
-    func ahead(of machine: Place) -> Place {
-        guard let last = self.groups.last else { return machine }
-        return last.change.place
+    /// Acts on the voters' verdict.
+    private mutating func decided(
+        _ verdict: Verdict,
+        by ballot: Ballot,
+        at machine: Place
+    ) -> Action? {
+        self.stage = .waiting
+        switch verdict {
+        case .yes: return self.waiting.first.map { .confirm($0, ballot) } ?? self.next(machine)
+        case .no(let denials):
+            let refused = Refused(.denied(by: denials), current: ballot.motion.current)
+            return self.close(ballot, with: .answered(.failure(refused)), machine)
+        }
     }
 
-    var isAwaitingMore: Bool {
-        self.groups.areAwaitingMore(with: self.queue.waitingCount)
+    /// Carries out what the voters decided, unless the machine has moved past the gate meanwhile.
+    private mutating func close(
+        _ ballot: Ballot,
+        with fate: Evaluated.Fate,
+        _ machine: Place
+    ) -> Action? {
+        guard let pending = self.waiting.first else { return self.next(machine) }
+        guard pending.isStillWanted else { return self.refuse(pending, .withdrawn, machine) }
+        guard machine.seq == ballot.motion.current.seq else {
+            return self.refuse(pending, .stale, machine)
+        }
+        return self.settle(Evaluated(pending, fate), machine)
     }
 
-    /// Takes the proposals that can be evaluated together: those that ask no voters and, with a log, all of them while
-    /// there are no voters.
-    ///
-    /// Only the pump moves a machine with a log, so they need not be found in the queue again.
-    mutating func takeRun() -> [Pending]? {
-        if let run = self.queue.takeAssignments(self.groups.room) { return run }
-        guard self.hasLog, case .waiting = self.question.stage, self.voters.isEmpty,
-            !self.isAwaitingMore
-        else { return nil }
-        return self.queue.takeWaiting(self.groups.room)
+    private mutating func refuse(
+        _ pending: Pending,
+        _ reason: Refusal,
+        _ machine: Place
+    ) -> Action? {
+        let refused = Refused(reason, current: machine)
+        return self.settle(Evaluated(pending, .answered(.failure(refused))), machine)
+    }
+
+    /// Removes the first proposal from the queue; its proposer is told after all that came before
+    /// it.
+    private mutating func settle(_ evaluated: Evaluated, _ machine: Place) -> Action? {
+        self.waiting.removeFirst()
+        let isDue = evaluated.entry == nil ? self.groups.areQuiet : !self.hasLog
+        guard !isDue else { return .tell([evaluated]) }
+        self.groups.gather([evaluated])
+        return self.next(machine)
     }
 }
 
-/// The gate's answers to events.
-extension Gate {
-    /// What to do next, under no lock unless stated otherwise.
-    enum Action: Sendable {
-        /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
-        case evaluateAll([Pending], from: Place)
-        /// Ask the log to commit these, a group of that number: ``committed(_:failure:)``.
-        case commit([Change], group: UInt64)
-        /// Enter what these enter, at once and under the lock, then tell their proposers.
-        case tell([Evaluated])
-        /// Handle the first proposal that voters may have to be asked about.
-        case asking(Asking)
-        /// Handle a state that is to be recast.
-        case recasting(Recasting)
+extension Array {
+    /// Removes and returns the first `count` elements, or all of them; nil if there are none.
+    fileprivate mutating func takeFirst(_ count: Int) -> [Element]? {
+        guard count > 0, !self.isEmpty else { return nil }
+        guard count < self.count else { return exchange(&self, with: []) }
+        defer { self.removeFirst(count) }
+        return Array(self[..<count])
     }
+}
 
-    /// Where a new proposal went.
-    enum Arrival: Sendable {
-        /// Its turn may have come: the caller has to pump.
-        case entered
-        /// Left until more has come.
-        case left
-        /// Nowhere: there was no room.
-        case refused
-    }
-
-    /// Where a withdrawn proposal was.
-    enum Withdrawal: Sendable {
-        /// In the queue; it has been removed.
-        case left
-        /// With the voters: their ballot is to end.
-        case isAsked(Ballot)
-        /// Evaluated: the pump will find that it is withdrawn, unless the log has it or it is decided.
-        case isEvaluated
+extension Question {
+    /// The denials if there is nobody to ask; nil if that is consent.
+    var denialsWithoutVoters: [Vote.Denial]? {
+        switch self.whenNobodyVotes {
+        case .yes, .abstain: nil
+        case .no(let why): [Vote.Denial(label: "nobody", why: why)]
+        }
     }
 }

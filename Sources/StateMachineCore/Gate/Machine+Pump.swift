@@ -87,9 +87,7 @@ extension Machine {
     ///
     /// The question that this closes, and the former tail, are released after the lock, with the states that
     /// they were about.
-    func after(
-        _ event: (inout Gate, Place) -> Gate.Action?
-    ) -> Step? {
+    private func after(_ event: (inout Gate, Place) -> Gate.Action?) -> Step? {
         let (step, _) = self.holder.withLock { holder in
             let (ballot, tail) = (holder.gate.ballot, holder.tail)
             let machine = holder.place
@@ -99,47 +97,75 @@ extension Machine {
     }
 
     /// Pumps from the first step, for a caller that has begun to pump.
-    func pump(from first: Step?) {
+    private func pump(from first: Step?) {
         var step = first
-        while let current = step {
-            switch current.action {
-            case .evaluateAll(let run, let base):
-                let evaluated = self.evaluate(run, from: base)
-                step = self.after { $0.evaluated(evaluated, at: $1) }
-            case .commit(let changes, let group):
-                self.options.log?.record(changes) { failure in
-                    self.holder.withLock { $0.gate.committed(group, failure: failure) }
+        while let current = step { step = self.perform(current) }
+    }
+
+    /// Performs one step, under no lock.
+    ///
+    /// - Returns: the next.
+    private func perform(_ step: Step) -> Step? {
+        switch step.action {
+        case .evaluateAll(let run, let base):
+            let evaluated = self.evaluate(run, from: base)
+            return self.after { $0.evaluated(evaluated, at: $1) }
+        case .evaluate(let pending, let base, let hasVoters):
+            let decision = self.decide(pending, base: base, hasVoters: hasVoters)
+            return self.after { gate, machine in
+                gate.evaluated(pending, as: decision, from: base, at: machine) { verdict, number in
+                    self.holder.withLock { $0.gate.voted(verdict, on: number) }
                     self.pump()
                 }
-                step = self.after { $0.performed(at: $1) }
-            case .tell(let evaluated):
-                self.tell(evaluated, of: current.news)
-                step = self.after { $0.performed(at: $1) }
-            case .asking(let asking): step = self.perform(asking, of: current.news)
-            case .recasting(let recasting): step = self.perform(recasting)
             }
+        case .confirm(let pending, let ballot):
+            let (move, base) = (pending.move, ballot.motion.current)
+            let entry =
+                move.condition.isMet(by: base)
+                ? self.entry(of: move, from: base, to: ballot.motion.proposed) : nil
+            return self.after { $0.confirmed(ballot, with: entry, at: $1) }
+        case .recast(let recast, let base):
+            let decision = recast.make(base)
+            var entry: ChangeEntry?
+            if case .changed(let state) = decision {
+                let move = Move(to: .made { _ in state }, as: .update, cause: recast.cause)
+                entry = self.entry(of: move, from: base, to: state)
+            }
+            return self.after {
+                $0.recast(recast, as: decision, entering: entry, from: base, at: $1)
+            }
+        case .ask(let ballot, let question, let waited):
+            let waited = waited?() ?? .zero
+            ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
+            if let news = step.news { self.announce(news) }
+        case .void(let ballot): ballot.withdraw()
+        case .recasted(let recast, let outcome): recast.place.run { recast.completion(outcome) }
+        case .commit(let changes, let group):
+            self.options.log?.record(changes) { failure in
+                self.holder.withLock { $0.gate.committed(group, failure: failure) }
+                self.pump()
+            }
+        case .tell(let evaluated): self.tell(evaluated, of: step.news)
         }
+        return self.after { $0.performed(at: $1) }
     }
 
     // MARK: - Evaluating
 
     /// Evaluates each proposal against the state as it will be after those before it; like all
     /// evaluating never under the lock, since it runs pure code of the state and the proposer.
-    func evaluate(
-        _ run: [PendingProposal],
-        from base: Place
-    ) -> [EvaluatedProposal] {
+    private func evaluate(_ run: [PendingProposal], from base: Place) -> [EvaluatedProposal] {
         var base = base
         return run.map { pending in
             let fate: EvaluatedProposal.Fate
             do throws(Refused) {
                 // It may have been withdrawn while the log had it, and not committed it.
                 guard pending.isStillWanted else { throw Refused(.withdrawn, current: base) }
-                let new = try pending.move.state(
-                    from: base,
-                    announcingEqual: self.options.announcesEqual
+                fate = self.fate(
+                    of: pending,
+                    into: try self.state(of: pending, from: base),
+                    from: base
                 )
-                fate = self.fate(of: pending, into: new, from: base)
             } catch {
                 fate = .answered(.failure(error))
             }
@@ -148,8 +174,27 @@ extension Machine {
         }
     }
 
+    /// Evaluates the first proposal, and determines which voters want to be asked.
+    private func decide(_ pending: PendingProposal, base: Place, hasVoters: Bool) -> Gate.Decision {
+        do throws(Refused) {
+            let new = try self.state(of: pending, from: base)
+            if let new, hasVoters, let question = pending.questionToPut {
+                let motion = pending.move.motion(to: new, at: base)
+                let asked = self.voters(on: motion)
+                guard asked.isEmpty else { return .ask(asked, motion, question) }
+            }
+            return .settle(self.fate(of: pending, into: new, from: base))
+        } catch {
+            return .settle(.answered(.failure(error)))
+        }
+    }
+
+    private func state(of pending: PendingProposal, from base: Place) throws(Refused) -> Value? {
+        try pending.move.state(from: base, announcingEqual: self.options.announcesEqual)
+    }
+
     /// What becomes of a proposal that asks nobody; nothing changes if `new` is nil.
-    func fate(
+    private func fate(
         of pending: PendingProposal,
         into new: Value?,
         from base: Place
@@ -163,7 +208,7 @@ extension Machine {
 
     // MARK: - Telling
 
-    func tell(_ evaluated: [EvaluatedProposal], of news: News?) {
+    private func tell(_ evaluated: [EvaluatedProposal], of news: News?) {
         if let news, news.drains.isEmpty {
             for one in evaluated { one.entry?.deliveryCount?.completeUnheard() }
         }
@@ -180,12 +225,12 @@ extension Machine {
         }
     }
 
-    func tell(_ pending: PendingProposal, _ answer: Gate.Answer) {
+    private func tell(_ pending: PendingProposal, _ answer: Gate.Answer) {
         self.tell([EvaluatedProposal(pending, .answered(answer))])
     }
 
     /// Completes each; successive ones with the same place are completed there together.
-    func tell(_ evaluated: ArraySlice<EvaluatedProposal>) {
+    private func tell(_ evaluated: ArraySlice<EvaluatedProposal>) {
         var rest = evaluated
         while let first = rest.first {
             guard let place = first.pending.place else {
@@ -206,13 +251,14 @@ extension Machine.Holder {
     /// Does the part of an action that needs the lock: enters states, puts a question.
     mutating func take(_ action: Gate.Action) -> Machine.Step {
         switch action {
-        case .asking(.put(let ballot, _, _)):
+        case .ask(let ballot, _, _):
             self.append(QuestionEntry(ballot))
             return .init(action, news: self.news)
-        case .recasting(.replace(_, _, let state)):
-            self.replace(with: state)
+        case .recasted(_, .same(let place)):
+            self.replace(with: place)
             return .init(action)
-        case .evaluateAll, .commit, .asking, .recasting: return .init(action)
+        case .evaluateAll, .evaluate, .confirm, .void, .recast, .recasted, .commit:
+            return .init(action)
         case .tell(let evaluated):
             var isEntering = false
             for index in evaluated.indices {

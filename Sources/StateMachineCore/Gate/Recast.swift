@@ -42,10 +42,6 @@ final class PendingRecast: Sendable {
         self.completion = completion
     }
 
-    func complete(_ outcome: RecastOutcome) {
-        self.place.run { self.completion(outcome) }
-    }
-
     /// The transition into that state for the gate: already evaluated, and asking nobody.
     func evaluated(_ entry: ChangeEntry) -> EvaluatedProposal {
         let pending = PendingProposal(
@@ -61,55 +57,6 @@ final class PendingRecast: Sendable {
             }
         )
         return EvaluatedProposal(pending, .entering(entry))
-    }
-}
-
-extension Gate {
-    /// What to do about the first state to recast, under no lock unless stated otherwise.
-    enum Recasting: Sendable {
-        /// Decide how: ``recast(_:as:from:at:)``.
-        case evaluate(PendingRecast, from: Place)
-        /// Replace the state, at once and under the lock, then tell the requester.
-        case replace(PendingRecast, Place, with: Value)
-        /// Tell the requester that it is impossible.
-        case refuse(PendingRecast, String)
-    }
-
-    /// The decision on how a state is recast.
-    enum RecastDecision: Sendable {
-        case refuse(String)
-        case replace(Value)
-        case enter(ChangeEntry)
-    }
-
-    /// Adds a state to recast; then the caller has to pump.
-    mutating func recastCame(_ recast: PendingRecast) {
-        self.recasts.append(recast)
-        self.groups.release()
-    }
-
-    /// Records the decision on the state as it was at `base`.
-    mutating func recast(
-        _ recast: PendingRecast,
-        as decision: RecastDecision,
-        from base: Place,
-        at machine: Place
-    ) -> Action? {
-        // Without a log others may have moved the machine meanwhile.
-        guard machine.seq == base.seq else { return self.next(machine) }
-        self.recasts.removeFirst()
-        switch decision {
-        case .refuse(let why): return .recasting(.refuse(recast, why))
-        case .replace(let state):
-            self.question.void()
-            return .recasting(.replace(recast, base, with: state))
-        case .enter(let entry):
-            self.question.void()
-            let evaluated = recast.evaluated(entry)
-            guard self.hasLog else { return .tell([evaluated]) }
-            self.groups.gather(evaluated)
-            return self.next(machine)
-        }
     }
 }
 
@@ -135,36 +82,5 @@ extension Machine {
         let recast = PendingRecast(cause: cause, in: place, make, completion: completion)
         self.holder.withLock { $0.gate.recastCame(recast) }
         self.pump()
-    }
-
-    /// Performs what the gate decides about a recast.
-    ///
-    /// - Returns: the next step.
-    func perform(_ recasting: Gate.Recasting) -> Step? {
-        switch recasting {
-        case .evaluate(let recast, let base):
-            let decision = self.decision(on: recast, from: base)
-            return self.after { $0.recast(recast, as: decision, from: base, at: $1) }
-        case .replace(let recast, let base, let state):
-            recast.complete(
-                .same(Place(seq: base.seq, value: state, at: base.at, stay: base.stay))
-            )
-        case .refuse(let recast, let why): recast.complete(.impossible(why))
-        }
-        return self.after { $0.performed(at: $1) }
-    }
-
-    /// Runs the recast's closure, so never under the lock.
-    private func decision(
-        on recast: PendingRecast,
-        from base: Place
-    ) -> Gate.RecastDecision {
-        switch recast.make(base) {
-        case .impossible(let why): return .refuse(why)
-        case .same(let state): return .replace(state)
-        case .changed(let state):
-            let move = Move(to: .made { _ in state }, as: .update, cause: recast.cause)
-            return .enter(self.entry(of: move, from: base, to: state))
-        }
     }
 }

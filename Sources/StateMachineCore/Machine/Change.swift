@@ -15,6 +15,11 @@ package struct Place: Sendable {
         self.at = at
         self.stay = stay
     }
+
+    /// The same place with a state that looks the same.
+    func replacing(_ value: Value) -> Place {
+        Place(seq: self.seq, value: value, at: self.at, stay: self.stay)
+    }
 }
 
 /// One change of a machine's state; ``Transition`` is its typed face.

@@ -57,10 +57,9 @@ package final class Machine: Sendable {
         /// Replaces the state by one that looks the same, without a change.
         ///
         /// The caller keeps the former state until the lock is released.
-        mutating func replace(with value: Value) {
-            let place = self.place
+        mutating func replace(with place: Place) {
             self.isReplacing = true
-            self.place = Place(seq: place.seq, value: value, at: place.at, stay: place.stay)
+            self.place = place
             self.isReplacing = false
         }
 
@@ -82,6 +81,7 @@ package final class Machine: Sendable {
 
     let holder: Lock<Holder>
     let options: Options
+    let sleepers = Sleepers()
 
     /// A machine that goes on where another one stopped; nobody is told about it.
     init(resuming place: Place, options: Options) {
@@ -117,7 +117,7 @@ extension Machine {
 
     /// The number of the group that the write-ahead log has been given and has not answered; nil if it has
     /// answered all.
-    package var groupUnderWay: UInt64? { self.holder.withLock { $0.gate.groupUnderWay } }
+    package var groupUnderWay: UInt64? { self.holder.withLock { $0.gate.groups.underWay } }
 
     /// Whether there is a write-ahead log.
     package var hasLog: Bool { self.options.log != nil }
@@ -293,14 +293,12 @@ extension Machine {
 
     /// Wakes the drains; those that run inline deliver on this thread, unless another one does so.
     func announce(_ news: News) {
+        // Looked at after the append: a drain that falls asleep later sees the entry first.
+        guard !self.sleepers.isEmpty else { return }
         var isHeardHere = false
-        // By index: an iterator is an allocation where nothing is optimized. The array holds them: counting references
-        // to what other threads refer to would take longer than to find that it is awake.
-        for index in 0..<news.drains.count {
-            Unmanaged.passUnretained(news.drains[index])._withUnsafeGuaranteedRef { drain in
-                drain.skip(ifTooFarBehind: news.position)
-                if drain.isInline { isHeardHere = true } else { drain.wake() }
-            }
+        for drain in news.drains {
+            drain.skip(ifTooFarBehind: news.position)
+            if drain.isInline { isHeardHere = true } else { drain.wake() }
         }
         guard isHeardHere else { return }
         for drain in news.drains where drain.isInline { drain.wakeHere(for: news.position) }

@@ -31,11 +31,8 @@ final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
     private var alarmNumber: UInt64 = 0
     private let rung = Atomic<UInt64>(0)
 
-    /// - Parameters:
-    ///   - delivery: what to deliver, and when.
-    ///   - clock: measures intervals.
-    ///   - isWanted: asked before each delivery, until which all is kept; nil: it always is.
-    ///   - calls: what is called.
+    /// With the `clock` that measures intervals; `isWanted` is asked before each delivery, until which
+    /// all is kept: nil, it always is.
     init(
         _ delivery: Delivery<Element>,
         by clock: any Clock<Duration>,
@@ -152,7 +149,7 @@ extension ReceivingMember<Change>.Calls {
         missed: (@Sendable (Int, Place) -> Void)?,
         body: @escaping @Sendable (Change) -> Void
     ) {
-        self.init(select: { $0 }, missed: missed) { batch, isOver in
+        let task: @Sendable (Delivery<Change>.Batch, () -> Bool) -> Void = { batch, isOver in
             if batch.dropped > 0, let first = batch.values.first {
                 missed?(batch.dropped, first.origin)
             }
@@ -161,5 +158,6 @@ extension ReceivingMember<Change>.Calls {
                 body(change)
             }
         }
+        self.init(select: { $0 }, missed: missed, task: task)
     }
 }

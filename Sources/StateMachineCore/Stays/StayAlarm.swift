@@ -25,17 +25,22 @@ extension StateMachine {
             TypedValue(next(TypedValue<State>.state(of: $0)))
         }
         let alarm = StayAlarm(limit, in: Set([name] + others).texts, of: self.machine, becoming)
-        return self.machine.follow({ alarm.heard($0) }) { [weak alarm] ended in
-            guard let alarm else { return ended() }
-            alarm.end(then: ended)
-        }
+        return self.machine.follow(
+            { alarm.heard($0) },
+            stopping: { [weak alarm] ended in
+                if let alarm { alarm.end(then: ended) } else { ended() }
+            }
+        )
     }
 }
 
 extension Machine {
     /// Calls `heard` with where the machine is and then with where each change leads, on the machine's own queue.
     ///
-    /// - Parameter stop: ends what that has started, and calls its argument once it has ended.
+    /// - Parameters:
+    ///   - heard: called with each.
+    ///   - stop: ends what that has started, and calls its argument once it has ended.
+    /// - Returns: its registration.
     func follow(
         _ heard: @escaping @Sendable (Place) -> Void,
         stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void

@@ -24,7 +24,7 @@ extension StateMachine {
             await body(TypedValue<State>.state(of: $0))
         }
         let way = WayToStayTask(task)
-        return self.machine.follow({ way.task.heard($0) }) { task.end(then: $0) }
+        return self.machine.follow({ way.task.heard($0) }, stopping: { task.end(then: $0) })
     }
 }
 
