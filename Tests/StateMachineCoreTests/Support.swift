@@ -149,6 +149,6 @@ extension StateMachine {
             on: context,
             before: { isAsked(Proposal($0)) },
             body
-        )
+        ).registration
     }
 }

@@ -37,15 +37,8 @@ public final class Registration: Sendable {
     /// runs its jobs; one that has ended is not waited for. It also ends when the registration or
     /// the task is cancelled.
     public func flushAndWait() async {
-        let withdrawal = Withdrawal()
-        _ = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-                let isGiven = Once<Bool>(continuation)
-                withdrawal.has { isGiven.give(false) }
-                self.flush { isGiven.give(true) }
-            }
-        } onCancel: {
-            withdrawal.withdraw()
+        _ = await Once.answer(orIfCancelled: false) { isGiven in
+            self.flush { isGiven.give(true) }
         }
     }
 

@@ -75,15 +75,14 @@ struct Electorate: Sendable {
 /// A voter that may have itself found at other places than those with which it came.
 package struct VoterSeat: Sendable {
     package let registration: Registration
-    private let place: @Sendable (Set<Int>?) -> Void
-
-    init(_ registration: Registration, place: @escaping @Sendable (Set<Int>?) -> Void) {
-        self.registration = registration
-        self.place = place
-    }
+    fileprivate weak var voter: VoterMember?
+    fileprivate weak var machine: Machine?
 
     /// From when this returns it is found at those places and no others; nil: it is asked about every motion.
-    package func move(to places: Set<Int>?) { self.place(places) }
+    package func move(to places: Set<Int>?) {
+        guard let machine, let voter else { return }
+        machine.holder.withLock { $0.gate.voters.move(voter, to: places) }
+    }
 }
 
 extension Machine {
@@ -95,27 +94,26 @@ extension Machine {
         _ = self.holder.withLock { exchange(&$0.gate.voters.places, with: places) }
     }
 
-    /// Adds a voter that is asked about motions whose state has one of its places.
+    /// Asks before the state changes, perhaps on behalf of a peer.
     ///
     /// - Parameters:
     ///   - terms: who votes, and for how long it is waited for.
     ///   - context: where it is asked.
-    ///   - places: where it stands; nil: it is asked about every motion.
+    ///   - places: where it stands, to be asked about motions whose state has one of these places;
+    ///     nil: about every motion.
     ///   - isAsked: pure, and run on the proposing thread; which of those motions it is asked about.
     ///   - body: called with each question, once; it must not block.
     /// - Returns: its registration, with which it moves to other places.
+    @discardableResult
     package func addVoter(
         _ terms: Machine.Voter,
         on context: any ExecutionContext,
-        at places: Set<Int>?,
-        before isAsked: @escaping @Sendable (Motion) -> Bool,
+        at places: Set<Int>? = nil,
+        before isAsked: @escaping @Sendable (Motion) -> Bool = { _ in true },
         _ body: @escaping @Sendable (Ask) -> Void
     ) -> VoterSeat {
         let voter = VoterMember(terms, at: places, isAsked: isAsked, body: body)
-        return VoterSeat(self.add(voter, on: context)) { [weak self, weak voter] places in
-            guard let self, let voter else { return }
-            self.holder.withLock { $0.gate.voters.move(voter, to: places) }
-        }
+        return VoterSeat(registration: self.add(voter, on: context), voter: voter, machine: self)
     }
 
     /// The voters who want to be asked about a motion.

@@ -67,7 +67,7 @@ extension StateMachine {
             on: context,
             before: { isAsked(Proposal($0)) },
             { ask in body(Proposal(ask.motion)) { ask.vote($0) } }
-        )
+        ).registration
     }
 
     /// Asks an async function before the state changes; each question is a task of its own.
@@ -108,7 +108,7 @@ extension StateMachine {
                     ask.vote(vote)
                 }
             }
-        )
+        ).registration
     }
 }
 
@@ -141,26 +141,6 @@ extension Machine.Voter {
             deadline: limit.map { VoteDeadline(limit: $0, whenSilent: silence ?? .yes) },
             whenSilent: silence
         )
-    }
-}
-
-extension Machine {
-    /// Asks before the state changes, perhaps on behalf of a peer.
-    ///
-    /// - Parameters:
-    ///   - terms: who votes, and for how long it is waited for.
-    ///   - context: where it is asked.
-    ///   - isAsked: pure, and run on the proposing thread; which motions it is asked about.
-    ///   - body: called with each question, once; it must not block.
-    /// - Returns: its registration.
-    @discardableResult
-    package func addVoter(
-        _ terms: Machine.Voter,
-        on context: any ExecutionContext,
-        before isAsked: @escaping @Sendable (Motion) -> Bool = { _ in true },
-        _ body: @escaping @Sendable (Ask) -> Void
-    ) -> Registration {
-        self.add(VoterMember(terms, isAsked: isAsked, body: body), on: context)
     }
 }
 

@@ -171,22 +171,12 @@ extension StateMachine {
     /// - Returns: whether every context has passed.
     @discardableResult
     public func flush(within limit: Duration? = nil) async -> Bool {
-        let withdrawal = Withdrawal()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let hasPassed = Once<Bool>(continuation)
-                withdrawal.has { hasPassed.give(false) }
-                if let limit {
-                    hasPassed.keep(
-                        Alarm(after: limit, on: self.machine.options.clock) {
-                            hasPassed.give(false)
-                        }
-                    )
-                }
-                self.machine.mark { hasPassed.give(true) }
+        await Once.answer(orIfCancelled: false) { hasPassed in
+            if let limit {
+                let clock = self.machine.options.clock
+                hasPassed.keep(Alarm(after: limit, on: clock) { hasPassed.give(false) })
             }
-        } onCancel: {
-            withdrawal.withdraw()
+            self.machine.mark { hasPassed.give(true) }
         }
     }
 }

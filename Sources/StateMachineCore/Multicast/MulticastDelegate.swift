@@ -396,31 +396,24 @@ extension MulticastDelegate {
         _ step: @escaping @Sendable (Facet, Value) -> Value?
     ) async -> Value? {
         guard let recipient = group.members.first else { return value }
-        let withdrawal = Withdrawal()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-                let answer = Once<Value?>(continuation)
-                withdrawal.has { answer.give(nil) }
-                let silent: Value? =
-                    switch question.whenSilent {
-                    case .yes, .abstain: value
-                    case .no: nil
-                    }
-                // One that is removed changes nothing, though its context may be stuck.
-                let leaving = Waiter { answer.give(value) }
-                guard recipient.callGuard.wait(leaving) else { return leaving.tell() }
-                // Kept while the step is waited for.
-                if let deadline = question.deadline {
-                    answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
-                }
-                self.post(to: [group]) { _, mayCall in
-                    let isAsked = mayCall && recipient.call(facet) { answer.give(step($0, value)) }
-                    if !isAsked { answer.give(value) }
-                    recipient.callGuard.forget(leaving)
-                }
+        let silent: Value? =
+            switch question.whenSilent {
+            case .yes, .abstain: value
+            case .no: nil
             }
-        } onCancel: {
-            withdrawal.withdraw()
+        return await Once.answer(orIfCancelled: nil) { answer in
+            // One that is removed changes nothing, though its context may be stuck.
+            let leaving = Waiter { answer.give(value) }
+            guard recipient.callGuard.wait(leaving) else { return leaving.tell() }
+            // Kept while the step is waited for.
+            if let deadline = question.deadline {
+                answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
+            }
+            self.post(to: [group]) { _, mayCall in
+                let isAsked = mayCall && recipient.call(facet) { answer.give(step($0, value)) }
+                if !isAsked { answer.give(value) }
+                recipient.callGuard.forget(leaving)
+            }
         }
     }
 }

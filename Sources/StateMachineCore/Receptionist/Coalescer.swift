@@ -45,10 +45,7 @@ struct Coalescer<Value: Sendable> {
             guard !self.isAlarmSet else { return .wait }
             self.isAlarmSet = true
             return .ring(after: interval)
-        case .paced(let interval):
-            guard !self.isAlarmSet else { return .wait }
-            self.isAlarmSet = true
-            return self.deliver(thenRingAfter: interval)
+        case .paced: return self.isAlarmSet ? .wait : self.deliverPaced()
         }
     }
 
@@ -69,30 +66,24 @@ struct Coalescer<Value: Sendable> {
 
     mutating func rang() -> Action {
         self.isAlarmSet = false
-        switch self.delivery.timing {
-        case .atOnce, .afterBurst, .batch, .settled: return self.deliver()
-        case .paced(let interval):
-            guard self.count > 0 else { return .wait }
-            self.isAlarmSet = true
-            return self.deliver(thenRingAfter: interval)
-        }
+        return self.deliverPaced()
     }
 
     /// The task may want what was due.
-    mutating func asked() -> Action {
-        guard self.isDue else { return .wait }
-        switch self.delivery.timing {
-        case .atOnce, .afterBurst, .batch, .settled: return self.deliver()
-        case .paced(let interval):
-            self.isAlarmSet = true
-            return self.deliver(thenRingAfter: interval)
+    mutating func asked() -> Action { self.isDue ? self.deliverPaced() : .wait }
+
+    /// Delivers what is held; if it is paced, the next is due after the interval.
+    private mutating func deliverPaced() -> Action {
+        guard case .paced(let interval) = self.delivery.timing, self.count > 0 else {
+            return self.deliver()
         }
+        self.isAlarmSet = true
+        return self.deliver(thenRingAfter: interval)
     }
 
     /// Delivers what is held, now.
     mutating func deliver(thenRingAfter duration: Duration? = nil) -> Action {
-        guard let seqs = self.seqs else { return .wait }
-        guard self.count > 0 else { return .wait }
+        guard let seqs = self.seqs, self.count > 0 else { return .wait }
         guard self.isWanted() else {
             self.isDue = true
             // Nothing is left to be done at the interval.

@@ -134,12 +134,7 @@ extension StateMachine {
         on context: any ExecutionContext = .immediate,
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let calls = CallingMember.Calls(change: { _, entry in
-            guard entry.change.beginsStay else { return false }
-            body(Transition(entry.change))
-            return true
-        })
-        return self.machine.add(CallingMember(of: Set([name] + others).texts, calls), on: context)
+        self.onStay(on: context, of: Set([name] + others).texts, if: { _ in true }, do: body)
     }
 
     /// Calls `body` whenever the machine leaves one of some states, even for the same state with
@@ -154,12 +149,21 @@ extension StateMachine {
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
         let names = Set([name] + others).texts
+        return self.onStay(on: context, of: nil, if: { names.contains($0.old.name) }, do: body)
+    }
+
+    /// Calls `body` with the transitions that begin a stay, if they are meant.
+    private func onStay(
+        on context: any ExecutionContext,
+        of names: Set<String>?,
+        if isMeant: @escaping @Sendable (Change) -> Bool,
+        do body: @escaping @Sendable (Transition<State>) -> Void
+    ) -> Registration {
         let calls = CallingMember.Calls(change: { _, entry in
-            let change = entry.change
-            guard change.beginsStay, names.contains(change.old.name) else { return false }
-            body(Transition(change))
+            guard entry.change.beginsStay, isMeant(entry.change) else { return false }
+            body(Transition(entry.change))
             return true
         })
-        return self.machine.add(CallingMember(calls), on: context)
+        return self.machine.add(CallingMember(of: names, calls), on: context)
     }
 }

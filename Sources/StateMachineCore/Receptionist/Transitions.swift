@@ -100,11 +100,7 @@ extension StateMachine {
 /// mailbox.
 final class TransitionReader: Sendable {
     private let mailbox: TransitionMailbox
-    /// Ends the iteration after what has been committed so far.
-    let finish: @Sendable () -> Void
-    private let leave: @Sendable () -> Void
-    /// Has what was kept until the task wanted it delivered.
-    private let ask: @Sendable () -> Void
+    private weak let member: Member?
 
     init(
         of machine: Machine?,
@@ -113,26 +109,24 @@ final class TransitionReader: Sendable {
     ) {
         self.mailbox = TransitionMailbox(keeping: delivery.limit)
         guard let machine else {
+            self.member = nil
             self.mailbox.end()
-            self.finish = {}
-            self.leave = {}
-            self.ask = {}
             return
         }
         let member = Self.member(of: machine, delivery, into: self.mailbox)
-        self.finish = { [weak member, mailbox] in
-            if let member { member.flush { mailbox.end() } } else { mailbox.end() }
-        }
-        self.ask = { [weak member] in member?.askForTurn() }
-        self.leave = { [weak member] in member?.end() }
-        let (_, _, current) = machine.register(member, on: ReaderContext(of: machine))
-        switch start {
-        case .next: break
-        case .current: self.mailbox.begin(with: current)
-        }
+        self.member = member
+        let current = machine.register(member, on: ReaderContext(of: machine)).place
+        if start == .current { self.mailbox.begin(with: current) }
     }
 
-    deinit { self.leave() }
+    deinit { self.member?.end() }
+
+    /// Ends the iteration after what has been committed so far; it does not keep the reader.
+    var finish: @Sendable () -> Void {
+        { [weak member, mailbox] in
+            if let member { member.flush { mailbox.end() } } else { mailbox.end() }
+        }
+    }
 
     private static func member(
         of machine: Machine,
@@ -168,7 +162,8 @@ final class TransitionReader: Sendable {
         return await withTaskCancellationHandler(
             operation: {
                 await withCheckedContinuation(isolation: actor) { continuation in
-                    if self.mailbox.take(continuation, as: wait) { self.ask() }
+                    // Has what was kept until the task wanted it delivered.
+                    if self.mailbox.take(continuation, as: wait) { self.member?.askForTurn() }
                 }
             },
             onCancel: { self.mailbox.withdraw(wait) },

@@ -95,8 +95,23 @@ final class Once<Value: Sendable>: Sendable {
 
     private let pending: Lock<Pending>
 
-    init(_ continuation: CheckedContinuation<Value, Never>) {
+    private init(_ continuation: CheckedContinuation<Value, Never>) {
         self.pending = Lock(Pending(continuation: continuation))
+    }
+
+    /// Waits, without a thread, for the first answer that `begin` brings; for `none` if the task is
+    /// cancelled before.
+    static func answer(orIfCancelled none: Value, _ begin: (Once) -> Void) async -> Value {
+        let withdrawal = Withdrawal()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let once = Once(continuation)
+                withdrawal.has { once.give(none) }
+                begin(once)
+            }
+        } onCancel: {
+            withdrawal.withdraw()
+        }
     }
 
     func keep(_ alarm: Alarm) {
