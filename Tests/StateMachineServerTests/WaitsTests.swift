@@ -15,7 +15,7 @@ struct WaitsTests {
             // The wait is kept once what follows it is answered.
             #expect(lone.line().contains(#""seq":0"#))
             try await lone.onLoop { server in
-                let waits = try #require(server.clients.first { _ in true }).parts.waits
+                let waits = try #require(server.clients.first { _ in true }).waits
                 #expect(!waits.areBehind)
                 for _ in 0..<100 {
                     lone.machine.state = .open(degrees: 7)

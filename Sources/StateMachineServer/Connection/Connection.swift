@@ -4,15 +4,26 @@ import StateMachineProtocol
 
 /// One client: connects reading its requests to carrying them out and to writing the answers.
 ///
-/// Reading and closing go through the channel, writing past it (see ``Outbox``).
+/// Reading and closing go through the channel, writing past it (see ``Output``).
 ///
 /// Belongs to the event loop.
 final class Connection {
     /// What the last process recorded of the connection, and that process's whole record.
     typealias Inheritance = (record: HandOverRecord.Connection, handOver: HandOverRecord)
 
-    let parts: ConnectionParts
-    private let requests: Requests
+    let server: StateServer
+    let door: Door
+    let peer: Peer
+    let user: User
+    private let channel: any Channel
+
+    var input = Input()
+    let output: Output
+    let watches: Watches
+    let history: HistoryAnswers
+    let waits: Waits
+    let voters: HoldsAndGuards
+    let sets: Sets
 
     private(set) var lifecycle = ConnectionLifecycle()
     /// Its standing in the server's lists and turns.
@@ -20,47 +31,64 @@ final class Connection {
     /// What it resumes from; nil once it has.
     private var inheritance: Inheritance?
 
-    init(_ parts: ConnectionParts, inheriting inheritance: Inheritance? = nil) {
-        self.parts = parts
-        self.requests = Requests(parts)
+    init(
+        server: StateServer,
+        door: Door,
+        peer: Peer,
+        channel: any Channel,
+        descriptor: CInt,
+        inheriting inheritance: Inheritance? = nil
+    ) {
+        let user = server.users.account(of: peer.uid)
+        let output = Output(
+            server: server,
+            peer: peer,
+            user: user,
+            channel: channel,
+            descriptor: descriptor
+        )
+        let standing = StandingRequests(server: server, user: user)
+        self.server = server
+        self.door = door
+        self.peer = peer
+        self.user = user
+        self.channel = channel
+        self.output = output
+        self.watches = Watches(output, standing)
+        self.history = HistoryAnswers(output)
+        self.waits = Waits(output, standing)
+        self.voters = HoldsAndGuards(output, standing)
+        self.sets = Sets(output)
         self.inheritance = inheritance
     }
-
-    var peer: Peer { self.parts.peer }
-    var user: User { self.parts.user }
-    private var server: StateServer { self.parts.server }
-    private var channel: any Channel { self.parts.channel }
-    private var turn: ConnectionTurn { self.parts.turn }
-    private var reader: RequestReader { self.parts.reader }
-    private var outbox: Outbox { self.parts.outbox }
 
     // MARK: - Arrival
 
     /// Takes up the connection, now that its channel is active.
     func arrived() {
         self.server.add(self)
-        self.turn.open(for: self)
+        self.output.beginTurns(of: self)
         if let (record, handOver) = self.inheritance.take() {
             self.server.users.admitAgain(self.peer.uid)
             self.lifecycle.admitted()
-            self.parts.resume(with: record, of: handOver)
-            if self.outbox.isClosed { self.drop() }
+            self.resume(with: record, of: handOver)
+            if self.output.isClosed { self.drop() }
             if record.isOpen { _ = self.lifecycle.timeCame() }
-            self.reader.pause()
-            self.reader.read(false)
+            self.input.isPaused = true
+            self.read(false)
             return self.server.arrivals.whenAllAreHere {
                 if self.lifecycle.isWaiting { self.open() }
                 self.resume()
             }
         }
-        switch self.server.admit(self.peer.uid, at: self.parts.door) {
+        switch self.server.admit(self.peer.uid, at: self.door) {
         case .admit(0):
             self.lifecycle.admitted()
             self.open()
         case .admit(let nanoseconds):
             // It has its place, but its user connects too fast: it is not read before its time.
             self.lifecycle.admitted()
-            self.reader.read(false)
+            self.read(false)
             self.channel.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(nanoseconds)) {
                 [weak self] in
                 self?.open()
@@ -74,8 +102,8 @@ final class Connection {
 
     /// Begins to serve the client.
     private func open() {
-        guard !self.outbox.isClosed, self.lifecycle.timeCame() else { return }
-        if self.parts.door.isWatchImplied { self.parts.subscriptions.beginImplicit() }
+        guard !self.output.isClosed, self.lifecycle.timeCame() else { return }
+        if self.door.isWatchImplied { self.watches.beginImplicit() }
         self.serve()
     }
 
@@ -86,7 +114,7 @@ final class Connection {
         guard !self.isHungUp else { return self.close() }
         guard self.lifecycle.isListening else { return }
         self.server.turns.arrived()
-        self.reader.append(bytes)
+        self.input.received(bytes)
         self.serve()
     }
 
@@ -94,119 +122,131 @@ final class Connection {
     ///
     /// Once the other end is closed a channel reads all that there is, even while reading is off.
     private var isHungUp: Bool {
-        (!self.lifecycle.isListening || self.reader.isStopped && !self.parts.door.takes(.set))
-            && self.outbox.isHungUp
+        (!self.lifecycle.isListening || !self.input.isRead && !self.door.takes(.set))
+            && self.output.isHungUp
     }
 
     /// Carries out the requests that have arrived.
     ///
     /// It stops if the client does not read the answers or readers cannot keep up with the changes.
     func serve() {
-        guard self.lifecycle.isServing, !self.reader.isPaused else { return }
+        guard self.lifecycle.isServing, !self.input.isPaused else { return }
         repeat {
-            var step = Requests.Step.handled
-            while self.lifecycle.isListening, self.requests.mayHandleNext, step == .handled {
-                step = self.requests.handleNext(isGone: false)
+            var step = Step.handled
+            while self.lifecycle.isListening, self.mayHandleNext, step == .handled {
+                step = self.handleNext(isGone: false)
             }
             if step == .tooLong { self.leave(.tooLong) }
-            self.pump(self.parts.sets.takeHasSet() ? .urgent : .turn)
+            self.pump(self.sets.takeHasSet() ? .urgent : .turn)
             self.server.counters.report()
             guard step != .outOfTime else {
-                self.turn.cutShort()
-                self.turn.want()
-                return self.reader.stopIfFull()
+                self.output.cutShort()
+                self.output.want()
+                if self.input.isFull { self.read(false) }
+                return
             }
-            guard self.requests.mayGoOn else { return self.reader.read(false) }
-            if self.lifecycle.isListening, self.requests.mustWaitForReaders, self.reader.hasUnseen {
+            guard self.mayGoOn else { return self.read(false) }
+            if self.lifecycle.isListening, self.mustWaitForReaders, self.input.hasUnseen {
                 return self.pause()
             }
-        } while self.lifecycle.isListening && self.reader.hasRequest
-        self.reader.read(true)
-        if self.reader.hasSeenEnd { self.inputEnded() }
+        } while self.lifecycle.isListening && self.input.hasLine
+        self.read(true)
+        if self.input.hasSeenEnd { self.inputEnded() }
         self.finish()
     }
 
+    /// Starts or stops reading the client.
+    private func read(_ isRead: Bool) {
+        guard isRead != self.input.isRead else { return }
+        self.input.isRead = isRead
+        self.channel.setOption(.autoRead, value: isRead)
+            .assumeIsolated()
+            .whenFailure { _ in
+                // The channel is closed; there is nothing more to read.
+            }
+    }
+
     private func pause() {
-        self.reader.pause()
+        self.input.isPaused = true
         self.server.pause(self)
     }
 
     /// Goes on after a pause: everybody has been written to.
     func resume() {
-        guard self.reader.resume() else { return }
-        if self.lifecycle.isGone { self.turn.want() } else { self.serve() }
+        guard exchange(&self.input.isPaused, with: false) else { return }
+        if self.lifecycle.isGone { self.output.want() } else { self.serve() }
     }
 
     // MARK: - Turns
 
     /// Whether it has something to do in a round of turns.
     var wantsTurn: Bool {
-        self.hasOutput || self.requests.areToGoOn || self.reader.hasSeenEnd
+        self.hasOutput || self.areToGoOn || self.input.hasSeenEnd
     }
 
     /// Whether requests may be left that were not dealt with for lack of time.
-    var hasUnserved: Bool { !self.lifecycle.isWaiting && self.reader.hasUnserved }
+    var hasUnserved: Bool { !self.lifecycle.isWaiting && !self.input.isPaused && self.input.hasUnseen }
 
     /// Writes and then serves requests, as long as there is time; waits in line again for the rest.
     func takeTurn() {
         guard !self.lifecycle.isForgotten else { return }
-        self.turn.begin()
-        if self.lifecycle.isGone { self.carryOutRest() } else { self.flush() }
-        let isToGoOn = self.turn.isCutShort && !self.lifecycle.isForgotten
+        self.output.beginTurn()
+        if self.lifecycle.isGone { self.goOnWithRest() } else { self.flush() }
+        let isToGoOn = self.output.isCutShort && !self.lifecycle.isForgotten
         if isToGoOn { self.server.turns.enqueue(self) }
         // Setters wait for its changes to be written, but not for its other requests.
-        let isBehind = self.parts.subscriptions.hasChangesToWrite || self.parts.waits.areBehind
+        let isBehind = self.watches.hasChangesToWrite || self.waits.areBehind
         if !isToGoOn || !isBehind { self.server.tookTurn(self) }
     }
 
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
-    func flush(_ haste: ConnectionTurn.Haste = .turn) {
+    func flush(_ haste: Output.Haste = .turn) {
         self.pump(haste)
-        if self.requests.areToGoOn || self.hasUnserved { self.serve() } else { self.finish() }
+        if self.areToGoOn || self.hasUnserved { self.serve() } else { self.finish() }
     }
 
     /// Goes on when the channel has written what the socket did not take.
     func hasRoom() {
         // A reader about to lose changes does not wait in line.
-        if self.parts.subscriptions.isFarBehind, self.user.early({ self.flush(.urgent) }) {
+        if self.watches.isFarBehind, self.user.early({ self.flush(.urgent) }) {
             return
         }
-        self.turn.want()
+        self.output.want()
     }
 
     /// A set was decided after others had their turn.
     func setWasDecided() {
-        if self.lifecycle.isGone { self.turn.want() } else { self.server.answered(self) }
+        if self.lifecycle.isGone { self.output.want() } else { self.server.answered(self) }
     }
 
     // MARK: - Output
 
     /// Whether there may be something to write.
     var hasOutput: Bool {
-        self.outbox.hasLines || self.parts.waits.areBehind || self.parts.subscriptions.isRunning
-            || self.parts.voters.hasQuestions
+        self.output.hasLines || self.waits.areBehind || self.watches.isRunning
+            || self.voters.hasQuestions
     }
 
     /// Writes all that can be written now, as far as there is time.
-    func pump(_ haste: ConnectionTurn.Haste = .turn) {
+    func pump(_ haste: Output.Haste = .turn) {
         switch haste {
-        case .turn, .last: self.turn.write(haste) { self.writeAndJudge() }
+        case .turn, .last: self.output.write(haste) { self.writeAndJudge() }
         case .urgent:
-            self.turn.write(haste) { self.write() }
-            guard self.parts.waits.areBehind else { break }
+            self.output.write(haste) { self.write() }
+            guard self.waits.areBehind else { break }
             // Waits are judged no longer for it than in a turn.
-            self.turn.write(.last(until: .now() + Turns.length)) { self.writeAndJudge() }
+            self.output.write(.last(until: .now() + Turns.length)) { self.writeAndJudge() }
         }
-        if self.outbox.isClosed { self.drop() }
+        if self.output.isClosed { self.drop() }
     }
 
     /// Waits are judged also while the client does not read.
     private func writeAndJudge() {
         repeat {
             self.write()
-        } while !self.turn.isCutShort
-            && self.parts.waits.judge(until: self.server.limits.replyBytesPerConnection)
-            && self.outbox.isFree
+        } while !self.output.isCutShort
+            && self.waits.judge(until: self.server.limits.replyBytesPerConnection)
+            && self.output.isFree
     }
 
     /// Writes watches first, then replies, and last questions, which nobody has asked for just now.
@@ -214,16 +254,16 @@ final class Connection {
     /// Watches are brought up to the head of the ring, and the ring up to the reply, so that a reply that carries a seq
     /// comes after every change up to it.
     private func write() {
-        while self.channel.isActive, self.outbox.isFree {
-            guard !self.outbox.isMidLine || self.outbox.writeNext() else { return }
-            guard self.parts.subscriptions.write() else { return }
+        while self.channel.isActive, self.output.isFree {
+            guard !self.output.isMidLine || self.output.writeNext() else { return }
+            guard self.watches.write() else { return }
             // A reply comes after every change up to it.
-            guard !self.turn.isCutShort, !self.parts.subscriptions.isReadingPast else {
+            guard !self.output.isCutShort, !self.watches.isReadingPast else {
                 return
             }
-            guard self.parts.history.write() else { return }
-            guard let seq = self.outbox.nextSeq else {
-                self.parts.voters.writeQuestions()
+            guard self.history.write() else { return }
+            guard let seq = self.output.nextSeq else {
+                self.voters.writeQuestions()
                 return
             }
             let head = self.server.ring.head
@@ -233,13 +273,13 @@ final class Connection {
                 guard self.server.ring.head > head else { return }
                 continue
             }
-            switch self.outbox.nextMark {
+            switch self.output.nextMark {
             case .start(let watch): watch.start()
-            case .end(let watch): self.parts.subscriptions.remove(watch)
+            case .end(let watch): self.watches.remove(watch)
             case .history, nil: break
             }
-            guard self.outbox.writeNext() else { return }
-            guard !self.outbox.hasSegments || !self.turn.mustStop() else { return }
+            guard self.output.writeNext() else { return }
+            guard !self.output.hasSegments || !self.output.mustStop() else { return }
         }
     }
 
@@ -248,10 +288,10 @@ final class Connection {
     /// The connection is not closed here: the client's input has yet to be dealt with, and its end
     /// has yet to be seen.
     private func drop() {
-        self.outbox.close()
-        self.parts.subscriptions.drop()
-        self.parts.waits.drop()
-        self.parts.voters.end()
+        self.output.close()
+        self.watches.drop()
+        self.waits.drop()
+        self.voters.end()
     }
 
     // MARK: - End
@@ -285,22 +325,22 @@ final class Connection {
 
     /// The client will send no more.
     func clientEnded() {
-        self.reader.sawEnd()
+        self.input.hasSeenEnd = true
         self.serve()
         // Also if requests are left because the client does not read its answers.
-        self.parts.voters.end()
+        self.voters.end()
     }
 
     /// Ends the input: everything that the client sent has been dealt with.
     private func inputEnded() {
         switch self.lifecycle.inputEnded() {
         case .endImplicitWatch:
-            if self.reader.hasBytes {
+            if self.input.hasBytes {
                 let message = "the last line has no newline at its end, and was not carried out"
-                self.outbox.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
+                self.output.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
             }
-            self.parts.subscriptions.endImplicit()
-            self.parts.voters.end()
+            self.watches.endImplicit()
+            self.voters.end()
             self.pump()
         case .close: self.close()
         case .ignore: break
@@ -313,15 +353,15 @@ final class Connection {
         case .ignore: return
         case .sayBye: break
         }
-        self.reader.clear()
-        self.parts.voters.end()
-        self.parts.subscriptions.leavePast()
-        self.parts.history.leavePast()
-        self.outbox.append(reason.line, replies: 0)
+        self.input.clear()
+        self.voters.end()
+        self.watches.leavePast()
+        self.history.leavePast()
+        self.output.append(reason.line, replies: 0)
         self.channel.eventLoop.assumeIsolated().scheduleTask(
             in: .milliseconds(self.server.limits.farewellMs)
-        ) { [weak parts = self.parts] in
-            parts?.channel.close(promise: nil)
+        ) { [weak self] in
+            self?.close()
         }
     }
 
@@ -329,36 +369,38 @@ final class Connection {
     func shutDown(_ reason: ServerLine.ByeReason) {
         guard !self.lifecycle.isGone else { return self.end() }
         // The last changes may have ended some of them.
-        if self.parts.waits.areBehind { self.pump(.last(until: .now() + Turns.length)) }
-        self.parts.waits.shutDown()
+        if self.waits.areBehind { self.pump(.last(until: .now() + Turns.length)) }
+        self.waits.shutDown()
         self.leave(.daemonEnds(reason))
     }
 
     /// Writes what there is, at most until then; returns whether there was time for all of it.
     func writeLast(until end: NIODeadline) -> Bool {
         guard !self.lifecycle.isForgotten else { return true }
-        self.turn.begin()
+        self.output.beginTurn()
         self.pump(.last(until: end))
-        return !self.turn.isCutShort
+        return !self.output.isCutShort
     }
 
     /// Closes once the goodbye is written; what there was no time for does not keep it waiting.
     func finishShutDown() {
         guard !self.lifecycle.isForgotten else { return }
-        if self.turn.isCutShort {
-            self.parts.subscriptions.drop()
-            self.outbox.stopHistory()
+        if self.output.isCutShort {
+            self.watches.drop()
+            self.output.stopHistory()
         }
-        self.parts.subscriptions.leavePast()
-        self.parts.history.leavePast()
+        self.watches.leavePast()
+        self.history.leavePast()
         self.flush(.urgent)
     }
 
     /// Closes if the connection was only waiting for its output to be written.
     private func finish() {
-        guard self.outbox.isEmpty else { return }
-        let hasPending = self.parts.hasPending
-        switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.reader.hasSeenEnd) {
+        guard self.output.isEmpty else { return }
+        let hasPending =
+            self.watches.count > 0 || self.waits.count > 0 || self.sets.count > 0
+            || self.output.owesLateReply
+        switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.input.hasSeenEnd) {
         case .close: self.close()
         case .linger: self.channel.close(mode: .output, promise: nil)
         case .ignore: break
@@ -376,9 +418,9 @@ final class Connection {
     /// The channel is gone.
     func vanished() {
         self.drop()
-        _ = self.reader.resume()
-        switch self.lifecycle.vanished(hasRequests: self.requests.hasRest) {
-        case .carryOutRest: self.turn.want()
+        self.input.isPaused = false
+        switch self.lifecycle.vanished(hasRequests: self.hasRest) {
+        case .carryOutRest: self.output.want()
         case .forget: self.end()
         }
     }
@@ -386,12 +428,12 @@ final class Connection {
     /// Carries out what arrived before the client vanished, if it changes something.
     ///
     /// Nobody reads the answers.
-    private func carryOutRest() {
-        guard !self.reader.isPaused else { return }
-        switch self.requests.carryOutRest() {
+    private func goOnWithRest() {
+        guard !self.input.isPaused else { return }
+        switch self.carryOutRest() {
         case .done: self.end()
         case .waits: break
-        case .outOfTime: self.turn.cutShort()
+        case .outOfTime: self.output.cutShort()
         case .behindReaders: self.pause()
         }
     }
@@ -399,9 +441,9 @@ final class Connection {
     /// Forgets the connection; sets that are being decided are still decided.
     private func end() {
         guard !self.lifecycle.end() else { return }
-        self.parts.sets.withdrawWaiting()
+        self.sets.withdrawWaiting()
         self.server.remove(self)
-        self.turn.close()
+        self.output.endTurns()
     }
 }
 
@@ -423,7 +465,7 @@ extension Connection: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.parts.server.arrivals.whenAllAreHere { self.vanished() }
+        self.server.arrivals.whenAllAreHere { self.vanished() }
         context.fireChannelInactive()
     }
 

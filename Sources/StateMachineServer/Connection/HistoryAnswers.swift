@@ -5,17 +5,10 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 struct HistoryAnswers {
-    private let changes: ChangeWriter
-    private let server: StateServer
-    private let outbox: Outbox
-    private let turn: ConnectionTurn
+    private let output: Output
+    private var server: StateServer { self.output.server }
 
-    init(_ changes: ChangeWriter) {
-        self.changes = changes
-        self.server = changes.server
-        self.outbox = changes.outbox
-        self.turn = changes.turn
-    }
+    init(_ output: Output) { self.output = output }
 
     /// Queues an answer.
     func begin(_ call: HistoryCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
@@ -34,7 +27,7 @@ struct HistoryAnswers {
         case .replay(let seq): cursor = seq
         case .resync(let reason, _): resync = reason
         }
-        self.outbox.append(
+        self.output.append(
             HistoryRun(
                 call,
                 id: id,
@@ -66,17 +59,17 @@ struct HistoryAnswers {
     /// Goes on with the answer whose turn it is, and ends it if all is shown; false if nothing else is to be
     /// written now.
     func write() -> Bool {
-        guard let run = self.outbox.run else { return true }
+        guard let run = self.output.run else { return true }
         let isWritten =
-            run.search.isNeeded ? HistorySearches(self.changes).write(run) : self.write(run)
-        return isWritten && self.outbox.endRun()
+            run.search.isNeeded ? HistorySearches(self.output).write(run) : self.write(run)
+        return isWritten && self.output.endRun()
     }
 
     /// Writes what an answer still lacks; false if the socket did not take it all.
     private func write(_ run: HistoryRun) -> Bool {
         var isFirst = true
         while !run.isDone {
-            guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { return false }
+            guard exchange(&isFirst, with: false) || !self.output.mustStop() else { return false }
             switch self.server.source(after: run.cursor) {
             case .ring: break
             case .none:
@@ -90,7 +83,7 @@ struct HistoryAnswers {
                 if self.hasComeToNext(of: run) { return true }
                 continue
             }
-            let (examined, lines) = self.changes.gather(
+            let (examined, lines) = self.output.gather(
                 after: run.cursor,
                 through: run.end,
                 only: run.only,
@@ -102,7 +95,7 @@ struct HistoryAnswers {
                 run.passed(to: examined)
                 continue
             }
-            guard run.sent(self.changes.write(lines), upTo: examined, count: lines.count) else {
+            guard run.sent(self.output.write(lines), upTo: examined, count: lines.count) else {
                 return false
             }
         }
@@ -134,7 +127,7 @@ struct HistoryAnswers {
                 end: run.end,
                 limit: run.left
             )
-            self.changes.ask(past, after: run.cursor, selection) { finding, canWrite in
+            self.output.ask(past, after: run.cursor, selection) { finding, canWrite in
                 run.past.arrived(finding, canWrite: canWrite)
             }
             return false
@@ -151,7 +144,7 @@ struct HistoryAnswers {
                 run.passOver(to: next, asPruned: past.first > run.cursor + 1)
                 guard run.cursor + 1 == first, !run.isDone else { return true }
             }
-            let sent = self.changes.write(piece)
+            let sent = self.output.write(piece)
             guard run.sent(sent, upTo: piece.examined, count: piece.lines.count) else {
                 return false
             }
@@ -162,13 +155,13 @@ struct HistoryAnswers {
 
     /// Ends the one that is being read: the client may go on from its last line when it comes back.
     func leavePast() {
-        if let run = self.outbox.run, run.past.isUnderWay { run.stop() }
+        if let run = self.output.run, run.past.isUnderWay { run.stop() }
     }
 
     /// Ends an answer of the last process whose numbering is gone.
     func end(_ record: HandOverRecord.History) {
         guard let run = HistoryRun(record, of: self.server.machine.schema) else { return }
         run.endAnew()
-        self.outbox.append(self.server.summary(of: run), replies: 1)
+        self.output.append(self.server.summary(of: run), replies: 1)
     }
 }

@@ -150,7 +150,7 @@ final class HistoryRun {
     }
 
     /// Notes lines offered for changes up to `examined`; false if not all of them were taken.
-    func sent(_ sent: ChangeWriter.Sent, upTo examined: UInt64, count: Int) -> Bool {
+    func sent(_ sent: Output.Sent, upTo examined: UInt64, count: Int) -> Bool {
         switch sent {
         case .all:
             self.looked(at: examined)
@@ -165,7 +165,7 @@ final class HistoryRun {
     }
 
     /// Notes a piece offered to the client, in which one line may report several changes.
-    func sent(_ sent: ChangeWriter.Sent, _ piece: HistoryLines) -> Bool {
+    func sent(_ sent: Output.Sent, _ piece: HistoryLines) -> Bool {
         guard self.search.isOutline, case .some = sent else {
             return self.sent(sent, upTo: piece.examined, count: piece.changes)
         }

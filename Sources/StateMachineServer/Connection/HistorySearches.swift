@@ -12,21 +12,16 @@ struct HistorySearches {
     /// 4096: a few milliseconds of reading, for which the next reader waits, and some 40 KiB.
     private static let outlined: UInt64 = 4096
 
-    private let changes: ChangeWriter
-    private let server: StateServer
-    private let turn: ConnectionTurn
+    private let output: Output
+    private var server: StateServer { self.output.server }
 
-    init(_ changes: ChangeWriter) {
-        self.changes = changes
-        self.server = changes.server
-        self.turn = changes.turn
-    }
+    init(_ output: Output) { self.output = output }
 
     /// Writes what an answer still lacks; false if the socket did not take it all, or there is no time.
     func write(_ run: HistoryRun) -> Bool {
         var isFirst = true
         while !run.isDone {
-            guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { return false }
+            guard exchange(&isFirst, with: false) || !self.output.mustStop() else { return false }
             guard run.left > 0 else {
                 run.stop()
                 return true
@@ -44,7 +39,7 @@ struct HistorySearches {
         if let time = run.search.unplaced {
             if run.search.isPlacing { return false }
             run.search.isPlacing = true
-            self.changes.locate(past, time, upTo: run.end) { result in
+            self.output.locate(past, time, upTo: run.end) { result in
                 run.search.isPlacing = false
                 switch result {
                 case .success(let seq): run.placed(at: seq)
@@ -57,7 +52,7 @@ struct HistorySearches {
         case .wait: return false
         case .ask where run.search.isOutline:
             let limit = Int(min(run.left, Self.outlined))
-            self.changes.outline(past, run.query, limit: limit, id: run.id) { finding, canWrite in
+            self.output.outline(past, run.query, limit: limit, id: run.id) { finding, canWrite in
                 run.past.arrived(finding, canWrite: canWrite)
             }
             return false
@@ -67,7 +62,7 @@ struct HistorySearches {
                 only: run.search.filter.only,
                 limit: run.left
             )
-            self.changes.find(past, run.query, selection) { finding, canWrite in
+            self.output.find(past, run.query, selection) { finding, canWrite in
                 run.past.arrived(finding, canWrite: canWrite)
             }
             return false
@@ -81,12 +76,12 @@ struct HistorySearches {
     private func write(_ piece: HistoryLines, of run: HistoryRun) -> Bool {
         if piece.hasGap { run.misses() }
         run.beginLooking(at: .now())
-        guard run.sent(self.changes.write(piece), piece) else { return false }
+        guard run.sent(self.output.write(piece), piece) else { return false }
         guard let (examined, whole) = run.progress(!piece.lines.isEmpty, at: .now()) else {
             return true
         }
-        return self.changes.write(
-            own: ServerLine.progress(id: run.id, examined: examined, of: whole)
+        return self.output.write(
+            ServerLine.progress(id: run.id, examined: examined, of: whole)[...]
         )
     }
 

@@ -6,38 +6,15 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 final class HoldsAndGuards {
-    private let server: StateServer
-    let peer: Peer
-    private let outbox: Outbox
-    private let kept: KeptRequests
+    private let output: Output
+    private let standing: StandingRequests
+    private var server: StateServer { self.output.server }
+    var peer: Peer { self.output.peer }
+    private var voters: [SocketVoter] { self.standing.voters }
 
-    /// In the order of their requests, which count towards what the connection and its user may keep.
-    private var voters: [SocketVoter] = [] {
-        didSet { self.countRequests() }
-    }
-    /// Bytes of the requests that asked for them.
-    private var requestBytes = 0 {
-        didSet { self.kept.change(by: self.requestBytes - oldValue) }
-    }
-    /// Patterns that may be matched with states that they do not cover.
-    private var inexactPatterns = 0 {
-        didSet { self.kept.except(by: self.inexactPatterns - oldValue) }
-    }
-
-    init(server: StateServer, peer: Peer, outbox: Outbox, kept: KeptRequests) {
-        self.server = server
-        self.peer = peer
-        self.outbox = outbox
-        self.kept = kept
-    }
-
-    private func countRequests() {
-        var (bytes, patterns) = (0, 0)
-        for voter in self.voters {
-            bytes += voter.request.count
-            patterns += voter.patterns.patterns.inexactPatterns
-        }
-        (self.requestBytes, self.inexactPatterns) = (bytes, patterns)
+    init(_ output: Output, _ standing: StandingRequests) {
+        self.output = output
+        self.standing = standing
     }
 
     // MARK: - Requests
@@ -58,9 +35,9 @@ final class HoldsAndGuards {
         let (holds, guards) = self.counts
         let isHold = asked.terms.isHold
         if isHold {
-            try self.kept.checkRoom("holds", holds, of: limits.holdsPerConnection)
+            try self.standing.checkRoom("holds", holds, of: limits.holdsPerConnection)
         } else {
-            try self.kept.checkRoom("guards", guards, of: limits.guardsPerConnection)
+            try self.standing.checkRoom("guards", guards, of: limits.guardsPerConnection)
         }
         let away: SocketVoter?
         if let name = asked.required {
@@ -80,9 +57,9 @@ final class HoldsAndGuards {
         )
         guard kept.isLasting else {
             kept.placed(voter)
-            return self.outbox.reply(reply)
+            return self.output.reply(reply)
         }
-        self.outbox.replyLater(reply)
+        self.output.replyLater(reply)
         voter.isGranted = false
         kept.placed(voter) { failure in
             voter.isGranted = true
@@ -109,12 +86,12 @@ final class HoldsAndGuards {
         ) { failure in
             self.answer(failure, id: id) { "the hold \(name) could not be recorded: \($0)" }
         }
-        self.outbox.replyLater(ServerLine.reply(id: id, own: { $0.number(.hold, number) }))
+        self.output.replyLater(ServerLine.reply(id: id, own: { $0.number(.hold, number) }))
     }
 
     /// Gives the answer to what is recorded by now, or could not be.
     private func answer(_ failure: String?, id: RequestID?, _ message: (String) -> String) {
-        self.outbox.giveLateReply { reply in
+        self.output.giveLateReply { reply in
             failure.map { ServerLine.refusal(id: id, WireError(.internal, message($0))) } ?? reply
         }
     }
@@ -127,11 +104,11 @@ final class HoldsAndGuards {
         number: UInt64,
         since: WallTime
     ) throws(WireError) -> SocketVoter {
-        guard !self.outbox.isClosed else {
+        guard !self.output.isClosed else {
             throw WireError(.internal, "the connection is closed")
         }
-        try self.kept.checkRoom(for: line)
-        try self.kept.checkExceptions(
+        try self.standing.checkRoom(for: line)
+        try self.standing.checkExceptions(
             asked.before.inexactPatterns,
             of: "holds and guards with \"!\" or several values"
         )
@@ -151,7 +128,7 @@ final class HoldsAndGuards {
             }
         }
         voter.begin(in: self.server.machine)
-        self.voters.append(voter)
+        self.standing.voters.append(voter)
         self.server.voters.add(voter, of: self)
         return voter
     }
@@ -180,7 +157,7 @@ final class HoldsAndGuards {
         guard voter.vote(call) else {
             throw WireError(.notFound, "question \(call.ask) has already been decided")
         }
-        self.outbox.reply(ServerLine.reply(id: id))
+        self.output.reply(ServerLine.reply(id: id))
     }
 
     // MARK: - Releases
@@ -197,7 +174,7 @@ final class HoldsAndGuards {
                 throw WireError(.forbidden, "\(voter.label) belongs to another user")
             }
             owner.end(number)
-            self.outbox.reply(ServerLine.reply(id: id))
+            self.output.reply(ServerLine.reply(id: id))
         }
         if let name = call.required {
             guard let kept = kept[required: name] else {
@@ -228,7 +205,7 @@ final class HoldsAndGuards {
                 "\(what) belongs to user \(kept.peer.uid); only that user and root may release it"
             )
         }
-        self.outbox.replyLater(ServerLine.reply(id: id))
+        self.output.replyLater(ServerLine.reply(id: id))
         let numbers = self.server.kept.release(kept) { failure in
             self.answer(failure, id: id) {
                 "\(what) is released, but only until the daemon restarts, as the release could not be recorded: \($0)"
@@ -274,7 +251,7 @@ final class HoldsAndGuards {
                 cause: question.cause,
                 leftMs: leftMs
             )
-            guard self.outbox.write(line[...]) else { return }
+            guard self.output.write(line[...]) else { return }
         }
     }
 
@@ -290,7 +267,7 @@ final class HoldsAndGuards {
     func end(_ number: UInt64) {
         self.server.voters.remove(number)
         for voter in self.voters where voter.number == number { self.end(voter) }
-        self.voters.removeAll { $0.number == number }
+        self.standing.voters.removeAll { $0.number == number }
         self.server.machine.voterWent()
     }
 
@@ -308,7 +285,7 @@ final class HoldsAndGuards {
             self.end(voter)
         }
         guard !self.voters.isEmpty else { return }
-        self.voters = []
+        self.standing.voters = []
         self.server.machine.voterWent()
     }
 
@@ -321,7 +298,7 @@ final class HoldsAndGuards {
         record.holds = self.voters.filter(\.terms.isHold).map(\.record)
         record.guards = self.voters.filter { !$0.terms.isHold }.map(\.record)
         self.server.voters.keep(self.voters)
-        self.voters = []
+        self.standing.voters = []
     }
 
     /// Takes up a hold or a guard of the last process.

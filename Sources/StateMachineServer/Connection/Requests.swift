@@ -2,33 +2,21 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// Carries out the requests of one client, one after the other.
-///
-/// Belongs to the event loop.
-struct Requests {
-    private let parts: ConnectionParts
-    private var server: StateServer { self.parts.server }
-    private var door: Door { self.parts.door }
-    private var outbox: Outbox { self.parts.outbox }
-    private var sets: Sets { self.parts.sets }
-
-    init(_ parts: ConnectionParts) {
-        self.parts = parts
-    }
-
+/// Carrying out the client's requests, one after the other.
+extension Connection {
     /// Whether the client has few enough unread answers and undecided sets.
     ///
     /// Only one request that stores something besides changes is under way at a time: each is a
     /// commit of its own, and sets wait for it.
     var mayGoOn: Bool {
-        (!self.parts.reader.hasDeferred || !self.sets.hasOrdered) && self.outbox.mayTakeMore
-            && self.sets.mayTakeMore && !self.outbox.owesLateReply
+        (!self.input.isPutBack || !self.sets.hasOrdered) && self.output.mayTakeMore
+            && self.sets.mayTakeMore && !self.output.owesLateReply
     }
 
     /// Whether what kept the client from being read is over.
     ///
     /// Its answers may have been written already, in the middle of a turn.
-    var areToGoOn: Bool { self.parts.reader.isStopped && self.mayGoOn }
+    var areToGoOn: Bool { !self.input.isRead && self.mayGoOn }
 
     /// Whether a set would make readers lose changes that they have had no time for.
     var mustWaitForReaders: Bool { self.server.isAheadOfReaders && self.door.takes(.set) }
@@ -49,29 +37,26 @@ struct Requests {
 
     /// Answers the next request in place; from a client that is gone, only if it changes something.
     func handleNext(isGone: Bool) -> Step {
-        let outcome: Outcome
-        switch self.parts.reader.next() {
+        switch self.input.next() {
         case .line(let line):
-            outcome = line.withUnsafeReadableBytes { self.handle($0, isGone) }
-        case .deferred(let line):
-            outcome = line.withUnsafeBytes { self.handle($0, isGone) }
+            let outcome = line.withUnsafeReadableBytes { self.handle($0, isGone) }
+            switch outcome {
+            case .handled: return .handled
+            case .deferred:
+                self.input.putBack()
+                return .handled
+            case .outOfTime:
+                self.input.putBack()
+                return .outOfTime
+            }
         case .none: return .none
         case .tooLong: return .tooLong
-        }
-        switch outcome {
-        case .handled: return .handled
-        case .deferred(let line):
-            self.parts.reader.putOff(line)
-            return .handled
-        case .outOfTime(let line):
-            self.parts.reader.putOff(line)
-            return .outOfTime
         }
     }
 
     /// Whether a client that is gone has left anything that could change something.
     var hasRest: Bool {
-        self.door.takes(.set) && !self.server.isClosing && self.parts.reader.hasRequest
+        self.door.takes(.set) && !self.server.isClosing && self.input.hasLine
     }
 
     /// How far the rest is carried out.
@@ -91,7 +76,7 @@ struct Requests {
             guard !self.mustWaitForReaders else { return .behindReaders }
             // Once its sets are decided it goes on.
             guard self.mayGoOn else { break }
-            guard self.parts.turn.mayServe() else { return .outOfTime }
+            guard self.mayServe else { return .outOfTime }
             guard self.handleNext(isGone: true) == .handled else { break }
         }
         self.sets.withdrawWaiting()
@@ -102,9 +87,9 @@ struct Requests {
     private enum Outcome {
         case handled
         /// It comes again when the sets before it are decided.
-        case deferred([UInt8])
+        case deferred
         /// It comes again in the connection's next turn.
-        case outOfTime([UInt8])
+        case outOfTime
     }
 
     /// Answers one request line, or defers it.
@@ -113,34 +98,37 @@ struct Requests {
     /// changes nothing also waits until there is time; at the door for readers that is known before
     /// the line is parsed.
     private func handle(_ line: UnsafeRawBufferPointer, _ isGone: Bool) -> Outcome {
-        let line = Array(line)
         let isSetters = self.door.takes(.set)
-        guard isSetters || self.parts.turn.mayServe() else { return .outOfTime(line) }
+        guard isSetters || self.mayServe else { return .outOfTime }
+        let line = Array(line)
         let mayAnswer = !self.sets.hasOrdered
         do {
             guard let request = try Request.parse(line) else { return .handled }
             let isReading = request.operation.isReading
             guard !isGone || !isReading else { return .handled }
-            guard mayAnswer || request.operation.isProposal else { return .deferred(line) }
-            guard !isReading || !isSetters || self.parts.turn.mayServe() else {
-                return .outOfTime(line)
+            guard mayAnswer || request.operation.isProposal else { return .deferred }
+            guard !isReading || !isSetters || self.mayServe else {
+                return .outOfTime
             }
             do {
                 try self.perform(request, line)
                 self.server.counters.requests.add()
             } catch {
-                guard mayAnswer else { return .deferred(line) }
+                guard mayAnswer else { return .deferred }
                 self.server.counters.requests.add()
                 self.server.counters.refusals.add()
-                self.outbox.reply(ServerLine.refusal(id: request.id, error))
+                self.output.reply(ServerLine.refusal(id: request.id, error))
             }
         } catch {
-            guard mayAnswer else { return .deferred(line) }
+            guard mayAnswer else { return .deferred }
             self.server.counters.refusals.add()
-            self.outbox.reply(ServerLine.refusal(id: error.id, error.error))
+            self.output.reply(ServerLine.refusal(id: error.id, error.error))
         }
         return .handled
     }
+
+    /// Whether a request that changes nothing may be carried out now.
+    private var mayServe: Bool { !self.lifecycle.isForgotten && self.server.turns.mayServe(self) }
 
     private func perform(_ request: Request, _ line: [UInt8]) throws(WireError) {
         let operation = request.operation
@@ -164,7 +152,7 @@ struct Requests {
                     self.server.writeAges(to: &writer)
                 }
             )
-            self.outbox.replyWithLine(after: self.server.ring.head)
+            self.output.replyWithLine(after: self.server.ring.head)
         case .set(let call):
             try self.sets.set(call, id: request.id, lineLength: line.count)
         case .send(let call):
@@ -172,37 +160,37 @@ struct Requests {
         case .update(let call):
             try self.sets.propose(.update(call), id: request.id)
         case .watch(let call):
-            try self.parts.subscriptions.begin(call, id: request.id, line)
+            try self.watches.begin(call, id: request.id, line)
         case .unwatch:
             try self.unwatch(id: request.id)
         case .wait(let call):
-            try self.parts.waits.begin(call, id: request.id, line)
+            try self.waits.begin(call, id: request.id, line)
         case .hold(let call):
-            try self.parts.voters.hold(call, id: request.id, line)
+            try self.voters.hold(call, id: request.id, line)
         case .release(let call):
-            try self.parts.voters.release(call, id: request.id)
+            try self.voters.release(call, id: request.id)
         case .guard(let call):
-            try self.parts.voters.guard(call, id: request.id, line)
+            try self.voters.guard(call, id: request.id, line)
         case .vote(let call):
-            try self.parts.voters.vote(call, id: request.id)
+            try self.voters.vote(call, id: request.id)
         case .history(let call):
-            try self.parts.history.begin(call, id: request.id, line)
+            try self.history.begin(call, id: request.id, line)
         case .reload:
             try self.reload(id: request.id)
         case .stats:
-            self.outbox.reply(self.server.stats(id: request.id))
+            self.output.reply(self.server.stats(id: request.id))
         case .ping:
             let seq = self.server.report.seq
-            self.outbox.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
+            self.output.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
         case .describe:
-            self.outbox.reply(
+            self.output.reply(
                 self.server.prepared.reply(to: .describe, at: self.door) {
                     self.server.description(for: self.door)
                 },
                 id: request.id
             )
         case .help:
-            self.outbox.reply(
+            self.output.reply(
                 self.server.prepared.reply(to: .help, at: self.door) {
                     let text = self.door.help(withEvents: self.server.machine.events != nil)
                     return ServerLine.reply(id: nil, own: { $0.string("help", text) })
@@ -214,24 +202,26 @@ struct Requests {
 
     /// Has the settings and the machine's file read again, as its own user and root may; answers when that is done.
     private func reload(id: RequestID?) throws(WireError) {
-        guard self.parts.peer.uid == 0 || self.parts.peer.uid == self.server.ownPeer.uid else {
+        guard self.peer.uid == 0 || self.peer.uid == self.server.ownPeer.uid else {
             throw WireError(.forbidden, "only root and the daemon's own user may reload")
         }
         guard let reload = self.server.reload else {
             throw WireError(.notFound, "this daemon has no files to reload")
         }
-        self.outbox.replyLater(ServerLine.reply(id: id))
-        let parts = NIOLoopBound((self.parts, self.server), eventLoop: self.server.loop)
+        self.output.replyLater(ServerLine.reply(id: id))
+        let connection = NIOLoopBound(self, eventLoop: self.server.loop)
         reload { result in
-            parts.eventLoop.execute {
-                let (parts, server) = parts.value
-                parts.outbox.giveLateReply { _ in server.answer(to: result, id: id) }
+            connection.eventLoop.execute {
+                let connection = connection.value
+                connection.output.giveLateReply { _ in
+                    connection.server.answer(to: result, id: id)
+                }
             }
         }
     }
 
     private func unwatch(id: RequestID?) throws(WireError) {
-        guard self.parts.subscriptions.end(id) || id.map({ self.parts.waits.end($0) }) ?? false
+        guard self.watches.end(id) || id.map({ self.waits.end($0) }) ?? false
         else {
             throw WireError(
                 .notFound,
@@ -240,6 +230,6 @@ struct Requests {
                     : "this connection has no watch or wait with this id"
             )
         }
-        self.outbox.reply(ServerLine.reply(id: id))
+        self.output.reply(ServerLine.reply(id: id))
     }
 }

@@ -6,10 +6,8 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 final class Sets {
+    private let output: Output
     private let server: StateServer
-    private let peer: Peer
-    private let outbox: Outbox
-    private let turn: ConnectionTurn
 
     /// Those that are under way, in the order of their requests.
     private var underWay = CircularBuffer<PendingSet>()
@@ -18,11 +16,9 @@ final class Sets {
     /// Whether one was carried out since the client was last written to.
     private var hasSet = false
 
-    init(server: StateServer, peer: Peer, outbox: Outbox, turn: ConnectionTurn) {
-        self.server = server
-        self.peer = peer
-        self.outbox = outbox
-        self.turn = turn
+    init(_ output: Output) {
+        self.output = output
+        self.server = output.server
     }
 
     // MARK: - Requests
@@ -33,9 +29,9 @@ final class Sets {
         let machine = self.server.machine
         self.noteSet()
         let request = {
-            ChangeRequest(.state(state, call), cause: call.cause, id: id, by: self.peer)
+            ChangeRequest(.state(state, call), cause: call.cause, id: id, by: self.output.peer)
         }
-        if let outcome = machine.decide(state, call, by: self.peer) {
+        if let outcome = machine.decide(state, call, by: self.output.peer) {
             self.answer(outcome, id: id, isSend: false, to: request())
         } else {
             machine.propose(request(), of: self)
@@ -47,7 +43,7 @@ final class Sets {
         guard !self.server.isClosing else { throw .shuttingDown }
         self.noteSet()
         let machine = self.server.machine
-        machine.propose(try machine.request(for: call, id: id, by: self.peer), of: self)
+        machine.propose(try machine.request(for: call, id: id, by: self.output.peer), of: self)
     }
 
     private func noteSet() {
@@ -122,14 +118,14 @@ final class Sets {
             let left = self.underWay.filter { $0.isOrdered || $0.isCounted }
             guard left.count < self.underWay.count else { return }
             self.underWay = CircularBuffer(left)
-            self.turn.want()
+            self.output.want()
         }
     }
 
     /// Answers those that are not decided, and will not happen.
     func refuse() {
         for set in self.underWay {
-            self.outbox.append(
+            self.output.append(
                 ServerLine.refusal(id: set.request.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
@@ -157,7 +153,7 @@ final class Sets {
             self.underWay.removeAll { $0 === pending }
         }
         if pending.isOrdered { self.ordered -= 1 }
-        self.turn.setWasDecided()
+        self.output.setWasDecided()
         let request = pending.request
         self.answer(outcome, id: request.id, isSend: request.isSend, to: request)
     }
@@ -196,7 +192,7 @@ final class Sets {
                 if let isHandled { writer.bool(.handled, isHandled) }
             }
         )
-        self.outbox.replyWithLine(after: snapshot.seq)
+        self.output.replyWithLine(after: snapshot.seq)
         if snapshot.seq >= self.server.ring.head + Self.burst { self.server.catchUp() }
     }
 
@@ -278,7 +274,7 @@ final class Sets {
         own: (inout LineWriter) -> Void = { _ in }
     ) {
         self.server.counters.refusals.add()
-        self.outbox.reply(
+        self.output.reply(
             ServerLine.refusal(
                 id: id,
                 error,

@@ -10,35 +10,16 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 final class Waits {
-    private let server: StateServer
-    private let peer: Peer
-    private let outbox: Outbox
-    private let turn: ConnectionTurn
-    private let kept: KeptRequests
-
-    /// Those that have not been answered, in the order of their requests.
-    private var list: [Wait] = [] {
-        didSet {
-            let bytes = self.list.reduce(0) { $0 + $1.request.count }
-            self.kept.change(by: bytes - self.requestBytes)
-            self.requestBytes = bytes
-            let excepting = self.list.reduce(0) { $0 + $1.call.exceptingPatterns }
-            self.kept.except(by: excepting - self.exceptingPatterns)
-            self.exceptingPatterns = excepting
-        }
-    }
-    private var requestBytes = 0
-    private var exceptingPatterns = 0
+    private let output: Output
+    private let standing: StandingRequests
+    private var server: StateServer { self.output.server }
+    private var list: [Wait] { self.standing.waits }
     /// Whether changes before the ring are being held against some of them.
     private var isSearching = false
 
-    init(server: StateServer, peer: Peer, outbox: Outbox, turn: ConnectionTurn, kept: KeptRequests)
-    {
-        self.server = server
-        self.peer = peer
-        self.outbox = outbox
-        self.turn = turn
-        self.kept = kept
+    init(_ output: Output, _ standing: StandingRequests) {
+        self.output = output
+        self.standing = standing
     }
 
     var count: Int { self.list.count }
@@ -62,7 +43,7 @@ final class Waits {
         _ line: [UInt8],
         missing resync: ServerLine.Resync? = nil
     ) throws(WireError) {
-        try self.kept.checkRoom("waits", self.count, of: self.server.limits.waitsPerConnection)
+        try self.standing.checkRoom("waits", self.count, of: self.server.limits.waitsPerConnection)
         var (cursor, resync) = (self.server.ring.head, resync)
         switch call.since.map({ self.server.resumePoint($0) }) {
         case nil: break
@@ -77,12 +58,12 @@ final class Waits {
             declarations: self.server.declarations.count,
             request: line
         )
-        guard !self.judge(wait), !self.outbox.isClosed else { return }
-        try self.kept.checkRoom(for: wait.request)
-        try self.kept.checkExceptions(wait.call.exceptingPatterns, of: "waits with \"!\"")
-        self.list.append(wait)
+        guard !self.judge(wait), !self.output.isClosed else { return }
+        try self.standing.checkRoom(for: wait.request)
+        try self.standing.checkExceptions(wait.call.exceptingPatterns, of: "waits with \"!\"")
+        self.standing.waits.append(wait)
         if let past = self.server.past { self.search(past) }
-        if self.isBehind(wait) { self.turn.want() }
+        if self.isBehind(wait) { self.output.want() }
         self.startTimeout(of: wait)
     }
 
@@ -95,7 +76,7 @@ final class Waits {
 
     private func remove(_ wait: Wait) {
         wait.timeout?.cancel()
-        self.list.removeAll { $0 === wait }
+        self.standing.waits.removeAll { $0 === wait }
     }
 
     /// A wait is over at its deadline, once it has been judged by all changes of before.
@@ -104,7 +85,7 @@ final class Waits {
         wait.timeout = self.server.loop.assumeIsolated().scheduleTask(deadline: deadline) {
             [weak self] in
             wait.isOver = true
-            self?.turn.want()
+            self?.output.want()
         }
     }
 
@@ -117,8 +98,8 @@ final class Waits {
     func judge(until bytes: Int) -> Bool {
         var (isFirst, hasAnswered) = (true, false)
         for wait in self.list.filter(self.isBehind).sorted(by: { $0.cursor < $1.cursor }) {
-            guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { break }
-            guard self.outbox.owesLess(than: bytes) else { break }
+            guard exchange(&isFirst, with: false) || !self.output.mustStop() else { break }
+            guard self.output.owesLess(than: bytes) else { break }
             guard self.judge(wait) else { continue }
             self.remove(wait)
             hasAnswered = true
@@ -161,7 +142,7 @@ final class Waits {
         var pause = self.server.endOfPiece(after: wait.cursor, patterns: wait.call.patterns)
         while wait.cursor < end {
             if wait.cursor == pause {
-                guard !self.turn.mustStop() else { return false }
+                guard !self.output.mustStop() else { return false }
                 pause = self.server.endOfPiece(after: pause, patterns: wait.call.patterns)
             }
             wait.cursor += 1
@@ -207,7 +188,7 @@ final class Waits {
         let searcher = NIOLoopBound((self, waits), eventLoop: self.server.loop)
         past.read(
             after: seq,
-            for: self.peer.uid,
+            for: self.output.peer.uid,
             making: { search.progress(on: $0, in: past.epoch) },
             done: { finding in
                 let (owner, waits) = searcher.value
@@ -217,7 +198,7 @@ final class Waits {
                     owner.searched(wait, result)
                 }
                 owner.search(past)
-                owner.turn.want()
+                owner.output.want()
             }
         )
     }
@@ -253,7 +234,7 @@ final class Waits {
     private func answer(_ wait: Wait, _ end: WaitCall.End, _ report: ServerLine.Report) {
         switch end {
         case .reached(let pattern):
-            self.outbox.reply(
+            self.output.reply(
                 ServerLine.reply(
                     id: wait.id,
                     report: report,
@@ -287,7 +268,7 @@ final class Waits {
         _ report: ServerLine.Report? = nil,
         own: (inout LineWriter) -> Void = { _ in }
     ) {
-        self.outbox.reply(
+        self.output.reply(
             ServerLine.refusal(
                 id: wait.id,
                 error,
@@ -309,7 +290,7 @@ final class Waits {
     /// Forgets them all.
     func drop() {
         for wait in self.list { wait.timeout?.cancel() }
-        self.list = []
+        self.standing.waits = []
     }
 
     // MARK: - From one process to the next
@@ -336,7 +317,7 @@ final class Waits {
 /// A `wait` that has not been answered.
 ///
 /// Belongs to the event loop.
-private final class Wait {
+final class Wait {
     let id: RequestID?
     /// What ends it, under the names of the declaration that it knows.
     var call: WaitCall

@@ -58,13 +58,14 @@ extension Channel {
             of: NIOBSDSocket.Handle.self
         ) { $0 }
         guard let descriptor else { throw ChannelError.operationUnsupported }
-        let parts = ConnectionParts(
+        let connection = Connection(
             server: server,
             door: door,
             peer: try Peer(credentialsOf: descriptor, knownAs: inheritance?.record.program),
             channel: self,
-            descriptor: descriptor
+            descriptor: descriptor,
+            inheriting: inheritance
         )
-        try pipeline.addHandler(Connection(parts, inheriting: inheritance))
+        try pipeline.addHandler(connection)
     }
 }

@@ -102,13 +102,13 @@ extension StateServer {
 extension Connection {
     /// Whether the next process can have it: it is not on its way out.
     private var mayBeLeft: Bool {
-        self.lifecycle.isListening && self.lifecycle.place != .none && !self.parts.outbox.isClosed
+        self.lifecycle.isListening && self.lifecycle.place != .none && !self.output.isClosed
     }
 
     /// Queues what is left of its answers, for ``writeLast(until:)`` and ``leaveBehind()``.
     func prepareToBeLeft() {
         guard self.mayBeLeft else { return }
-        self.parts.outbox.giveLateReply()
+        self.output.giveLateReply()
     }
 
     /// Takes the connection off its channel, to leave it to the next process.
@@ -119,36 +119,35 @@ extension Connection {
     /// - Returns: its record and the duplicate; nil if it is on its way out, or the descriptor
     ///   cannot be duplicated.
     func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
-        let parts = self.parts
-        guard self.mayBeLeft, let (inode, copy) = parts.outbox.duplicateSocket() else {
+        guard self.mayBeLeft, let (inode, copy) = self.output.duplicateSocket() else {
             return nil
         }
         var record = HandOverRecord.Connection(
             socket: inode,
-            door: parts.door,
+            door: self.door,
             isOpen: self.lifecycle.place == .served
         )
-        record.program = parts.peer.program
-        parts.reader.handOver(to: &record)
-        parts.outbox.handOver(to: &record, place: parts.subscriptions.place)
-        parts.subscriptions.handOver(to: &record)
-        parts.waits.handOver(to: &record)
-        parts.voters.handOver(to: &record)
+        record.program = self.peer.program
+        record.input = Data(self.input.bytes)
+        self.output.handOver(to: &record, place: self.watches.place)
+        self.watches.handOver(to: &record)
+        self.waits.handOver(to: &record)
+        self.voters.handOver(to: &record)
         self.leftBehind()
         return (record, copy)
     }
 }
 
 /// Going on where the last process left off.
-extension ConnectionParts {
+extension Connection {
     /// Takes over what that process knew about the connection.
     ///
     /// - Parameters:
     ///   - record: what it recorded about the connection.
     ///   - handOver: its whole record.
     func resume(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
-        self.reader.resume(with: record)
-        self.subscriptions.resume(afterResyncs: record.resyncs)
+        self.input.received(ByteBuffer(bytes: record.input))
+        self.watches.resume(afterResyncs: record.resyncs)
         for voter in record.holds + record.guards {
             self.again(voter.request) { request throws(WireError) in
                 try self.voters.resume(with: request, of: voter)
@@ -156,8 +155,8 @@ extension ConnectionParts {
         }
         if self.server.isContinuing(handOver) {
             // The same epoch: watches resume at their cursors, and answers in their order.
-            let watches = self.subscriptions.resume(with: record)
-            self.outbox.resume(with: record, of: self.server.machine.schema) {
+            let watches = self.watches.resume(with: record)
+            self.output.resume(with: record, of: self.server.machine.schema) {
                 $0 < watches.count ? watches[$0] : nil
             }
         } else {
@@ -168,17 +167,17 @@ extension ConnectionParts {
                 try self.waits.resume(wait, of: handOver.epoch, asking: request)
             }
         }
-        self.outbox.resumeLine(of: record)
+        self.output.resumeLine(of: record)
     }
 
     /// Starts over in a new epoch: answers that were ready go out, and watches are told.
     private func beginAnew(after record: HandOverRecord.Connection) {
         if let run = record.history { self.history.end(run) }
         for segment in record.outbox {
-            self.outbox.append(Array(segment.bytes), replies: segment.replies)
+            self.output.append(Array(segment.bytes), replies: segment.replies)
             if case .history(let run) = segment.mark { self.history.end(run) }
         }
-        for watch in record.watches { self.subscriptions.beginAnew(watch) }
+        for watch in record.watches { self.watches.beginAnew(watch) }
     }
 
     /// Carries out again, without an answer, a request that the last process carried out.
@@ -192,10 +191,10 @@ extension ConnectionParts {
                 let schema = self.server.machine.schema
                 try body(Request(id: request.id, schema.resolved(request.call, isOld: true)))
             } catch {
-                self.outbox.reply(ServerLine.refusal(id: request.id, error))
+                self.output.reply(ServerLine.refusal(id: request.id, error))
             }
         } catch {
-            self.outbox.reply(ServerLine.refusal(id: error.id, error.error))
+            self.output.reply(ServerLine.refusal(id: error.id, error.error))
         }
     }
 }

@@ -192,7 +192,7 @@ extension SocketVoter {
     }
 }
 
-extension LineQueue.Segment {
+extension Output.Segment {
     /// Its record; `place` gives a watch's position there.
     func record(place: (Watch) -> Int) -> HandOverRecord.Segment {
         let mark: HandOverRecord.Segment.Mark? =
@@ -210,7 +210,7 @@ extension LineQueue.Segment {
     }
 }
 
-extension LineQueue.Mark {
+extension Output.Mark {
     /// Restores the mark, nil if its record makes no sense; `watch` gives the watch at a position.
     init?(
         _ record: HandOverRecord.Segment.Mark,

@@ -63,13 +63,11 @@ struct OutgoingConnections: Sendable {
     func sayGoodbye() {
         let bye = ServerLine.bye(.restart) { $0.number(.retryMs, ServerLimits.retryMs) }
         for (descriptor, connection) in zip(self.descriptors, self.record.connections) {
-            let writer = SocketWriter(descriptor: descriptor)
             let rest = Array(connection.unsent)
-            var isWhole = rest.isEmpty
-            if !isWhole, case .written(rest.count) = writer.write(rest[...]) { isWhole = true }
+            let isWhole = rest.isEmpty || Output.send(rest[...], to: descriptor) == rest.count
             // A client that does not read sees the end in an incomplete line, which it has to throw
             // away.
-            if isWhole { _ = writer.write(bye[...]) }
+            if isWhole { _ = Output.send(bye[...], to: descriptor) }
             shutdown(descriptor, CInt(SHUT_RDWR))
         }
         self.close()

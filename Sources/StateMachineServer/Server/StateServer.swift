@@ -312,12 +312,12 @@ final class StateServer: @unchecked Sendable {
     func stopDeciding(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
         self.machine.stopMoving()
-        for connection in self.clients { connection.parts.sets.withdraw() }
+        for connection in self.clients { connection.sets.withdraw() }
         // What is being committed will have happened, and is answered as such.
         self.machine.afterCommits {
             self.catchUp()
             // All sets are answered before the first guard is let go, which would decide them.
-            for connection in self.clients { connection.parts.sets.refuse() }
+            for connection in self.clients { connection.sets.refuse() }
             body()
         }
     }
@@ -330,16 +330,16 @@ extension StateServer {
         self.kept.expect(next)
         for connection in self.clients {
             if let next {
-                connection.parts.voters.expect(next)
+                connection.voters.expect(next)
             } else {
-                connection.parts.voters.redeclared()
+                connection.voters.redeclared()
             }
         }
     }
 
     /// The holds and guards that no state can concern any more, for the log.
     var voidVoters: [SocketVoter] {
-        self.clients.flatMap(\.parts.voters.void) + self.kept.void
+        self.clients.flatMap(\.voters.void) + self.kept.void
     }
 
     /// Another declaration is in force from that place on, which the ring has come to.
@@ -349,7 +349,7 @@ extension StateServer {
         self.prepared.forget()
         self.showAgain(snapshot)
         for connection in self.clients {
-            connection.parts.subscriptions.redeclared()
+            connection.watches.redeclared()
         }
         self.scheduleFlush()
     }

@@ -1,24 +1,75 @@
 import FoundationEssentials
+import Glibc
 import NIOCore
+import StateMachineCore
 import StateMachineProtocol
 
-/// Answers that a client has not been sent, in the order of its requests, and its socket.
+/// What a client is owed, in the order of its requests, its socket, and the time that there is to write.
 ///
-/// Writing goes straight to the socket (see ``SocketWriter``), and through the channel only for what the
-/// socket did not take, which is at most one line, the replies in flight or those that were offered together.
-/// So a client that does not read costs that, and its cursors.
+/// Writing goes straight to the socket: changes are sent from the ring's memory, in one system call however many
+/// there are, and nothing is queued or allocated for a write. The channel that owns the descriptor writes only what
+/// the socket did not take, which is at most one line, the replies in flight or those that were offered together;
+/// meanwhile nothing else is written. So a client that does not read costs that, and its cursors.
 ///
 /// Belongs to the event loop.
-final class Outbox {
-    private let server: StateServer
-    private let scratch: ScratchBuffers
-    private let user: User
-    private let channel: any Channel
-    private let turn: ConnectionTurn
-    private let writer: SocketWriter
+final class Output {
+    /// Lines that are written together.
+    struct Segment {
+        var bytes: [UInt8] = []
+        /// How many of the bytes do not count: they have been written, or others share them.
+        var start = 0
+        var replies = 0
+        /// The newest change that they refer to, which goes before them.
+        var seq: UInt64 = 0
+        var mark: Mark?
 
-    private var state = OutboxState.free
-    private var queue = LineQueue()
+        /// Its bytes that are to be written.
+        var rest: ArraySlice<UInt8> { self.bytes[self.start...] }
+
+        /// Whether more lines may join it.
+        fileprivate var isOpen: Bool { self.mark == nil && self.start == 0 }
+    }
+
+    /// What happens when the lines before it are written.
+    enum Mark {
+        case start(Watch)
+        case end(Watch)
+        case history(HistoryRun)
+    }
+
+    /// Whether bytes go to the socket.
+    private enum State {
+        /// They do.
+        case free
+        /// They wait: the channel holds bytes, and replies in them, that the socket did not take.
+        ///
+        /// The channel may have written some of them.
+        case blocked(ByteBuffer, replies: Int)
+        /// They go nowhere any more: the client no longer reads, and its output is dropped.
+        case closed
+    }
+
+    /// How long a write may take.
+    enum Haste {
+        /// As long as the connection's turn.
+        case turn
+        /// As long as it takes: it does not wait for the turn.
+        case urgent
+        /// Until then, whatever the turn: the daemon ends.
+        case last(until: NIODeadline)
+    }
+
+    let server: StateServer
+    let peer: Peer
+    let user: User
+    private let channel: any Channel
+    private let descriptor: CInt
+    let scratch: ScratchBuffers
+    /// The connection, for as long as the server knows it.
+    private var connection: Connection?
+
+    private var state = State.free
+    private var queue: [Segment] = []
     /// The answer to `history` that is being written; no line goes before it has ended.
     private(set) var run: HistoryRun?
     /// The answer to a request that is stored on disk first; no other request is read before it is given.
@@ -33,20 +84,62 @@ final class Outbox {
     /// Bytes that the client has been sent.
     private(set) var sent: UInt64 = 0
 
-    init(
-        server: StateServer,
-        user: User,
-        channel: any Channel,
-        descriptor: CInt,
-        turn: ConnectionTurn
-    ) {
+    /// How long the current write may take.
+    private var haste = Haste.turn
+    /// Whether there was no time for all that the connection has to do.
+    private(set) var isCutShort = false
+
+    init(server: StateServer, peer: Peer, user: User, channel: any Channel, descriptor: CInt) {
         self.server = server
-        self.scratch = server.scratch
+        self.peer = peer
         self.user = user
         self.channel = channel
-        self.turn = turn
-        self.writer = SocketWriter(descriptor: descriptor)
+        self.descriptor = descriptor
+        self.scratch = server.scratch
     }
+
+    // MARK: - Time
+
+    /// Begins turns for the connection, which lives until ``endTurns()``.
+    func beginTurns(of connection: Connection) { self.connection = connection }
+
+    func endTurns() { self.connection = nil }
+
+    /// Puts the connection in line, unless it is there already.
+    func want() {
+        if let connection { self.server.turns.want(connection) }
+    }
+
+    /// Begins a turn, in which there is time for everything until it turns out otherwise.
+    func beginTurn() { self.isCutShort = false }
+
+    /// Notes that there is no time for the rest.
+    func cutShort() { self.isCutShort = true }
+
+    /// Calls `body` to write; it stops when its time is up, and continues in the next turn.
+    func write(_ haste: Haste, _ body: () -> Void) {
+        self.haste = haste
+        let wasCutShort = exchange(&self.isCutShort, with: false)
+        body()
+        if self.isCutShort { self.want() }
+        self.isCutShort = self.isCutShort || wasCutShort
+        self.haste = .turn
+    }
+
+    /// Whether to leave the rest for the next turn; if so, notes that.
+    func mustStop() -> Bool {
+        let isOver =
+            switch self.haste {
+            case .turn: self.server.turns.isOver
+            case .urgent: false
+            case .last(let end): NIODeadline.now() >= end
+            }
+        if isOver { self.isCutShort = true }
+        return isOver
+    }
+
+    /// A set was decided after others had their turn.
+    func setWasDecided() { self.connection?.setWasDecided() }
 
     // MARK: - In order
 
@@ -56,11 +149,15 @@ final class Outbox {
     /// Replies with the line that the server has put together; changes up to `seq` go before it.
     func replyWithLine(after seq: UInt64) {
         guard !self.isClosed else { return }
-        if self.queue.isEmpty { self.queue.begin(in: self.scratch.takeReplies()) }
-        self.scratch.line.withBytes {
-            self.queue.reply($0, after: seq)
-            self.bytes += $0.count
+        if self.queue.isEmpty { self.queue.append(Segment(bytes: self.scratch.takeReplies())) }
+        if self.queue.last?.isOpen != true { self.queue.append(Segment()) }
+        let last = self.queue.count - 1
+        self.scratch.line.withBytes { line in
+            self.queue[last].bytes.append(contentsOf: line)
+            self.bytes += line.count
         }
+        self.queue[last].replies += 1
+        self.queue[last].seq = max(self.queue[last].seq, seq)
         self.repliesInFlight += 1
     }
 
@@ -74,16 +171,23 @@ final class Outbox {
     func giveLateReply(_ answer: ([UInt8]) -> [UInt8] = { $0 }) {
         guard let line = self.lateReply.take() else { return }
         self.reply(answer(line))
-        self.turn.want()
+        self.want()
     }
 
     /// Queues a line; `replies` is 1 if it counts as a reply in flight, and `mark` is what happens when its
     /// turn comes.
-    func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0, mark: LineQueue.Mark? = nil) {
+    func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0, mark: Mark? = nil) {
         guard !self.isClosed else { return }
         self.repliesInFlight += replies
         self.bytes += line.count
-        self.queue.append(line, replies: replies, after: seq, mark: mark)
+        if let last = self.queue.indices.last, self.queue[last].isOpen {
+            self.queue[last].bytes += line
+            self.queue[last].replies += replies
+            self.queue[last].seq = max(self.queue[last].seq, seq)
+            self.queue[last].mark = mark
+        } else {
+            self.queue.append(Segment(bytes: line, replies: replies, seq: seq, mark: mark))
+        }
     }
 
     /// Queues an answer to `history`, which is written from the changes themselves when its turn has come.
@@ -106,10 +210,10 @@ final class Outbox {
     var hasLines: Bool { !self.queue.isEmpty || self.run != nil }
 
     /// The change that has to go before the next lines; nil if there are none.
-    var nextSeq: UInt64? { self.queue.nextSeq }
+    var nextSeq: UInt64? { self.queue.first?.seq }
 
     /// What happens before the next lines are written.
-    var nextMark: LineQueue.Mark? { self.queue.nextMark }
+    var nextMark: Mark? { self.queue.first?.mark }
 
     /// Replies with a line that others are sent too, of which no copy is made, and the request's `id`.
     func reply(_ line: [UInt8], id: RequestID?) {
@@ -124,14 +228,14 @@ final class Outbox {
         guard !self.isClosed else { return }
         self.repliesInFlight += 1
         self.bytes += line.count - start
-        self.queue.append(shared: line, from: start)
+        self.queue.append(Segment(bytes: line, start: start, replies: 1))
     }
 
     /// Writes the next lines; false if the socket did not take it all.
     ///
     /// Of what it did not take, the channel is left a copy of a piece at a time.
     func writeNext() -> Bool {
-        var segment = self.queue.takeNext()
+        var segment = self.queue.removeFirst()
         if case .history(let run) = segment.mark { self.run = run }
         segment.mark = nil
         self.isMidLine = false
@@ -151,7 +255,7 @@ final class Outbox {
         self.leave(left.prefix(Self.pieceBytes))
         segment.start = left.startIndex + Self.pieceBytes
         self.bytes += segment.rest.count
-        self.queue.putBack(segment)
+        self.queue.insert(segment, at: 0)
         self.isMidLine = true
         return false
     }
@@ -171,7 +275,9 @@ final class Outbox {
     /// Ends the answers to `history` where they are, those that wait for their turn included.
     func stopHistory() {
         self.run?.stop()
-        for run in self.queue.runs { run.stop() }
+        for segment in self.queue {
+            if case .history(let run) = segment.mark { run.stop() }
+        }
     }
 
     // MARK: - How much
@@ -199,7 +305,8 @@ final class Outbox {
     ///
     /// Each write wakes the client, which costs as much as several sets.
     private var mayGather: Bool {
-        !self.isBlocked && self.run == nil && self.queue.areOne(within: Self.gatheredBytes)
+        !self.isBlocked && self.run == nil && self.queue.count == 1
+            && self.queue[0].bytes.count < Self.gatheredBytes
     }
 
     /// Bytes of answers that are written together, even beyond the replies that may be in flight.
@@ -210,16 +317,19 @@ final class Outbox {
     // MARK: - To the socket
 
     /// Whether bytes can go to the socket.
-    var isFree: Bool { self.state.isFree }
+    var isFree: Bool { if case .free = self.state { true } else { false } }
 
     /// Whether what the socket did not take is still to be written.
-    var isBlocked: Bool { self.state.isBlocked }
+    var isBlocked: Bool { if case .blocked = self.state { true } else { false } }
 
     /// Whether the client no longer reads.
-    var isClosed: Bool { self.state.isClosed }
+    var isClosed: Bool { if case .closed = self.state { true } else { false } }
 
     /// Whether the peer has closed its end, not just its sending side.
-    var isHungUp: Bool { self.writer.isHungUp }
+    var isHungUp: Bool {
+        var poll = pollfd(fd: self.descriptor, events: 0, revents: 0)
+        return Glibc.poll(&poll, 1, 0) == 1 && poll.revents & Int16(POLLHUP) != 0
+    }
 
     /// Writes bytes; what the socket does not take is left to the channel, and then this is false.
     func write(_ bytes: ArraySlice<UInt8>, replies: Int = 0) -> Bool {
@@ -235,21 +345,61 @@ final class Outbox {
 
     /// Writes as much as the socket takes; returns how much that is, nil if the client reads no
     /// more.
-    func offer(_ bytes: ArraySlice<UInt8>) -> Int? { self.count(self.writer.write(bytes)) }
+    func offer(_ bytes: ArraySlice<UInt8>) -> Int? {
+        self.count(Self.send(bytes, to: self.descriptor))
+    }
 
     /// Writes the vectors that the server has put together, as ``offer(_:)`` does bytes.
-    func offerVectors() -> Int? { self.count(self.writer.write(&self.scratch.vectors)) }
+    func offerVectors() -> Int? {
+        self.count(
+            self.scratch.vectors.withUnsafeMutableBufferPointer { buffer in
+                // The common case, for which the kernel has less to copy.
+                if buffer.count == 1 {
+                    let part = buffer[0]
+                    return Self.send {
+                        Glibc.send(self.descriptor, part.iov_base, part.iov_len, $0)
+                    }
+                }
+                var message = msghdr()
+                message.msg_iov = buffer.baseAddress
+                message.msg_iovlen = buffer.count
+                return Self.send { sendmsg(self.descriptor, &message, $0) }
+            }
+        )
+    }
 
-    private func count(_ outcome: SocketWriter.Outcome) -> Int? {
-        switch outcome {
-        case .written(let count):
-            self.sent += UInt64(count)
-            self.server.counters.bytes.add(count)
-            self.server.counters.writes.add()
-            return count
-        case .gone:
+    /// Counts what a write took; nil: the client reads no more.
+    private func count(_ count: Int?) -> Int? {
+        guard let count else {
             self.close()
             return nil
+        }
+        self.wrote(count)
+        return count
+    }
+
+    private func wrote(_ count: Int) {
+        self.sent += UInt64(count)
+        self.server.counters.bytes.add(count)
+        self.server.counters.writes.add()
+    }
+
+    /// Writes as much as a socket takes at once; nil if the peer no longer reads.
+    static func send(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> Int? {
+        bytes.withUnsafeBytes { buffer in
+            self.send { Glibc.send(descriptor, buffer.baseAddress, buffer.count, $0) }
+        }
+    }
+
+    private static func send(_ call: (CInt) -> Int) -> Int? {
+        while true {
+            let count = call(CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+            if count >= 0 { return count }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN, ENOBUFS: return 0
+            default: return nil
+            }
         }
     }
 
@@ -270,16 +420,14 @@ final class Outbox {
         self.state = .free
         self.repliesInFlight -= replies
         self.bytes -= count
-        self.sent += UInt64(count)
-        self.server.counters.bytes.add(count)
-        self.server.counters.writes.add()
-        self.turn.hasRoom()
+        self.wrote(count)
+        self.connection?.hasRoom()
     }
 
     /// Drops everything for the client, which no longer reads.
     func close() {
         self.state = .closed
-        self.queue.clear()
+        self.queue = []
         self.isMidLine = false
         self.run = nil
         self.repliesInFlight = 0
@@ -290,15 +438,19 @@ final class Outbox {
 
     /// Duplicates the socket for the next process; returns its inode too, nil if that fails.
     func duplicateSocket() -> (inode: UInt64, descriptor: CInt)? {
-        self.channel.isActive ? self.writer.duplicate() : nil
+        var status = stat()
+        guard self.channel.isActive, fstat(self.descriptor, &status) == 0 else { return nil }
+        // 3 or above: never the number of a standard descriptor.
+        let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, 3)
+        return copy >= 0 ? (UInt64(status.st_ino), copy) : nil
     }
 
     /// Records unwritten output for the next process; `place` gives a watch's position there.
     func handOver(to record: inout HandOverRecord.Connection, place: (Watch) -> Int) {
         record.bytes = self.sent
         record.history = self.run?.record
-        let begun = self.isMidLine ? self.queue.takeNext() : LineQueue.Segment()
-        record.outbox = self.queue.record(place: place)
+        let begun = self.isMidLine ? self.queue.removeFirst() : Segment()
+        record.outbox = self.queue.map { $0.record(place: place) }
         record.unsent = Data(begun.rest)
         record.unsentReplies = begun.replies
         guard case .blocked(let buffer, let replies) = self.state else { return }
@@ -317,7 +469,7 @@ final class Outbox {
         watch: (Int) -> Watch?
     ) {
         for segment in record.outbox {
-            let mark = segment.mark.flatMap { LineQueue.Mark($0, of: schema, watch: watch) }
+            let mark = segment.mark.flatMap { Mark($0, of: schema, watch: watch) }
             if case .history(let run) = mark { self.bytes += run.request.count }
             self.append(Array(segment.bytes), replies: segment.replies, mark: mark)
         }
@@ -331,39 +483,6 @@ final class Outbox {
         guard !record.unsent.isEmpty else { return }
         self.repliesInFlight += record.unsentReplies
         _ = self.write(Array(record.unsent)[...], replies: record.unsentReplies)
-    }
-}
-
-/// Whether a client's output goes to its socket.
-enum OutboxState {
-    /// It does.
-    case free
-    /// It waits: the channel holds bytes, and replies in them, that the socket did not take.
-    ///
-    /// The channel may have written some of them.
-    case blocked(ByteBuffer, replies: Int)
-    /// It goes nowhere any more: the client no longer reads, and its output is dropped.
-    case closed
-
-    var isFree: Bool {
-        switch self {
-        case .free: true
-        case .blocked, .closed: false
-        }
-    }
-
-    var isBlocked: Bool {
-        switch self {
-        case .blocked: true
-        case .free, .closed: false
-        }
-    }
-
-    var isClosed: Bool {
-        switch self {
-        case .closed: true
-        case .free, .blocked: false
-        }
     }
 }
 

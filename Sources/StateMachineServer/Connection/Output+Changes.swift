@@ -3,11 +3,12 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// Lines of changes on their way to one client: straight from the ring, of which nothing is copied but what the
+/// Lines of changes on their way to the client: straight from the ring, of which nothing is copied but what the
 /// socket did not take, and of what the history has from before it.
-///
-/// Belongs to the event loop.
-struct ChangeWriter {
+extension Output {
+    /// Vectors in one call: IOV_MAX of Linux.
+    private static let vectorLimit = 1024
+
     /// A line that is about to be written, as far as it has to be told from others.
     typealias Line = (seq: UInt64, length: Int)
 
@@ -18,20 +19,6 @@ struct ChangeWriter {
         case some(through: UInt64, count: Int)
         /// None that counts: the client reads no more.
         case none
-    }
-
-    let server: StateServer
-    let peer: Peer
-    let outbox: Outbox
-    let turn: ConnectionTurn
-    private let scratch: ScratchBuffers
-
-    init(server: StateServer, peer: Peer, outbox: Outbox, turn: ConnectionTurn) {
-        self.server = server
-        self.peer = peer
-        self.outbox = outbox
-        self.turn = turn
-        self.scratch = server.scratch
     }
 
     // MARK: - From the ring
@@ -60,10 +47,10 @@ struct ChangeWriter {
         self.scratch.vectors.removeAll(keepingCapacity: true)
         // A line takes four vectors: its head, the shared part that may wrap around, its tail.
         while seq < end, lines.count < limit,
-            self.scratch.vectors.count + 4 <= SocketWriter.vectorLimit
+            self.scratch.vectors.count + 4 <= Self.vectorLimit
         {
             if seq == pause {
-                guard !self.turn.mustStop() else { break }
+                guard !self.mustStop() else { break }
                 pause = self.server.endOfPiece(after: seq, patterns: patterns)
             }
             seq += 1
@@ -113,10 +100,10 @@ struct ChangeWriter {
     func write(_ lines: @autoclosure () -> [Line]) -> Sent {
         var total = 0
         for vector in self.scratch.vectors { total += vector.iov_len }
-        guard let count = self.outbox.offerVectors() else { return .none }
+        guard let count = self.offerVectors() else { return .none }
         guard count < total else { return .all }
         let (end, seq, lines) = Self.whereStopped(lines(), count)
-        self.outbox.leave(self.scratch.vectors.bytes(count..<end)[...])
+        self.leave(self.scratch.vectors.bytes(count..<end)[...])
         return .some(through: seq, count: lines)
     }
 
@@ -206,25 +193,18 @@ struct ChangeWriter {
         let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
         return { value in
             let (writer, arrived) = reader.value
-            arrived(value, !writer.outbox.isBlocked)
-            writer.turn.want()
+            arrived(value, !writer.isBlocked)
+            writer.want()
         }
-    }
-
-    /// Writes a line of the answer that shows no change; false if the socket did not take it all.
-    func write(own line: [UInt8]) -> Bool {
-        guard let count = self.outbox.offer(line[...]) else { return false }
-        if count < line.count { self.outbox.leave(line[count...]) }
-        return count == line.count
     }
 
     /// Writes the lines of a piece; what comes after the line in which the socket stops is forgotten.
     func write(_ piece: HistoryLines) -> Sent {
         guard !piece.bytes.isEmpty else { return .all }
-        guard let count = self.outbox.offer(piece.bytes[...]) else { return .none }
+        guard let count = self.offer(piece.bytes[...]) else { return .none }
         guard count < piece.bytes.count else { return .all }
         let (end, seq, lines) = Self.whereStopped(piece.lines, count)
-        self.outbox.leave(piece.bytes[count..<end])
+        self.leave(piece.bytes[count..<end])
         return .some(through: seq, count: lines)
     }
 }

@@ -2,22 +2,35 @@ import Glibc
 import NIOCore
 import StateMachineProtocol
 
-/// A client's input that was not dealt with, taken line by line in place.
-struct InboundLines {
+/// What a client has sent and nobody has dealt with, taken line by line in place.
+///
+/// Belongs to the event loop.
+struct Input {
     private var buffer = ByteBuffer()
     /// How many bytes were searched without finding a newline.
     private var scanned = 0
+    /// The length of the line that was taken last, with its newline.
+    private var taken = 0
+
+    /// Whether the next line was put back: sets before it are answered first, or there was no time for it.
+    private(set) var isPutBack = false
+    /// Whether the client is read.
+    var isRead = true
+    /// Whether requests wait until everybody has been written to.
+    var isPaused = false
+    /// Whether the client has ended its side.
+    var hasSeenEnd = false
 
     enum Next {
         /// A line without its newline; its bytes stay valid whatever happens to the rest.
         case line(ByteBuffer)
         /// No line is complete.
         case none
-        /// Longer than a line may be.
+        /// Longer than a line may be; all input is dropped.
         case tooLong
     }
 
-    mutating func append(_ bytes: ByteBuffer) {
+    mutating func received(_ bytes: ByteBuffer) {
         if self.buffer.readableBytes == 0 {
             self.buffer = bytes
         } else {
@@ -28,18 +41,23 @@ struct InboundLines {
             }
             self.buffer.writeImmutableBuffer(bytes)
         }
+        self.taken = 0
     }
 
+    /// Drops everything: nothing that the client sends matters any more.
     mutating func clear() {
         self.buffer.clear()
-        self.scanned = 0
+        (self.scanned, self.taken, self.isPutBack) = (0, 0, false)
     }
 
     /// Takes the next line.
     mutating func next() -> Next {
         let newline = self.newline
         let length = newline ?? self.buffer.readableBytes
-        guard length <= RequestLimits.lineBytes else { return .tooLong }
+        guard length <= RequestLimits.lineBytes else {
+            self.clear()
+            return .tooLong
+        }
         guard newline != nil, let line = self.buffer.readSlice(length: length) else {
             self.scanned = length
             // Frees the buffer: it may be larger than what comes next needs.
@@ -47,8 +65,14 @@ struct InboundLines {
             return .none
         }
         self.buffer.moveReaderIndex(forwardBy: 1)
-        self.scanned = 0
+        (self.scanned, self.taken, self.isPutBack) = (0, length + 1, false)
         return .line(line)
+    }
+
+    /// Puts the line back that was taken last, to come again.
+    mutating func putBack() {
+        self.buffer.moveReaderIndex(to: self.buffer.readerIndex - self.taken)
+        (self.taken, self.isPutBack) = (0, true)
     }
 
     var hasLine: Bool { self.newline != nil }
@@ -56,10 +80,14 @@ struct InboundLines {
     /// Whether there are bytes that were not searched for a newline.
     var hasUnseen: Bool { self.buffer.readableBytes > self.scanned }
 
-    /// The number of bytes that were not dealt with.
-    var count: Int { self.buffer.readableBytes }
-
+    /// Whether a line has begun and not ended.
     var hasBytes: Bool { self.buffer.readableBytes > 0 }
+
+    /// Whether a client that has to wait for its turn has sent so much that it is not read.
+    ///
+    /// 4 KiB: some tens of requests, so that reading does not stop and start for a client that
+    /// sends few. Not tuned.
+    var isFull: Bool { self.buffer.readableBytes > 4096 }
 
     /// The bytes of memory that the buffer takes.
     var capacity: Int { self.buffer.storageCapacity }

@@ -1,15 +1,33 @@
 import StateMachineProtocol
 
-/// Counts the bytes of a connection's requests, which are kept as long as what they asked for.
+/// The requests of one client that live on, in the order in which they came, and what they cost it and its user.
 ///
 /// Belongs to the event loop.
-final class KeptRequests {
+final class StandingRequests {
     private let server: StateServer
     private let user: User
+
+    var watches: [Watch] = [] {
+        didSet {
+            let change = self.watches.count - oldValue.count
+            if change != 0 { self.server.watchesChanged(by: change) }
+            self.charge()
+        }
+    }
+    /// Those that have not been answered.
+    var waits: [Wait] = [] {
+        didSet { self.charge() }
+    }
+    /// Holds and guards.
+    var voters: [SocketVoter] = [] {
+        didSet { self.charge() }
+    }
+
+    /// Bytes of the lines that asked for them.
     private var bytes = 0 {
         didSet { self.user.requestBytes += self.bytes - oldValue }
     }
-
+    /// Those of their patterns that count towards ``ServerLimits/exceptingPatternsPerUid``.
     private var exceptingPatterns = 0 {
         didSet { self.user.exceptingPatterns += self.exceptingPatterns - oldValue }
     }
@@ -19,13 +37,17 @@ final class KeptRequests {
         self.user = user
     }
 
-    /// Counts so many more bytes as kept.
-    func change(by bytes: Int) { self.bytes += bytes }
+    private func charge() {
+        self.bytes =
+            self.watches.reduce(0) { $0 + $1.request.count }
+            + self.waits.reduce(0) { $0 + $1.request.count }
+            + self.voters.reduce(0) { $0 + $1.request.count }
+        self.exceptingPatterns =
+            self.waits.reduce(0) { $0 + $1.call.exceptingPatterns }
+            + self.voters.reduce(0) { $0 + $1.patterns.patterns.inexactPatterns }
+    }
 
-    /// Counts so many more patterns towards ``ServerLimits/exceptingPatternsPerUid``.
-    func except(by patterns: Int) { self.exceptingPatterns += patterns }
-
-    /// Refuses so many more such patterns if the user's become too many; `which` says what has them.
+    /// Refuses so many more patterns that count if the user's become too many; `which` says what has them.
     func checkExceptions(_ patterns: Int, of which: String) throws(WireError) {
         guard patterns > 0, !self.user.mayExcept(patterns) else { return }
         throw WireError(

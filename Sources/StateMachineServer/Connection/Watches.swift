@@ -1,0 +1,438 @@
+import NIOCore
+import StateMachineProtocol
+
+/// A connection's watches: begins and ends them, and brings one after the other up to the newest change, as far as its
+/// pace, its client and the time let it.
+///
+/// Belongs to the event loop.
+final class Watches {
+    private let output: Output
+    private let standing: StandingRequests
+    private var server: StateServer { self.output.server }
+    private var watches: [Watch] { self.standing.watches }
+
+    /// Lines that told of lost changes.
+    private(set) var resyncs: UInt64 = 0
+
+    init(_ output: Output, _ standing: StandingRequests) {
+        self.output = output
+        self.standing = standing
+    }
+
+    // MARK: - Requests
+
+    func begin(_ call: WatchCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        guard call.beatMs ?? .max >= RequestLimits.leastBeatMs else { throw WatchCall.beatTooShort }
+        let watches = self.watches.filter { !$0.isEnding }
+        guard !watches.contains(where: { $0.id == id }) else {
+            throw WireError(
+                .badRequest,
+                id == nil
+                    ? "this connection already has a watch without an id; give this one an id"
+                    : "this connection already has a watch with this id; give another id"
+            )
+        }
+        let limit = self.server.limits.watchesPerConnection
+        try self.standing.checkRoom("watches", watches.count, of: limit)
+        try self.standing.checkRoom(for: line)
+        let resume = call.since.map { self.server.resumePoint($0) }
+        self.begin(
+            Watch(
+                call,
+                id: id,
+                from: resume,
+                head: self.server.report.seq,
+                declarations: self.server.declarations.count,
+                request: line
+            )
+        )
+    }
+
+    /// Begins the implicit watch of a connection, at the newest change.
+    func beginImplicit() {
+        self.server.catchUp()
+        let head = self.server.report.seq
+        self.begin(
+            Watch(
+                WatchCall(),
+                id: nil,
+                from: nil,
+                head: head,
+                declarations: self.server.declarations.count,
+                isImplicit: true
+            )
+        )
+    }
+
+    /// Queues the beginning of a watch.
+    ///
+    /// Its first line shows the state as it is now; changes follow when the lines before are written.
+    private func begin(_ watch: Watch) {
+        guard !self.output.isClosed else { return }
+        self.standing.watches.append(watch)
+        self.output.append(
+            watch.firstLine(self.server.report, in: self.server.snapshot.state) ?? [],
+            replies: 1,
+            mark: .start(watch)
+        )
+    }
+
+    /// Ends the watch of that id; false if there is none.
+    func end(_ id: RequestID?) -> Bool { self.end(where: { $0.id == id }) }
+
+    /// Ends the implicit watch.
+    func endImplicit() { _ = self.end(where: \.isImplicit) }
+
+    /// Queues the end of a watch: it still gets what belongs before the lines queued so far.
+    private func end(where isMeant: (Watch) -> Bool) -> Bool {
+        guard let watch = self.watches.first(where: { isMeant($0) && !$0.isEnding }) else {
+            return false
+        }
+        watch.isEnding = true
+        self.output.append([], replies: 0, mark: .end(watch))
+        return true
+    }
+
+    // MARK: - Writing
+
+    /// Removes a watch once the lines before its end have been written.
+    func remove(_ watch: Watch) {
+        watch.cancelTimer()
+        self.standing.watches.removeAll { $0 === watch }
+    }
+
+    /// Brings all up to the newest change, as far as there is time; false if the socket did not take it all.
+    func write() -> Bool {
+        for watch in self.watches where watch.isRunning {
+            guard self.write(watch) else { return false }
+        }
+        return true
+    }
+
+    /// Whether a watch is reading changes older than the ring, which go before queued lines.
+    var isReadingPast: Bool { self.watches.contains(where: \.past.isUnderWay) }
+
+    /// Whether a watch may have something to be sent.
+    var isRunning: Bool { self.watches.contains(where: \.isRunning) }
+
+    /// Whether there are changes that the socket would take.
+    var hasChangesToWrite: Bool {
+        let head = self.server.ring.head
+        return self.output.isFree && self.watches.contains { $0.isRunning && $0.cursor < head }
+    }
+
+    /// Whether a watch is more than a quarter of the ring behind.
+    var isFarBehind: Bool {
+        self.watches.contains { watch in
+            watch.isRunning
+                && (self.server.ring.head - watch.cursor) * 4
+                    > UInt64(self.server.limits.ringChanges)
+        }
+    }
+
+    var count: Int { self.watches.count }
+
+    /// How many changes the watch that is farthest behind has not been sent.
+    func lag(at head: UInt64) -> UInt64 { self.watches.map { head - $0.cursor }.max() ?? 0 }
+
+    /// Brings a watch up to the head of the ring, as far as its pace lets it; false if the socket did
+    /// not take it all.
+    private func write(_ watch: Watch) -> Bool {
+        guard watch.pace.isTimed else { return self.writeNew(of: watch) }
+        let isDone = self.writeTimed(watch)
+        if self.output.isFree { self.setTimer(for: watch) }
+        return isDone
+    }
+
+    private func writeTimed(_ watch: Watch) -> Bool {
+        let now = NIODeadline.now()
+        if watch.cursor < self.server.ring.head, !watch.isReplaying, watch.pace.wait(at: now) != nil
+        {
+            return self.writeBeat(of: watch, ifDueAt: now)
+        }
+        let (reported, isReplaying) = (watch.reported, watch.isReplaying)
+        let isDone = self.writeNew(of: watch)
+        if watch.reported != reported || watch.isReplaying != isReplaying {
+            // What a watch begins with, replayed or not, makes its first change wait no longer.
+            watch.pace.wrote(at: now, holdsBackNext: !isReplaying)
+            return isDone
+        }
+        return isDone && self.writeBeat(of: watch, ifDueAt: now)
+    }
+
+    /// Writes what a watch has not been sent; false if the socket did not take it all.
+    private func writeNew(of watch: Watch) -> Bool {
+        while let declared = self.server.declarations.next(after: watch.declarations) {
+            guard self.writeChanges(of: watch, through: declared.seq) else { return false }
+            guard watch.cursor >= declared.seq else { return true }
+            guard self.write(declared, to: watch) else { return false }
+        }
+        let head = self.server.ring.head
+        guard self.writeChanges(of: watch, through: head) else { return false }
+        guard watch.isReplaying, watch.cursor == head else { return true }
+        watch.becomeLive(at: head)
+        return self.output.write(
+            ServerLine.live(
+                id: watch.id,
+                self.server.report,
+                isSelected: watch.selects(self.server.snapshot.state)
+            )[...]
+        )
+    }
+
+    /// Tells a watch what declares the states after its cursor.
+    private func write(_ declared: Declared, to watch: Watch) -> Bool {
+        watch.declaredWent()
+        return self.output.write(
+            ServerLine.declared(
+                id: watch.id,
+                seq: declared.seq,
+                hash: declared.hash,
+                version: declared.version,
+                cursor: Cursor(epoch: self.server.epoch, seq: watch.cursor)
+            )[...]
+        )
+    }
+
+    /// Writes the changes that a watch has not been sent, as far as there is time; false if the socket did not
+    /// take them all.
+    private func writeChanges(of watch: Watch, through end: UInt64) -> Bool {
+        while watch.cursor < end {
+            let source = self.server.source(after: watch.cursor)
+            switch source {
+            case .ring: break
+            // The history is for replays; a slow reader of what happens now is told about the loss.
+            case .history(let past) where watch.isReplaying:
+                switch self.writePast(past, of: watch, through: end) {
+                case .wrote: continue
+                case .waiting: return true
+                case .stopped: return false
+                case .lost: return self.skip(watch, .evicted)
+                }
+            case .history, .none: return self.skip(watch, .lagged)
+            }
+            guard self.writeRing(of: watch, through: end) else { return false }
+            guard watch.cursor >= end || !self.output.mustStop() else { return true }
+        }
+        return true
+    }
+
+    /// Has a watch that has missed changes go on at the newest, and says so; false if the socket did not take it all.
+    private func skip(_ watch: Watch, _ reason: ServerLine.Resync) -> Bool {
+        let head = self.server.ring.head
+        let missed = head - watch.reported
+        watch.becomeLive(at: head)
+        self.resyncs += 1
+        self.server.counters.resyncs.add()
+        return self.output.write(
+            ServerLine.state(
+                id: watch.id,
+                self.server.report,
+                resync: reason,
+                missed: missed,
+                isSelected: watch.selects(self.server.snapshot.state)
+            )[...]
+        )
+    }
+
+    // MARK: - Changes
+
+    /// Writes some of what a watch has not been sent and the ring has; false if the socket did not take it.
+    private func writeRing(of watch: Watch, through end: UInt64) -> Bool {
+        switch watch.mode {
+        case .all where watch.isPlain:
+            // Its lines are the ring's own.
+            let sent = self.output.writeAll(after: watch.cursor, through: end)
+            return watch.sent(sent, upTo: end, last: end)
+        case .all:
+            let (examined, lines) = self.output.gather(
+                after: watch.cursor,
+                through: end,
+                only: watch.only,
+                head: watch.head,
+                isReplayed: watch.isReplaying
+            )
+            guard let last = lines.last else {
+                watch.passed(to: examined)
+                return true
+            }
+            return watch.sent(self.output.write(lines), upTo: examined, last: last.seq)
+        case .latest:
+            return self.writeNewest(of: watch, through: end)
+        }
+    }
+
+    /// Writes the newest change that the watch wants, with the number of those that it stands for, when all
+    /// have been looked at; until then it looks at some more.
+    private func writeNewest(of watch: Watch, through last: UInt64) -> Bool {
+        var newest = watch.newest.examined(after: watch.cursor, through: last)
+        let end = min(
+            last,
+            self.server.endOfPiece(after: newest.seq, patterns: watch.only?.count ?? 0)
+        )
+        while newest.seq < end {
+            newest.seq += 1
+            guard self.server.isWanted(newest.seq, watch.only) else { continue }
+            newest.wanted = newest.seq
+            newest.count += 1
+        }
+        watch.newest = newest
+        guard end == last else { return true }
+        guard let wanted = newest.wanted else {
+            watch.passed(to: end)
+            return true
+        }
+        let sent = self.output.write(
+            wanted,
+            head: watch.head,
+            skipped: newest.count - 1,
+            isReplayed: watch.isReplaying
+        )
+        return watch.sent(sent, upTo: end, last: wanted)
+    }
+
+    /// Where a watch stands after a piece of its past.
+    private enum PastProgress {
+        /// As far as it has got, and may go on.
+        case wrote
+        /// The next piece is being read.
+        case waiting
+        /// The socket is full, or the client gone.
+        case stopped
+        /// The rest is not to be had any more.
+        case lost
+    }
+
+    /// Writes a piece of what a watch has not been sent and the ring does not have.
+    private func writePast(
+        _ past: HistoryReader,
+        of watch: Watch,
+        through end: UInt64
+    ) -> PastProgress {
+        switch watch.past.next() {
+        case .wait: return .waiting
+        case .ask:
+            let selection = HistoryLines.Selection(
+                head: Array(watch.head.bytes),
+                only: watch.only,
+                mode: watch.mode,
+                // What is committed may be ahead of what has been announced.
+                end: end
+            )
+            self.output.ask(past, after: watch.cursor, selection) { finding, canWrite in
+                watch.past.arrived(finding, canWrite: canWrite)
+            }
+            return .waiting
+        case .take(let finding):
+            guard let piece = finding.following(watch.cursor) else { return .lost }
+            guard let last = piece.lines.last else {
+                watch.passed(to: piece.examined)
+                return .wrote
+            }
+            let sent = self.output.write(piece)
+            return watch.sent(sent, upTo: piece.examined, last: last.seq) ? .wrote : .stopped
+        }
+    }
+
+    // MARK: - Time
+
+    /// Writes a beat if the watch has been silent for long enough; what its pace holds back stays
+    /// to be sent, and is not lost to a reader that resumes from the beat.
+    private func writeBeat(of watch: Watch, ifDueAt now: NIODeadline) -> Bool {
+        guard watch.pace.untilBeat(at: now) == .zero else { return true }
+        watch.pace.wrote(at: now, holdsBackNext: false)
+        watch.beatWent()
+        let report = self.server.report
+        return self.output.write(
+            ServerLine.beat(
+                id: watch.id,
+                report,
+                resumingAt: watch.cursor,
+                isSelected: watch.selects(self.server.snapshot.state)
+            )[...]
+        )
+    }
+
+    /// Comes back when the next line may go, or when a beat is due.
+    ///
+    /// One timer a watch. A line that is written meanwhile does not move it: when it rings, the rest of
+    /// the time is waited for. While the socket is full there is none, since nothing can be written.
+    private func setTimer(for watch: Watch) {
+        let now = NIODeadline.now()
+        let isHeld = watch.cursor < self.server.ring.head
+        let waits = [isHeld ? watch.pace.wait(at: now) : nil, watch.pace.untilBeat(at: now)]
+        guard let wait = waits.compactMap({ $0 }).min() else { return }
+        watch.setTimer(at: now + wait, on: self.server.loop, for: self.output)
+    }
+
+    // MARK: - The end
+
+    /// Ends the watches that are reading changes older than the ring.
+    ///
+    /// The client may resume from its last line when it comes back.
+    func leavePast() {
+        for watch in self.watches where watch.past.isUnderWay { watch.cancelTimer() }
+        self.standing.watches.removeAll { $0.past.isUnderWay }
+    }
+
+    /// Forgets them all.
+    func drop() {
+        for watch in self.watches { watch.cancelTimer() }
+        self.standing.watches = []
+    }
+
+    /// Adapts the watches to a new declaration of the states.
+    func redeclared() {
+        for watch in self.watches { watch.redeclared(by: self.server.machine.schema) }
+    }
+
+    // MARK: - From one process to the next
+
+    /// Continues the last process's count.
+    func resume(afterResyncs resyncs: UInt64) { self.resyncs = resyncs }
+
+    /// A watch's position in the record that ``handOver(to:)`` makes.
+    func place(of watch: Watch) -> Int {
+        self.watches.firstIndex { $0 === watch } ?? self.watches.endIndex
+    }
+
+    /// Records the watches for the next process.
+    func handOver(to record: inout HandOverRecord.Connection) {
+        record.watches = self.watches.map { watch in
+            watch.record(knowing: self.server.declarations.hash(knownTo: watch))
+        }
+        record.resyncs = self.resyncs
+        for watch in self.watches { watch.cancelTimer() }
+    }
+
+    /// Resumes the last process's watches at their cursors; one that makes no sense is nil.
+    func resume(with record: HandOverRecord.Connection) -> [Watch?] {
+        let watches = record.watches.map { watch in
+            Watch(
+                watch,
+                of: self.server.machine.schema,
+                head: self.server.ring.head,
+                declarations: self.server.declarations.count(knownBefore: watch.declaration)
+            )
+        }
+        self.standing.watches = watches.compactMap(\.self)
+        return watches
+    }
+
+    /// Starts a watch of the last process over, since that process's epoch is gone.
+    func beginAnew(_ watch: HandOverRecord.Watch) {
+        guard !watch.isEnding else { return }
+        let (call, id) = watch.call(self.server.machine.schema) ?? (WatchCall(), nil)
+        self.begin(
+            Watch(
+                call,
+                id: id,
+                from: .resync(.restarted, missed: nil),
+                head: self.server.ring.head,
+                declarations: self.server.declarations.count(knownBefore: watch.declaration),
+                request: watch.request.map { Array($0) } ?? [],
+                isImplicit: watch.request == nil
+            )
+        )
+    }
+}
