@@ -124,8 +124,12 @@ final class StateServer: @unchecked Sendable {
         self.turns.stop()
     }
 
-    /// Brings the ring up to all that has been committed.
-    func catchUp() { self.machine.catchUp() }
+    /// Brings the ring up to all that has been committed, which is of the time that the clocks show now.
+    func catchUp() {
+        let head = self.ring.head
+        self.machine.catchUp()
+        if self.ring.head > head { self.ages.look(at: self.clock.moment, head: self.ring.head) }
+    }
 
     /// A state was entered: the ring has it from now on.
     func append(_ entered: EncodedSnapshot, by: Peer?, cause: String?) {
@@ -222,7 +226,6 @@ final class StateServer: @unchecked Sendable {
         guard !self.isFlushScheduled else { return }
         self.isFlushScheduled = true
         self.loop.assumeIsolated().execute {
-            // What has been committed by now is of the time that the clocks show now.
             self.catchUp()
             self.isFlushScheduled = false
             self.ages.look(at: self.clock.moment, head: self.ring.head)

@@ -55,7 +55,7 @@ struct StayTests {
             let got = try await client.ask("get")
             let age = try #require(got.int("ageMs"))
             // The clock stood still meanwhile.
-            #expect((540_000...600_000).contains(age) && got.int("stayMs") == age)
+            #expect((540_000...600_000).contains(age) && got.int("stayMs") == age, "\(got)")
         }
     }
 
