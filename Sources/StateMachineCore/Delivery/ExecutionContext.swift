@@ -3,7 +3,7 @@ public import Dispatch
 
 /// Where a delegate or a receptionist's task runs.
 ///
-/// A context need not be serial: a lane runs one drain at a time on it, so even a concurrent queue
+/// A context need not be serial: one drain at a time runs on it, so even a concurrent queue
 /// delivers in order.
 public protocol ExecutionContext: AnyObject, Sendable {
     /// Runs `job` later on this context, in order of enqueueing if the context has one.
@@ -11,7 +11,7 @@ public protocol ExecutionContext: AnyObject, Sendable {
     /// Never inline, ``ImmediateContext`` excepted, and never blocks the caller.
     func enqueue(_ job: @escaping @Sendable () -> Void)
 
-    /// What makes two contexts the same place; registrations with equal identities share a lane.
+    /// What makes two contexts the same place; registrations with equal identities share a drain.
     var identity: ObjectIdentifier { get }
 
     /// Whether the calling code runs on this context; nil if it cannot tell.
@@ -151,7 +151,7 @@ public final class MainActorContext: ExecutionContext {
 
     /// Runs `job` in a task of the main actor.
     public func enqueue(_ job: @escaping @Sendable () -> Void) {
-        // Not kept: it ends with the burst, and a lane has at most one.
+        // Not kept: it ends with the burst, and a drain has at most one.
         Task { @MainActor in job() }
     }
 }
@@ -220,12 +220,12 @@ extension StateMachine {
 
 /// An actor as an execution context: one task for each burst, inside the actor's isolation.
 ///
-/// Tasks created one after the other may run in another order; within one task the lane reads its
+/// Tasks created one after the other may run in another order; within one task the drain reads its
 /// log, so the actor still hears everything in order.
 ///
-/// The actor is held weakly: when it is gone, so are its members, and the lane's drain finds none.
-/// Its memory is kept, because its address is the lane's identity: another actor there would join
-/// the lane of the one that is gone.
+/// The actor is held weakly: when it is gone, so are its members, and the drain finds none.
+/// Its memory is kept, because its address is the drain's identity: another actor there would join
+/// the drain of the one that is gone.
 final class ActorContext<A: Actor>: ExecutionContext {
     private weak let actor: A?
     /// Never read; keeps the address from being reused.
@@ -245,7 +245,7 @@ final class ActorContext<A: Actor>: ExecutionContext {
             job()
             return
         }
-        // Not kept: it ends with the burst, and a lane has at most one.
+        // Not kept: it ends with the burst, and a drain has at most one.
         Task { await actor.perform(job) }
     }
 }

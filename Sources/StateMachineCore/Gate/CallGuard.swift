@@ -3,7 +3,7 @@ import Synchronization
 /// Whether calls may begin, and who waits until none does and none runs.
 ///
 /// Every call first claims it, going from idle to running, so that after ``cancel()`` none begins.
-/// One call at a time: a lane sees to that.
+/// One call at a time: a drain sees to that.
 ///
 /// Guarded state: `state` is atomic; `waiters` is behind its own lock.
 struct CallGuard: ~Copyable, Sendable {

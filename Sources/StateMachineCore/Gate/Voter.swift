@@ -90,7 +90,7 @@ package final class Ask: Sendable {
     deinit { self.ballot.release(self.voter) }
 }
 
-/// A voter's place in a lane, its terms, and the closure to call.
+/// A voter's place in a drain, its terms, and the closure to call.
 ///
 /// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin; the machine's lock guards
 /// `places` and `isListed`, which are the ``Electorate``'s own.

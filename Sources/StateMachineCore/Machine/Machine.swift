@@ -284,7 +284,7 @@ extension Machine {
         return ChangeEntry(change, deliveryCount: self.deliveryCount(of: change))
     }
 
-    /// Reports the change when every lane has passed it and nobody heard it.
+    /// Reports the change when every drain has passed it and nobody heard it.
     private func deliveryCount(of change: Change) -> DeliveryCount? {
         self.options.unheard.map { unheard in
             DeliveryCount { wasHeard in if !wasHeard { unheard(change) } }

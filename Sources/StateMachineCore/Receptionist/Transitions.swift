@@ -172,7 +172,7 @@ final class TransitionReader: Sendable {
     }
 }
 
-/// Where the iterators of one machine are told: all in one lane, since the place is the machine's.
+/// Where the iterators of one machine are told: all by one drain, since the place is the machine's.
 final class ReaderContext: ExecutionContext {
     private let queue = DispatchQueue(label: "transitions")
     let identity: ObjectIdentifier
