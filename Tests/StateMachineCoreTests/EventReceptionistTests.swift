@@ -85,6 +85,26 @@ extension EventReceptionist: Paging where Event == String {
         )
     }
 
+    /// While the context takes events out, as many are put in as there is no room for.
+    @Test func whatIsDroppedWhileTheTaskIsCalledIsAccountedForInOrder() async {
+        let (batches, count) = (Recorder<Delivery<Int>.Batch>(), 100_000)
+        let receptionist = EventReceptionist<Int>(
+            on: .queue(DispatchQueue(label: "busy")),
+            delivering: .each.limited(to: 2),
+            task: { batches.record($0) }
+        )
+        await onThreads(1) { _ in
+            for event in 1...count { receptionist.receive(event) }
+        }
+        let all = await batches.wait { $0.last?.seqs.upperBound == UInt64(count) }
+        #expect(all.reduce(0) { $0 + $1.values.count + $1.dropped } == count)
+        #expect(all.first?.seqs.lowerBound == 1)
+        #expect(
+            zip(all, all.dropFirst()).allSatisfy { $0.seqs.upperBound + 1 == $1.seqs.lowerBound }
+        )
+        #expect(all.allSatisfy { $0.values.last.map(UInt64.init) == $0.seqs.upperBound })
+    }
+
     @Test func eventsAreCollectedUntilTheIntervalOrUntilTheyAreFlushed() async {
         let batches = Recorder<[Int]>()
         let receptionist = EventReceptionist<Int>(
