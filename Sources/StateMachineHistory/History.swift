@@ -111,6 +111,9 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
     package var epoch: String { self.opening.epoch }
     package var earlier: [EarlierNumbering] { self.opening.earlier }
 
+    /// The newest transition when it was opened.
+    package var newest: RecordedTransition? { self.opening.newest }
+
     /// The part of its past that it did not find, so that it or its numbering began anew; nil if
     /// none.
     package var loss: HistoryLoss? { self.opening.loss }

@@ -11,6 +11,7 @@ final class PlainHistory: TransitionHistory {
     var isCurrent: Bool { self.history.isCurrent }
     var epoch: String { self.history.epoch }
     var earlier: [EarlierNumbering] { [] }
+    var newest: RecordedTransition? { nil }
     var oldest: UInt64 { 1 }
     var settings: [(name: String, value: HistorySetting)] { [] }
 

@@ -111,6 +111,7 @@ extension ReadOnlyHistory {
 
     var epoch: String { "a" }
     var earlier: [EarlierNumbering] { [] }
+    var newest: RecordedTransition? { nil }
     var oldest: UInt64 { 1 }
     var settings: [(name: String, value: HistorySetting)] { [] }
 

@@ -13,6 +13,9 @@ package protocol TransitionHistory: Recording {
     /// The numberings that this one continues.
     var earlier: [EarlierNumbering] { get }
 
+    /// The newest transition when it was opened; nil if it does not say.
+    var newest: RecordedTransition? { get }
+
     /// The oldest transition that is kept; one past the newest if there is none.
     var oldest: UInt64 { get }
 

@@ -76,8 +76,9 @@ package final class Runner {
 
     /// How many attempts at the first connection fail before that is logged.
     ///
-    /// 5: between them are two or three seconds, and daemons start in a tenth of that.
-    private static let firstAttempts = 5
+    /// 7: between them are some six seconds. A daemon starts in a hundredth of that, but may take seconds while a whole
+    /// system starts.
+    private static let firstAttempts = 7
 
     private let configuration: RunnerConfiguration
     private let host: any CommandHost

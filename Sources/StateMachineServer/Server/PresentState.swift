@@ -83,27 +83,6 @@ struct ChangeOrigin {
     }
 }
 
-extension HistoryReader {
-    /// Reads from the history who made a change, and why.
-    ///
-    /// - Parameters:
-    ///   - seq: the change.
-    ///   - uid: the user whose turn the read takes.
-    ///   - done: called on the event loop, if the change is available.
-    func readOrigin(
-        of seq: UInt64,
-        for uid: UInt32,
-        done: @escaping @Sendable (_ by: Peer?, _ cause: String?) -> Void
-    ) {
-        self.read(after: seq - 1, for: uid) { transitions in
-            (transitions.first?.by, transitions.first?.cause)
-        } done: { finding in
-            guard let (by, cause) = finding.following(seq - 1) else { return }
-            done(by, cause)
-        }
-    }
-}
-
 /// How long ago changes were made, whatever becomes of the wall clock while the daemon runs.
 ///
 /// A change shows the wall clock of its moment. By how much that clock has been set since is noted here.

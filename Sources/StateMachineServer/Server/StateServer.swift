@@ -108,10 +108,8 @@ final class StateServer: @unchecked Sendable {
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         machine.server = self
         self.turns.flush = { self.scheduleFlush() }
-        guard let past, start.seq > 0 else { return }
-        past.readOrigin(of: start.seq, for: self.ownPeer.uid) { [seq = start.seq] by, cause in
-            self.present.learned(by, cause, of: seq)
-        }
+        guard let last = past?.history.newest else { return }
+        self.present.learned(last.by, last.cause, of: last.seq)
     }
 
     // MARK: - Changes
