@@ -193,7 +193,10 @@ struct WatchLineTests {
             self.turnedAway("connections", 496),
             self.turnedAway("connectionsPerUid", 64),
             ServerLine.bye(.refused) { writer in
-                writer.string(.message, "/etc/statemachine/config.yaml:1: nokey is no setting")
+                writer.string(
+                    .message,
+                    "/etc/statemachine/config.yaml:1: there is no setting \"nokey\""
+                )
                 writer.number("retryMs", 5000)
             },
         ]
