@@ -113,6 +113,8 @@ struct Effects {
             let action = self.pending.removeFirst()
             switch action {
             case .record:
+                // What was logged is shown at once, however long the disk takes.
+                if isSeen { self.report(conductor) }
                 guard self.write(conductor.record) else {
                     self.pending.insert(.record, at: 0)
                     return self.report(conductor)

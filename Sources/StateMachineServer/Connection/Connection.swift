@@ -185,7 +185,9 @@ final class Connection {
     }
 
     /// Whether requests may be left that were not dealt with for lack of time.
-    var hasUnserved: Bool { !self.lifecycle.isWaiting && !self.input.isPaused && self.input.hasUnseen }
+    var hasUnserved: Bool {
+        !self.lifecycle.isWaiting && !self.input.isPaused && self.input.hasUnseen
+    }
 
     /// Writes and then serves requests, as long as there is time; waits in line again for the rest.
     func takeTurn() {
