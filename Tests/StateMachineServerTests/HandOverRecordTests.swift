@@ -18,20 +18,10 @@ struct HandOverRecordTests {
             unsent: Data([1]),
             unsentReplies: 1,
             outbox: [.init(bytes: Data([1]), replies: 1, mark: .start(0))],
-            history: .init(request: Data(), cursor: 1, end: 2, count: 1, resync: nil),
-            watches: [
-                .init(
-                    request: nil,
-                    phase: .live,
-                    isToReplay: false,
-                    isEnding: false,
-                    cursor: 1,
-                    reported: 1
-                )
+            history: .init(.history, []),
+            standing: [
+                .init(.watch, []), .init(.wait, [1]), .init(.voter, [2]),
             ],
-            waits: [.init(request: Data(), cursor: 1, resync: nil, leftMs: 1)],
-            holds: [.init(number: 1, request: Data())],
-            guards: [],
             program: Program(comm: "tool", unit: "x.service"),
             resyncs: 1,
             bytes: 1
@@ -72,12 +62,10 @@ struct HandOverRecordTests {
             try self.record { $1.history?.cursor = .max },
             try self.record { $1.history?.end = .max },
             try self.record { $1.history?.count = .max },
-            try self.record { $1.watches[0].cursor = .max },
-            try self.record { $1.watches[0].reported = .max },
-            try self.record { $1.waits[0].cursor = .max },
-            try self.record { $1.waits[0].leftMs = .max },
-            try self.record { $1.holds[0].number = .max },
-            try self.record { $1.guards = [.init(number: .max, request: Data())] },
+            try self.record { $1.standing[0].cursor = .max },
+            try self.record { $1.standing[0].reported = .max },
+            try self.record { $1.standing[1].leftMs = .max },
+            try self.record { $1.standing[2].number = .max },
             try self.record { $1.resyncs = .max },
             try self.record { $1.bytes = .max },
             try self.record { record, _ in record.seq = .max },

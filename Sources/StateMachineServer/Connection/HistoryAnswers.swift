@@ -159,8 +159,8 @@ struct HistoryAnswers {
     }
 
     /// Ends an answer of the last process whose numbering is gone.
-    func end(_ record: HandOverRecord.History) {
-        guard let run = HistoryRun(record, of: self.server.machine.schema) else { return }
+    func end(_ row: StandingRow) {
+        guard let run = HistoryRun(row, of: self.server.machine.schema) else { return }
         run.endAnew()
         self.output.append(self.server.summary(of: run), replies: 1)
     }

@@ -294,19 +294,22 @@ final class HoldsAndGuards {
     /// Leaves them to the next process.
     ///
     /// What a hold keeps from happening is not to happen in the last moment: the registry keeps them.
-    func handOver(to record: inout HandOverRecord.Connection) {
-        record.holds = self.voters.filter(\.terms.isHold).map(\.record)
-        record.guards = self.voters.filter { !$0.terms.isHold }.map(\.record)
+    func leave() -> [StandingRow] {
+        defer { self.standing.voters = [] }
         self.server.voters.keep(self.voters)
-        self.standing.voters = []
+        return self.voters.map { voter in
+            var row = StandingRow(.voter, voter.request)
+            (row.number, row.since) = (voter.number, voter.since)
+            return row
+        }
     }
 
     /// Takes up a hold or a guard of the last process.
-    func resume(with request: Request, of voter: HandOverRecord.Voter) throws(WireError) {
+    func resume(_ row: StandingRow, asking request: Request) throws(WireError) {
         guard let asked = VoterRequest(request.call) else { return }
-        let (line, since) = (Array(voter.request), voter.since ?? .now)
+        let (line, since) = (Array(row.line), row.since ?? .now)
         self.server.kept.placed(
-            try self.place(asked, id: request.id, line, number: voter.number, since: since)
+            try self.place(asked, id: request.id, line, number: row.number, since: since)
         )
     }
 }

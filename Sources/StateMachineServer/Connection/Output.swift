@@ -448,7 +448,7 @@ final class Output {
     /// Records unwritten output for the next process; `place` gives a watch's position there.
     func handOver(to record: inout HandOverRecord.Connection, place: (Watch) -> Int) {
         record.bytes = self.sent
-        record.history = self.run?.record
+        record.history = self.run?.row
         let begun = self.isMidLine ? self.queue.removeFirst() : Segment()
         record.outbox = self.queue.map { $0.record(place: place) }
         record.unsent = Data(begun.rest)

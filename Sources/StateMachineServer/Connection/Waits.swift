@@ -1,4 +1,3 @@
-import FoundationEssentials
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
@@ -296,21 +295,19 @@ final class Waits {
     // MARK: - From one process to the next
 
     /// Leaves them to the next process.
-    func handOver(to record: inout HandOverRecord.Connection) {
-        record.waits = self.list.map(\.record)
-        for wait in self.list { wait.timeout?.cancel() }
+    func leave() -> [StandingRow] {
+        self.list.map { wait in
+            wait.timeout?.cancel()
+            return wait.row
+        }
     }
 
     /// Takes up a wait of the last process, whose epoch that was, at its cursor.
-    func resume(
-        _ record: HandOverRecord.Wait,
-        of epoch: String,
-        asking request: Request
-    ) throws(WireError) {
+    func resume(_ row: StandingRow, of epoch: String, asking request: Request) throws(WireError) {
         guard case .wait(var call) = request.call else { return }
-        call.since = "\(epoch):\(record.cursor)"
-        call.timeoutMs = record.leftMs
-        try self.begin(call, id: request.id, Array(record.request), missing: record.resync)
+        call.since = "\(epoch):\(row.cursor)"
+        call.timeoutMs = row.leftMs
+        try self.begin(call, id: request.id, Array(row.line), missing: row.resync)
     }
 }
 
@@ -355,15 +352,13 @@ final class Wait {
         self.isOver = call.timeoutMs == 0
     }
 
-    var record: HandOverRecord.Wait {
-        HandOverRecord.Wait(
-            request: Data(self.request),
-            cursor: self.cursor,
-            resync: self.resync,
-            leftMs: self.deadline.map { deadline in
-                UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
-            }
-        )
+    var row: StandingRow {
+        var row = StandingRow(.wait, self.request)
+        (row.cursor, row.resync) = (self.cursor, self.resync)
+        row.leftMs = self.deadline.map { deadline in
+            UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
+        }
+        return row
     }
 }
 

@@ -391,28 +391,27 @@ final class Watches {
     /// Continues the last process's count.
     func resume(afterResyncs resyncs: UInt64) { self.resyncs = resyncs }
 
-    /// A watch's position in the record that ``handOver(to:)`` makes.
+    /// A watch's place in what ``leave()`` records.
     func place(of watch: Watch) -> Int {
         self.watches.firstIndex { $0 === watch } ?? self.watches.endIndex
     }
 
-    /// Records the watches for the next process.
-    func handOver(to record: inout HandOverRecord.Connection) {
-        record.watches = self.watches.map { watch in
-            watch.record(knowing: self.server.declarations.hash(knownTo: watch))
+    /// Leaves the watches to the next process.
+    func leave() -> [StandingRow] {
+        self.watches.map { watch in
+            watch.cancelTimer()
+            return watch.row(knowing: self.server.declarations.hash(knownTo: watch))
         }
-        record.resyncs = self.resyncs
-        for watch in self.watches { watch.cancelTimer() }
     }
 
     /// Resumes the last process's watches at their cursors; one that makes no sense is nil.
-    func resume(with record: HandOverRecord.Connection) -> [Watch?] {
-        let watches = record.watches.map { watch in
+    func resume(_ standing: [StandingRow]) -> [Watch?] {
+        let watches = standing.filter { $0.kind == .watch }.map { row in
             Watch(
-                watch,
+                row,
                 of: self.server.machine.schema,
                 head: self.server.ring.head,
-                declarations: self.server.declarations.count(knownBefore: watch.declaration)
+                declarations: self.server.declarations.count(knownBefore: row.declaration)
             )
         }
         self.standing.watches = watches.compactMap(\.self)
@@ -420,18 +419,21 @@ final class Watches {
     }
 
     /// Starts a watch of the last process over, since that process's epoch is gone.
-    func beginAnew(_ watch: HandOverRecord.Watch) {
-        guard !watch.isEnding else { return }
-        let (call, id) = watch.call(self.server.machine.schema) ?? (WatchCall(), nil)
+    func beginAnew(_ row: StandingRow) {
+        guard !row.isEnding else { return }
+        var (call, id) = (WatchCall(), RequestID?.none)
+        if case (.watch(let asked), let its)? = row.request(self.server.machine.schema) {
+            (call, id) = (asked, its)
+        }
         self.begin(
             Watch(
                 call,
                 id: id,
                 from: .resync(.restarted, missed: nil),
                 head: self.server.ring.head,
-                declarations: self.server.declarations.count(knownBefore: watch.declaration),
-                request: watch.request.map { Array($0) } ?? [],
-                isImplicit: watch.request == nil
+                declarations: self.server.declarations.count(knownBefore: row.declaration),
+                request: Array(row.line),
+                isImplicit: row.line.isEmpty
             )
         )
     }

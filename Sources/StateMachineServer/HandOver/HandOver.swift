@@ -129,10 +129,9 @@ extension Connection {
         )
         record.program = self.peer.program
         record.input = Data(self.input.bytes)
+        record.resyncs = self.watches.resyncs
         self.output.handOver(to: &record, place: self.watches.place)
-        self.watches.handOver(to: &record)
-        self.waits.handOver(to: &record)
-        self.voters.handOver(to: &record)
+        record.standing = self.watches.leave() + self.waits.leave() + self.voters.leave()
         self.leftBehind()
         return (record, copy)
     }
@@ -148,23 +147,23 @@ extension Connection {
     func resume(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
         self.input.received(ByteBuffer(bytes: record.input))
         self.watches.resume(afterResyncs: record.resyncs)
-        for voter in record.holds + record.guards {
-            self.again(voter.request) { request throws(WireError) in
-                try self.voters.resume(with: request, of: voter)
+        for row in record.standing where row.kind == .voter {
+            self.again(row) { request throws(WireError) in
+                try self.voters.resume(row, asking: request)
             }
         }
         if self.server.isContinuing(handOver) {
             // The same epoch: watches resume at their cursors, and answers in their order.
-            let watches = self.watches.resume(with: record)
+            let watches = self.watches.resume(record.standing)
             self.output.resume(with: record, of: self.server.machine.schema) {
                 $0 < watches.count ? watches[$0] : nil
             }
         } else {
             self.beginAnew(after: record)
         }
-        for wait in record.waits {
-            self.again(wait.request) { request throws(WireError) in
-                try self.waits.resume(wait, of: handOver.epoch, asking: request)
+        for row in record.standing where row.kind == .wait {
+            self.again(row) { request throws(WireError) in
+                try self.waits.resume(row, of: handOver.epoch, asking: request)
             }
         }
         self.output.resumeLine(of: record)
@@ -177,16 +176,16 @@ extension Connection {
             self.output.append(Array(segment.bytes), replies: segment.replies)
             if case .history(let run) = segment.mark { self.history.end(run) }
         }
-        for watch in record.watches { self.watches.beginAnew(watch) }
+        for row in record.standing where row.kind == .watch { self.watches.beginAnew(row) }
     }
 
     /// Carries out again, without an answer, a request that the last process carried out.
     ///
     /// It was valid there. If it is not here, since the limits or the states have changed, the
     /// client is refused as if it had asked now.
-    private func again(_ line: Data, _ body: (Request) throws(WireError) -> Void) {
+    private func again(_ row: StandingRow, _ body: (Request) throws(WireError) -> Void) {
         do {
-            guard let request = try Request.parse(Array(line)) else { return }
+            guard let request = try Request.parse(Array(row.line)) else { return }
             do {
                 let schema = self.server.machine.schema
                 try body(Request(id: request.id, schema.resolved(request.call, isOld: true)))

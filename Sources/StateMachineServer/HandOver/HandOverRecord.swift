@@ -9,7 +9,7 @@ import StateMachineProtocol
 /// read, and its clients connect anew.
 struct HandOverRecord: Codable, Equatable {
     /// Raised whenever the format changes.
-    static let currentVersion = 2
+    static let currentVersion = 3
 
     /// A client's progress, and what is not yet on its way to it.
     struct Connection: Codable, Equatable {
@@ -24,11 +24,10 @@ struct HandOverRecord: Codable, Equatable {
         var unsent = Data()
         var unsentReplies = 0
         var outbox: [Segment] = []
-        var history: History?
-        var watches: [Watch] = []
-        var waits: [Wait] = []
-        var holds: [Voter] = []
-        var guards: [Voter] = []
+        /// The answer to `history` that is being written.
+        var history: StandingRow?
+        /// What it has asked for that lives on; first its watches.
+        var standing: [StandingRow] = []
         /// The program at its other end, which may have gone since; nil if the process did not say.
         var program: Program?
         var resyncs: UInt64 = 0
@@ -40,50 +39,12 @@ struct HandOverRecord: Codable, Equatable {
         var replies: Int
         var mark: Mark?
 
-        /// What happens to a watch, by its place among the watches, when the segment is written.
+        /// What happens when the segment is written, to the watch at that place of what stands.
         enum Mark: Codable, Equatable {
             case start(Int)
             case end(Int)
-            case history(History)
+            case history(StandingRow)
         }
-    }
-
-    /// An answer to `history` that is being written.
-    struct History: Codable, Equatable {
-        var request: Data
-        var cursor: UInt64
-        var end: UInt64
-        var count: UInt64
-        var resync: ServerLine.Resync?
-    }
-
-    struct Watch: Codable, Equatable {
-        /// The line that asked for it; nil for the watch of the events door.
-        var request: Data?
-        var phase: StateMachineServer.Watch.Phase
-        /// Whether it is to begin with earlier changes.
-        var isToReplay: Bool
-        var isEnding: Bool
-        var cursor: UInt64
-        var reported: UInt64
-        /// The hash of the declaration that it knows; nil if that is not known.
-        var declaration: String?
-    }
-
-    struct Wait: Codable, Equatable {
-        var request: Data
-        /// The last change that it was judged by.
-        var cursor: UInt64
-        var resync: ServerLine.Resync?
-        var leftMs: UInt64?
-    }
-
-    /// A hold or a guard.
-    struct Voter: Codable, Equatable {
-        var number: UInt64
-        var request: Data
-        /// When it began; nil if the process did not say.
-        var since: WallTime?
     }
 
     var version = Self.currentVersion
@@ -130,65 +91,78 @@ struct HandOverRecord: Codable, Equatable {
     }
 }
 
+/// A request that lives on, as it is left to the next process: the line that asked for it, and what it has come to.
+struct StandingRow: Codable, Equatable {
+    enum Kind: String, Codable { case watch, wait, history, voter }
+
+    var kind: Kind
+    /// Empty for the watch of the events door.
+    var line: Data
+    /// A hold's or a guard's, and when it began.
+    var number: UInt64 = 0
+    var since: WallTime?
+    /// The last change that it was sent or judged by, or that did not concern it.
+    var cursor: UInt64 = 0
+    /// The seq of the last line that a watch was sent.
+    var reported: UInt64 = 0
+    /// Where an answer to `history` ends, and how many changes it has shown.
+    var end: UInt64 = 0
+    var count: UInt64 = 0
+    var phase = Watch.Phase.queued
+    /// Whether a watch is to begin with earlier changes.
+    var isToReplay = false
+    var isEnding = false
+    /// The hash of the declaration that a watch knows; nil if that is not known.
+    var declaration: String?
+    var resync: ServerLine.Resync?
+    /// The time that a wait has left.
+    var leftMs: UInt64?
+
+    init(_ kind: Kind, _ line: [UInt8]) {
+        self.kind = kind
+        self.line = Data(line)
+    }
+
+    /// The request, as the states are declared now; nil if it cannot be read.
+    func request(_ schema: StateSchema) -> (call: Request.Call, id: RequestID?)? {
+        if self.line.isEmpty { return (.watch(WatchCall()), nil) }
+        return Request(again: self.line).map { (schema.resolvedAgain($0.call), $0.id) }
+    }
+
+    fileprivate var isPossible: Bool {
+        [self.number, self.cursor, self.reported, self.end, self.count, self.leftMs ?? 0]
+            .allSatisfy(\.isPossible)
+    }
+}
+
 // How each part of a connection is recorded, and restored from its record.
 
 extension Watch {
     /// Its record, with the declaration that the client knows.
-    func record(knowing declaration: String?) -> HandOverRecord.Watch {
-        HandOverRecord.Watch(
-            request: self.isImplicit ? nil : Data(self.request),
-            phase: self.phase,
-            isToReplay: self.isToReplay,
-            isEnding: self.isEnding,
-            cursor: self.cursor,
-            reported: self.reported,
-            declaration: declaration
-        )
+    func row(knowing declaration: String?) -> StandingRow {
+        var row = StandingRow(.watch, self.request)
+        (row.cursor, row.reported, row.phase) = (self.cursor, self.reported, self.phase)
+        (row.isToReplay, row.isEnding) = (self.isToReplay, self.isEnding)
+        row.declaration = declaration
+        return row
     }
 
     /// Restores the watch where it was; nil if the record makes no sense.
-    convenience init?(
-        _ record: HandOverRecord.Watch,
-        of schema: StateSchema,
-        head: UInt64,
-        declarations: Int
-    ) {
-        let asked = record.call(schema)
-        guard record.cursor <= head, record.reported <= head,
-            record.request == nil || asked != nil
+    convenience init?(_ row: StandingRow, of schema: StateSchema, head: UInt64, declarations: Int) {
+        guard row.cursor <= head, row.reported <= head,
+            case (.watch(let call), let id)? = row.request(schema)
         else { return nil }
-        let (call, id) = asked ?? (WatchCall(), nil)
         self.init(
             call,
             id: id,
-            from: record.isToReplay ? .replay(after: record.cursor) : nil,
-            head: record.cursor,
+            from: row.isToReplay ? .replay(after: row.cursor) : nil,
+            head: row.cursor,
             declarations: declarations,
-            request: record.request.map { Array($0) } ?? [],
-            isImplicit: record.request == nil
+            request: Array(row.line),
+            isImplicit: row.line.isEmpty
         )
-        self.resume(in: record.phase, reported: record.reported, head: head)
-        self.isEnding = record.isEnding
-    }
-}
-
-extension HandOverRecord.Watch {
-    /// The request for the watch; nil if it cannot be read.
-    func call(_ schema: StateSchema) -> (WatchCall, RequestID?)? {
-        guard let line = self.request, let request = Request(again: line),
-            case .watch(let call) = schema.resolvedAgain(request.call)
-        else { return nil }
-        return (call, request.id)
-    }
-}
-
-extension SocketVoter {
-    var record: HandOverRecord.Voter {
-        HandOverRecord.Voter(
-            number: self.number,
-            request: Data(self.request),
-            since: self.since
-        )
+        self.resume(in: row.phase, reported: row.reported, head: head)
+        self.isEnding = row.isEnding
     }
 }
 
@@ -199,7 +173,7 @@ extension Output.Segment {
             switch self.mark {
             case .start(let watch): .start(place(watch))
             case .end(let watch): .end(place(watch))
-            case .history(let run): .history(run.record)
+            case .history(let run): .history(run.row)
             case nil: nil
             }
         return HandOverRecord.Segment(
@@ -229,31 +203,27 @@ extension Output.Mark {
 }
 
 extension HistoryRun {
-    var record: HandOverRecord.History {
-        HandOverRecord.History(
-            request: Data(self.request),
-            cursor: self.cursor,
-            end: self.end,
-            count: self.count,
-            resync: self.resync
-        )
+    var row: StandingRow {
+        var row = StandingRow(.history, self.request)
+        (row.cursor, row.end, row.count) = (self.cursor, self.end, self.count)
+        row.resync = self.resync
+        return row
     }
 
     /// Restores the answer where it was; nil if the record makes no sense.
-    convenience init?(_ record: HandOverRecord.History, of schema: StateSchema) {
-        guard let request = Request(again: record.request),
-            case .history(let call) = schema.resolvedAgain(request.call),
-            record.cursor <= record.end, record.count <= call.most
+    convenience init?(_ row: StandingRow, of schema: StateSchema) {
+        guard case (.history(let call), let id)? = row.request(schema), row.cursor <= row.end,
+            row.count <= call.most
         else { return nil }
         self.init(
             call,
-            id: request.id,
-            after: record.cursor,
-            through: record.end,
-            resync: record.resync,
-            request: Array(record.request)
+            id: id,
+            after: row.cursor,
+            through: row.end,
+            resync: row.resync,
+            request: Array(row.line)
         )
-        self.sent(Int(record.count))
+        self.sent(Int(row.count))
     }
 }
 
@@ -282,11 +252,8 @@ extension HandOverRecord {
 extension HandOverRecord.Connection {
     fileprivate var isPossible: Bool {
         // All reply counts are added up.
-        self.unsentReplies.isCount && self.outbox.allSatisfy { $0.isPossible(self.watches.count) }
-            && self.history?.isPossible ?? true
-            && self.watches.allSatisfy { $0.cursor.isPossible && $0.reported.isPossible }
-            && self.waits.allSatisfy { $0.cursor.isPossible && $0.leftMs?.isPossible ?? true }
-            && (self.holds + self.guards).allSatisfy(\.number.isPossible)
+        self.unsentReplies.isCount && self.outbox.allSatisfy { $0.isPossible(self.standing.count) }
+            && self.history?.isPossible ?? true && self.standing.allSatisfy(\.isPossible)
             && [self.resyncs, self.bytes].allSatisfy(\.isPossible)
             && self.program?.isPossible ?? true
     }
@@ -301,21 +268,15 @@ extension Program {
 }
 
 extension HandOverRecord.Segment {
-    fileprivate func isPossible(_ watches: Int) -> Bool {
+    fileprivate func isPossible(_ places: Int) -> Bool {
         let isMarkPossible =
             switch self.mark {
             // The index past the last stands for a watch that was gone.
-            case .start(let index), .end(let index): index >= 0 && index <= watches
+            case .start(let index), .end(let index): index >= 0 && index <= places
             case .history(let history): history.isPossible
             case nil: true
             }
         return self.replies.isCount && isMarkPossible
-    }
-}
-
-extension HandOverRecord.History {
-    fileprivate var isPossible: Bool {
-        [self.cursor, self.end, self.count].allSatisfy(\.isPossible)
     }
 }
 
