@@ -102,8 +102,8 @@ struct OpenedFiles {
             found.identity == content.identity
         else { return }
         throw HistoryError(
-            "\(database) was overwritten while it was in use; stop the daemon, put the file that you want "
-                + "in its place, without -wal and -shm, and start the daemon"
+            "\(database) was overwritten while it was in use; stop the daemon, put the right "
+                + "database there, delete the files with -wal and -shm beside it, and start the daemon"
         )
     }
 

@@ -202,7 +202,7 @@ struct DeadlineTests {
                 """
             let lamp = try Lamp(in: directory, text)
             try await lamp.run { daemon in
-                try await daemon.notify.wait(containing: "own moves are suspended")
+                try await daemon.notify.wait(containing: "automatic transitions are suspended")
                 let got = try await daemon.ask(\.control, "get")
                 #expect(got.seq == 5 && got.item("due")?.int("leftMs") == 0)
                 // A reload lifts the suspension, for five more moves.

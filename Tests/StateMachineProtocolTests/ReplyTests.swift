@@ -77,8 +77,8 @@ struct ReplyTests {
                 id: .integer(9),
                 WireError(
                     .suspended,
-                    "the machine's own moves are suspended, after 50 within 60.0 seconds, until a client sets, "
-                        + "sends or updates something; send it again later"
+                    "automatic transitions are suspended, after 50 within 60.0 seconds, until a client "
+                        + "sends set, update or send; report the end of the run again then"
                 )
             ),
             ServerLine.refusal(

@@ -53,8 +53,9 @@ extension Refused: CustomStringConvertible {
         case .stale:
             return "the machine entered \(state), seq \(current.seq), while voters were being asked"
         case .notCommitted(let why): return "the change could not be recorded: \(why)"
-        case .overloaded: return "too many proposals are waiting; try again later"
-        case .wouldWait: return "the change could not be decided without waiting"
+        case .overloaded: return "too many proposals are pending; try again later"
+        case .wouldWait:
+            return "the change has to wait for voters or the history, which this call does not"
         case .withdrawn: return "the proposal was withdrawn"
         }
     }

@@ -97,12 +97,12 @@ struct DraftTables {
                     problems.error(
                         old.position,
                         "\(old.value.quoted) is already a state, in line "
-                            + "\(self.states[taken].name.position.line), and cannot be an old name too; remove it here"
+                            + "\(self.states[taken].name.position.line); remove it from \"was\""
                     )
                 } else if let owner = owners[Spelling(old.value)] {
                     problems.error(
                         old.position,
-                        "\(old.value.quoted) is an old name of \(owner.value.quoted) too, in line "
+                        "\(old.value.quoted) is already in \"was\" of \(owner.value.quoted), in line "
                             + "\(owner.position.line); keep one"
                     )
                 } else {
@@ -120,12 +120,12 @@ struct DraftTables {
             if names.contains(old) {
                 problems.error(
                     state.name.position,
-                    "\(old.quoted) is a field of \(state.name.value.quoted), and cannot be an old name too; remove it here"
+                    "\(state.name.value.quoted) still has a field \(old.quoted); remove that name from \"was\""
                 )
             } else if !seen.insert(old).inserted {
                 problems.error(
                     state.name.position,
-                    "\(old.quoted) is an old name of two fields of \(state.name.value.quoted); keep one"
+                    "\(old.quoted) is in \"was\" of two fields of \(state.name.value.quoted); keep one"
                 )
             }
         }

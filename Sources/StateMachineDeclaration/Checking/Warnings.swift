@@ -33,8 +33,8 @@ struct Warnings {
                 : "\(names.joined(separator: ", ")) lead to each other"
             self.problems.warn(
                 self.position(circle[0]),
-                "\(what) without an event, so fast that the machine's own moves will be suspended; "
-                    + "lengthen a time, or wait for an event"
+                "\(what) too fast: automatic transitions will be suspended; use a longer time in one of these "
+                    + "states, or let an event cause one of the transitions"
             )
         }
     }

@@ -85,7 +85,7 @@ extension KeyTable {
             Key("events", .map(.map(.field(.eventField))), "What can be sent, with its fields."),
             Key("groups", .map(.table(.group)), "States that share events."),
             Key("defaults", .table(.defaults), "Settings of all commands."),
-            Key("moves", .table(.moves), "The limit on the machine's own moves."),
+            Key("moves", .table(.moves), "The limit on automatic transitions."),
         ]
     )
 
@@ -131,7 +131,7 @@ extension KeyTable {
             Key(
                 "most",
                 .integer(1...100_000),
-                "How many own moves without a request in between; 50."
+                "How many automatic transitions without a request in between; 50."
             ),
             Key("in", .time, "Within this time; 1min."),
         ]

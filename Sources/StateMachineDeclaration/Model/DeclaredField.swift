@@ -131,7 +131,7 @@ extension DeclaredField {
         let bounds = self.bounds
         guard bounds.least != nil || bounds.most != nil else { return nil }
         guard let measured else {
-            return FieldObjection(sentence: "write a number with a shorter exponent")
+            return FieldObjection(sentence: "is out of range: its exponent has too many digits")
         }
         if let least = bounds.least, measured < least {
             return FieldObjection(sentence: "must \(self.verb) at least \(least)\(self.unit)")

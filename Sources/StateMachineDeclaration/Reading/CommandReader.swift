@@ -137,7 +137,7 @@ struct CommandReader {
                 }
                 return self.problems.refuse(
                     element.position,
-                    "a word must be text, not \(element.kind)"
+                    "an argument of a command must be text, not \(element.kind)"
                 )
             }
             guard texts.count == elements.count else { return nil }

@@ -6,7 +6,8 @@ struct YAMLTree {
     /// How deep lists and maps may be nested.
     static let maxDepth = 64
 
-    private static let tooDeep = "this is nested deeper than \(Self.maxDepth) levels"
+    private static let tooDeep =
+        "lists and maps are nested too deeply; at most \(Self.maxDepth) levels are allowed"
 
     /// The most values in a file.
     ///

@@ -113,7 +113,9 @@ package struct JSONParser {
         _ element: (inout Self) throws(JSONSyntaxError) -> Void
     ) throws(JSONSyntaxError) {
         guard depth < Self.depthLimit else {
-            throw self.scanner.error("nested deeper than \(Self.depthLimit)")
+            throw self.scanner.error(
+                "nested too deeply; at most \(Self.depthLimit) levels are allowed"
+            )
         }
         self.scanner.advance()
         self.scanner.skipWhiteSpace()

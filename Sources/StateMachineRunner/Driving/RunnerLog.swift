@@ -32,7 +32,7 @@ struct RunnerLog: Sendable {
             self.logger.warning("the command was interrupted by a stop", metadata: Self.facts(name))
         case .vanished(let name):
             self.logger.warning(
-                "the command has disappeared, starting it again",
+                "the command's process is gone without a result, starting it again",
                 metadata: Self.facts(name)
             )
         case .trouble(let name, let why, let pause):
@@ -42,7 +42,7 @@ struct RunnerLog: Sendable {
             )
         case .unhandled(let name, let end):
             self.logger.warning(
-                "the file does not say where this end of the command leads, staying in the state",
+                "the file has no \"done\", \"exit\" or \"failed\" for this end of the command, staying in the state",
                 metadata: Self.facts(name, ["end": "\(end.text)"])
             )
         case .refused(let name, let code, let message, let pause):
@@ -67,7 +67,7 @@ struct RunnerLog: Sendable {
             )
         case .stateUnknown(let state):
             self.logger.warning(
-                "a past change has a state that the file does not have, its hooks are not run",
+                "a missed change entered a state that the file does not declare, not running its hooks",
                 metadata: ["state": "\(state)"]
             )
         case .differs:
@@ -90,7 +90,7 @@ struct RunnerLog: Sendable {
 
     func stray(_ name: CommandName) {
         self.logger.notice(
-            "ending the commands that an earlier runner left",
+            "ending a command that an earlier runner left running",
             metadata: Self.facts(name)
         )
     }
@@ -104,7 +104,7 @@ struct RunnerLog: Sendable {
 
     func unforgotten(_ name: CommandName, _ error: CommandHostError) {
         self.logger.warning(
-            "what a command left could not be cleaned up",
+            "the unit of an ended command could not be cleaned up",
             metadata: Self.facts(name, ["error": "\(error)"])
         )
     }
@@ -116,13 +116,13 @@ struct RunnerLog: Sendable {
     /// Logs that the record of an earlier runner cannot be used.
     func forgotten() {
         self.logger.warning(
-            "the record of an earlier runner cannot be read, or is another machine's; some hooks may not have run"
+            "the record of an earlier runner cannot be read, or is of another machine; some hooks may not have run"
         )
     }
 
     func unwritten(_ error: RunnerError, retryingIn pause: Duration) {
         self.logger.error(
-            "the runner's record cannot be written and nothing is started, trying again",
+            "the runner's record cannot be written, starting no command until it can",
             metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
         )
     }
@@ -143,7 +143,7 @@ struct RunnerLog: Sendable {
 
     func unended(_ error: CommandHostError) {
         self.logger.warning(
-            "the commands that an earlier runner may have left could not be ended",
+            "commands that an earlier runner may have left running could not be ended",
             metadata: ["error": "\(error)"]
         )
     }

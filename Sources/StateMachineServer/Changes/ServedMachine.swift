@@ -481,8 +481,8 @@ extension ServedMachine {
         if move != nil, let suspension = self.stays?.moves.suspension() {
             throw WireError(
                 .suspended,
-                "the machine's own moves are suspended, after \(suspension.moves) within \(suspension.time), until a client sets, sends or updates something; "
-                    + "send it again later"
+                "automatic transitions are suspended, after \(suspension.moves) within \(suspension.time), until a client "
+                    + "sends set, update or send; report the end of the run again then"
             )
         }
         return ChangeRequest(.event(.send(call)), cause: move?.cause, id: id, by: nil)

@@ -110,7 +110,7 @@ final class HoldsAndGuards {
         try self.standing.checkRoom(for: line)
         try self.standing.checkExceptions(
             asked.before.inexactPatterns,
-            of: "holds and guards with \"!\" or several values"
+            of: "a hold or guard"
         )
         let voter = SocketVoter(
             number: number,

@@ -248,9 +248,14 @@ final class Sets {
         case .notCommitted(let why):
             self.refuse(id, .internal, "the change could not be recorded: \(why)", current)
         case .overloaded:
-            self.refuse(id, .limit, "too many sets are waiting; try again later", current)
+            self.refuse(id, .limit, "too many set requests are pending; try again later", current)
         case .wouldWait:
-            self.refuse(id, .internal, "the change could not be decided at once", current)
+            self.refuse(
+                id,
+                .internal,
+                "the change needs to wait, and was made by a request that cannot",
+                current
+            )
         case .withdrawn:
             self.refuse(id, .internal, "the change was withdrawn", current)
         }

@@ -52,8 +52,9 @@ final class StandingRequests {
         guard patterns > 0, !self.user.mayExcept(patterns) else { return }
         throw WireError(
             .limit,
-            "this user's \(which) already have \(self.user.exceptingPatterns) patterns, and "
-                + "exceptingPatternsPerUid allows \(ServerLimits.exceptingPatternsPerUid); end one first"
+            "too many patterns with \"!\" or several values: this user's waits, holds and guards have "
+                + "\(self.user.exceptingPatterns), and exceptingPatternsPerUid allows "
+                + "\(ServerLimits.exceptingPatternsPerUid); end \(which) first"
         )
     }
 

@@ -59,7 +59,7 @@ final class Waits {
         )
         guard !self.judge(wait), !self.output.isClosed else { return }
         try self.standing.checkRoom(for: wait.request)
-        try self.standing.checkExceptions(wait.call.exceptingPatterns, of: "waits with \"!\"")
+        try self.standing.checkExceptions(wait.call.exceptingPatterns, of: "a wait")
         self.standing.waits.append(wait)
         if let past = self.server.past { self.search(past) }
         if self.isBehind(wait) { self.output.want() }

@@ -8,18 +8,18 @@ extension Logger {
     func log(_ suspension: Suspension?) {
         if let suspension {
             self.warning(
-                "the machine's own moves are suspended until somebody sets, updates or sends something",
+                "automatic transitions are suspended until a client sends set, update or send",
                 metadata: ["moves": "\(suspension)"]
             )
         } else {
-            self.notice("the machine makes its own moves again")
+            self.notice("automatic transitions continue")
         }
     }
 
     /// Logs that a hold or a guard matches no state any more.
     func log(void voter: SocketVoter) {
         self.warning(
-            "a hold or guard matches no state of the reloaded file, and no longer denies anything",
+            "a hold or guard matches no state of the reloaded file, and no longer has an effect",
             metadata: [
                 "voter": "\(voter.label)",
                 "before": "\(voter.patterns.patterns.written)",
@@ -39,7 +39,7 @@ extension Logger {
         switch news {
         case .missing:
             self.warning(
-                "a required guard is not connected, and the states that it guards are denied until it is",
+                "a required guard is not connected; its states cannot be entered until it connects or is released",
                 metadata: facts
             )
         case .connected: self.notice("a required guard is connected again", metadata: facts)
@@ -47,7 +47,7 @@ extension Logger {
         case .ended: self.notice("a hold has expired", metadata: facts)
         case .unreadable:
             self.error(
-                "the record of a hold or guard cannot be read, and every state is denied until it is released",
+                "the record of a hold or guard cannot be read; no state can be entered until it is released",
                 metadata: facts
             )
         }
@@ -57,7 +57,7 @@ extension Logger {
     func log(_ trouble: String?, of work: HistoryWork) {
         switch (work, trouble) {
         case (.commits, let why?):
-            self.error("changes cannot be recorded and are refused", metadata: ["error": "\(why)"])
+            self.error("changes cannot be recorded, refusing them", metadata: ["error": "\(why)"])
         case (.commits, nil): self.notice("changes are accepted again")
         case (.pruning, let why?):
             self.warning(

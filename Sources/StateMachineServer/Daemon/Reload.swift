@@ -63,13 +63,13 @@ struct Reload: Sendable {
     private func checkSuccession() throws(ReloadRefusal) {
         if self.run.machine.history != nil, self.run.machine.place.seq > 0 {
             throw ReloadRefusal([
-                "a file now declares a machine, but the history is that of the stock states; stop the daemon, move "
-                    + "the history away, and start the daemon"
+                "a file now declares a machine, but the history in the state directory is of the built-in states; "
+                    + "stop the daemon, move statemachine.sqlite out of that directory, and start the daemon"
             ])
         }
         guard self.run.manager.notifier.isHeard else {
             throw ReloadRefusal([
-                "a file now declares a machine, which the daemon reads only when it starts; restart it"
+                "a file now declares a machine, and the daemon started without one; restart the daemon"
             ])
         }
         self.logger.notice("a file now declares a machine, restarting to serve it")
@@ -110,7 +110,7 @@ struct Reload: Sendable {
             if let oldName = old.machine, let name = declaration.machine, oldName != name {
                 return promise.fail(
                     ReloadRefusal([
-                        "the file declares the machine \(name.quoted), but this one is \(oldName.quoted); write "
+                        "the file declares the machine \(name.quoted), but this daemon serves \(oldName.quoted); write "
                             + "\"machine: \(oldName)\", or serve the file as another instance"
                     ])
                 )

@@ -59,7 +59,9 @@ final class StatusReporter: Sendable {
                     "; the reload was refused: \($0.cut(to: Self.lengths.trouble))"
                 } ?? ""
             let suspension =
-                self.suspension.map { "; the machine's own moves are suspended: it made \($0)" }
+                self.suspension.map {
+                    "; automatic transitions are suspended: the machine made \($0)"
+                }
                 ?? ""
             return "\(state), seq \(newest.seq), \(watches)\(trouble)\(suspension)\(refusal)"
         }

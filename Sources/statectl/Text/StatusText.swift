@@ -303,7 +303,8 @@ struct DescriptionText {
         if let breaker = reply["breaker"], let moves = breaker["moves"]?.shortText,
             let span = breaker["inMs"]?.integer
         {
-            let line = "own moves are suspended after \(moves) within \(LineText.span(span / 1000))"
+            let line =
+                "automatic transitions are suspended after \(moves) within \(LineText.span(span / 1000))"
             sections.append(self.section("breaker", [line]))
         }
         if withLimits {

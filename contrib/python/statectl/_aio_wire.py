@@ -117,7 +117,7 @@ class Wire:
                         self._loop.remove_writer(self._sock.fileno())
                 if not is_writable:
                     self.close()
-                    raise Lost(f"the daemon accepted no request within {self._timeout:g} s", is_silent=True) from None
+                    raise Lost(f"the daemon has not read a request within the timeout of {self._timeout:g} s; is it stopped?", is_silent=True) from None
             except OSError as error:
                 # There may be a `bye` that says why.
                 self._readable()

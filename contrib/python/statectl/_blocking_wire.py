@@ -132,7 +132,7 @@ class Wire:
             self._sock.sendall(data, _NO_SIGNAL)
         except BlockingIOError:
             self.close()
-            raise Lost(f"the daemon accepted no request within {self._timeout:g} s", is_silent=True) from None
+            raise Lost(f"the daemon has not read a request within the timeout of {self._timeout:g} s; is it stopped?", is_silent=True) from None
         except OSError as error:
             reason = f"the connection is closed: {error.strerror}"
             try:
