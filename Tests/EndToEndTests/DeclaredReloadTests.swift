@@ -177,7 +177,7 @@ struct DeclaredReloadTests {
                 Self.coffee.replacing("machine: coffee", with: "machine: tea")
             )
             try await daemon.wait(
-                forErrors: #"declares the machine "tea", but this one is "coffee""#
+                forErrors: #"declares the machine "tea", but this daemon serves "coffee""#
             )
             try FileManager.default.removeItem(atPath: machine.file)
             try await machine.reload(daemon)

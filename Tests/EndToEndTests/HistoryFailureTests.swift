@@ -31,7 +31,9 @@ struct HistoryFailureTests {
                 #expect(refusal.ok == false)
                 #expect(refusal.error == "internal")
                 let message = try #require(refusal.string("message"))
-                #expect(message.contains("could not be recorded"))
+                #expect(
+                    message.contains("the change was not made, as the history cannot be written")
+                )
                 #expect(message.contains("\(state)/statemachine.sqlite"))
                 #expect(message.contains("no more"))
                 // Nothing has changed, and the refusal gives the current state.

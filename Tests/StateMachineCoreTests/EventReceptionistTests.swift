@@ -186,6 +186,6 @@ extension EventReceptionist: Paging where Event == String {
             _ = EventReceptionist<Int>(on: .immediate, delivering: .each.limited(to: 0)) { _ in }
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("a delivery has to have room for one value"))
+        #expect(text.contains("a delivery's limit must be at least 1"))
     }
 }

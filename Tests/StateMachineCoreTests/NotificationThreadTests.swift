@@ -233,7 +233,7 @@ import Testing
             NotificationThread(name: "owner").drain()
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("drain() was called off the context's thread"))
+        #expect(text.contains("drain() must be called on its notification thread"))
     }
 }
 

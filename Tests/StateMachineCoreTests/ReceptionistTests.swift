@@ -190,7 +190,7 @@ private struct Backlog {
             ).catchUp()
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("catchUp() was called off the lane's context"))
+        #expect(text.contains("catchUp() must be called on its execution context"))
     }
 
     @Test func eachGivesEveryValueByItself() {

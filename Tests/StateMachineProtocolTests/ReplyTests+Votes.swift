@@ -78,7 +78,7 @@ extension ReplyTests {
             ),
             refused(8, .notFound, "there is no hold or guard 7"),
             refused(8, .forbidden, "hold 7 belongs to another user"),
-            refused(10, .notFound, "this connection has not been asked question 11"),
+            refused(10, .notFound, "no guard of this connection was asked question 11"),
             refused(10, .notFound, "question 11 has already been decided"),
             refused(
                 6,

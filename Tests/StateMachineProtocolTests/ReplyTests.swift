@@ -166,7 +166,10 @@ struct ReplyTests {
             ),
             ServerLine.refusal(
                 id: nil,
-                WireError(.notFound, "this connection has no watch without an id")
+                WireError(
+                    .notFound,
+                    "this connection has no watch without an id; give the id of the watch or wait to end"
+                )
             ),
             ServerLine.refusal(
                 id: .integer(9),

@@ -252,7 +252,10 @@ final class Drain: @unchecked Sendable {
     ///
     /// Only on its own context, which has to be serial; a no-op from inside a delivery.
     func catchUp() {
-        precondition(self.context.isCurrent == true, "catchUp() was called off the lane's context")
+        precondition(
+            self.context.isCurrent == true,
+            "catchUp() must be called on its execution context"
+        )
         guard !self.isDelivering else { return }
         _ = self.deliver(atMost: .max)
     }
@@ -337,7 +340,7 @@ final class Drain: @unchecked Sendable {
     ///
     /// - Returns: how much was delivered.
     private func deliver(atMost limit: Int) -> Int {
-        precondition(!self.isDelivering, "a drain delivers inside a delivery of its own")
+        precondition(!self.isDelivering, "a drain was started inside one of its own deliveries")
         self.isDelivering = true
         defer { self.isDelivering = false }
         var (count, turns) = (0, 0)

@@ -139,7 +139,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     /// Returns at once if there is nothing, so a spurious call is harmless. A job may call it, for a
     /// loop within the loop.
     public func drain() {
-        precondition(self.isCurrent == true, "drain() was called off the context's thread")
+        precondition(self.isCurrent == true, "drain() must be called on its notification thread")
         platform_quiet(self.wakeups)
         while true {
             // One by one: a job that drains the thread itself runs those that came before.

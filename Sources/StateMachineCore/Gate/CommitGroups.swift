@@ -122,7 +122,9 @@ struct CommitGroups: Sendable {
     /// Ends the group of that number with the log's answer.
     mutating func end(_ number: UInt64, failure: String?) {
         guard case .committing(let evaluated) = self.group, number == self.count else {
-            preconditionFailure("a write-ahead log called `done` twice for a group")
+            preconditionFailure(
+                "the write-ahead log called `done` twice for one group; call it once"
+            )
         }
         self.group = .ended(evaluated, failure: failure)
     }

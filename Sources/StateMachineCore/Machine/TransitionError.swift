@@ -52,7 +52,8 @@ extension Refused: CustomStringConvertible {
                 : denials.map { "\($0.label): \($0.why)" }.joined(separator: "; ")
         case .stale:
             return "the machine entered \(state), seq \(current.seq), while voters were being asked"
-        case .notCommitted(let why): return "the change could not be recorded: \(why)"
+        case .notCommitted(let why):
+            return "the change was not made, as it could not be recorded: \(why)"
         case .overloaded: return "too many proposals are pending; try again later"
         case .wouldWait:
             return "the change has to wait for voters or the history, which this call does not"

@@ -47,7 +47,9 @@ package class Value: @unchecked Sendable {
     package var tag: UInt32? { nil }
 
     /// The state's name, as on the wire.
-    package var name: String { preconditionFailure("a value without a name") }
+    package var name: String {
+        preconditionFailure("this value's schema gives its states no names")
+    }
 
     /// The names of the states that may follow.
     package var successors: Set<String> { [] }

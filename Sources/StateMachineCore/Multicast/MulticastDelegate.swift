@@ -52,7 +52,7 @@ public final class MulticastDelegate<D>: Sendable {
         unheard: @escaping @Sendable (_ facet: String) -> Void = { _ in },
         missed: @escaping @Sendable (_ delegate: AnyObject, _ count: Int) -> Void = { _, _ in }
     ) {
-        precondition(callLimit > 0, "a context has to have room for one call")
+        precondition(callLimit > 0, "callLimit must be at least 1")
         self.clock = clock
         self.callLimit = callLimit
         self.missed = missed

@@ -74,7 +74,7 @@ public struct Delivery<Value: Sendable>: Sendable {
     /// hand; a delegate with ``each`` is told of all, and what waits for its context is up to the
     /// machine (``StateMachine/Options/laneLimit``).
     public func limited(to limit: Int) -> Self {
-        precondition(limit > 0, "a delivery has to have room for one value")
+        precondition(limit > 0, "a delivery's limit must be at least 1")
         var delivery = self
         delivery.limit = limit
         return delivery

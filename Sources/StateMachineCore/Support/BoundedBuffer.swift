@@ -15,7 +15,7 @@ package struct BoundedBuffer<Element> {
 
     /// A buffer for at least one element.
     package init(capacity: Int) {
-        precondition(capacity > 0, "a buffer has to have room for one element")
+        precondition(capacity > 0, "a buffer's capacity must be at least 1")
         self.capacity = capacity
     }
 

@@ -182,7 +182,7 @@ struct DeclarationBuilder {
             if !field.type.isScalar {
                 self.problems.error(
                     command.position,
-                    "{\(name)} is \(field.typeName), but a word can hold only text, a number or a boolean"
+                    "{\(name)} is \(field.typeName), but an argument can hold only text, a number or a boolean"
                 )
             } else if field.isOptional {
                 self.problems.error(

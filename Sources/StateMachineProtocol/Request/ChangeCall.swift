@@ -48,7 +48,7 @@ package struct ChangeCall: RequestArguments {
 
     mutating func complete(_ operation: Operation) throws(WireError) {
         let given = self.data?.members ?? []
-        try Self.check(self.words, besides: given, "given both in data and in words")
+        try Self.check(self.words, besides: given, "both in data and in words")
         try Self.check(self.add, besides: given + self.words, "both set and added to")
         guard operation == .update, self.words.isEmpty, self.add.isEmpty else { return }
         guard self.data != nil else { throw .lacks(.data, of: .update) }

@@ -359,7 +359,7 @@ final class ServedMachine: @unchecked Sendable {
             if set.request.setter == nil { self.stays?.moves.moved() }
             set.answer(.committed(self.encoded(change)))
         case (.success(.committed), _):
-            preconditionFailure("a change was made of what changes nothing")
+            preconditionFailure("an unchanged state was recorded as a change")
         case (.success(.unchanged(let place)), let found):
             set.answer(self.unchanged(place, found))
         case (.failure(let refused), .state(let value)):
@@ -574,7 +574,7 @@ extension Refused {
     /// Why another declaration could not be put in force.
     fileprivate var sentence: String {
         guard case .notCommitted(let why) = self.reason else { return "\(self)" }
-        return "the change could not be recorded: \(why)"
+        return "the change was not made, as the history cannot be written: \(why)"
     }
 }
 

@@ -66,7 +66,9 @@ final class HoldsAndGuards {
             if voter.hasDue { self.server.scheduleFlush() }
             // What is not recorded is not there.
             if failure != nil { self.end(voter.number) }
-            self.answer(failure, id: id) { "\(voter.label) could not be recorded: \($0)" }
+            self.answer(failure, id: id) {
+                "\(voter.label) was not taken, as the history cannot be written: \($0)"
+            }
         }
     }
 
@@ -84,7 +86,9 @@ final class HoldsAndGuards {
             line,
             number: self.server.voters.nextNumber
         ) { failure in
-            self.answer(failure, id: id) { "the hold \(name) could not be recorded: \($0)" }
+            self.answer(failure, id: id) {
+                "the hold \(name) was not taken, as the history cannot be written: \($0)"
+            }
         }
         self.output.replyLater(ServerLine.reply(id: id, own: { $0.number(.hold, number) }))
     }
@@ -152,7 +156,7 @@ final class HoldsAndGuards {
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
         guard let voter = self.voters.first(where: { $0.asks(call.ask) }) else {
-            throw WireError(.notFound, "this connection has not been asked question \(call.ask)")
+            throw WireError(.notFound, "no guard of this connection was asked question \(call.ask)")
         }
         guard voter.vote(call) else {
             throw WireError(.notFound, "question \(call.ask) has already been decided")
@@ -208,7 +212,7 @@ final class HoldsAndGuards {
         self.output.replyLater(ServerLine.reply(id: id))
         let numbers = self.server.kept.release(kept) { failure in
             self.answer(failure, id: id) {
-                "\(what) is released, but only until the daemon restarts, as the release could not be recorded: \($0)"
+                "\(what) is released until the daemon restarts, and is back then, as the history cannot be written: \($0)"
             }
         }
         for number in numbers { self.server.voters[number]?.owner.end(number) }

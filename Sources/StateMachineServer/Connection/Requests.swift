@@ -226,7 +226,7 @@ extension Connection {
             throw WireError(
                 .notFound,
                 id == nil
-                    ? "this connection has no watch without an id"
+                    ? "this connection has no watch without an id; give the id of the watch or wait to end"
                     : "this connection has no watch or wait with this id"
             )
         }

@@ -246,7 +246,12 @@ final class Sets {
             let message = "the program set the state while voters were being asked; try again"
             self.refuse(id, .conflict, message, current)
         case .notCommitted(let why):
-            self.refuse(id, .internal, "the change could not be recorded: \(why)", current)
+            self.refuse(
+                id,
+                .internal,
+                "the change was not made, as the history cannot be written: \(why)",
+                current
+            )
         case .overloaded:
             self.refuse(id, .limit, "too many set requests are pending; try again later", current)
         case .wouldWait:

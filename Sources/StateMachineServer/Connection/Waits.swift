@@ -161,7 +161,8 @@ final class Waits {
         wait.call.until = schema.resolvedAgain(wait.call.until)
         wait.call.fail = schema.resolvedAgain(wait.call.fail)
         guard let objection = schema.objection(to: wait.call.until) else { return false }
-        let message = "the reloaded file no longer has what this wait is for: \(objection.message)"
+        let message =
+            "the machine's file was reloaded, and this wait no longer fits it: \(objection.message)"
         self.refuse(wait, WireError(.unknownState, message, known: schema.names))
         return true
     }

@@ -126,7 +126,7 @@ package enum BusError: Error, Hashable, CustomStringConvertible {
         case .lost(let code): "no connection to systemd (\(String(cString: strerror(code))))"
         case .refused(_, let sentence): "systemd says: \(sentence)"
         case .malformed(let what): what
-        case .cancelled: "the call was given up"
+        case .cancelled: "the call to systemd was cancelled"
         }
     }
 

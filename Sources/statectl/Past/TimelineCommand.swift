@@ -226,7 +226,7 @@ struct PastReading {
             stays.take(outline)
             guard !stays.isTooMany else {
                 throw Refusal(
-                    "the daemon names more than \(PastStays.mostNames) states, which no machine has",
+                    "the daemon's answer is not valid: it has more than \(PastStays.mostNames) states",
                     .unreachable
                 )
             }
