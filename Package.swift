@@ -137,6 +137,7 @@ let package = Package(
         .target(
             name: "StateMachineServer",
             dependencies: [
+                "Processes",
                 "ServiceLog",
                 "StateMachineCore",
                 "StateMachineProtocol",
@@ -155,6 +156,7 @@ let package = Package(
             name: "StateMachineHistory",
             dependencies: [
                 "CPlatform",
+                "Processes",
                 "StateMachineCore",
                 "StateMachineProtocol",
                 "StateMachineSQLite",

@@ -34,6 +34,13 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
         self.init("\(what): \(why)", code, isLasting: false, isDamage: false)
     }
 
+    /// Something else than a file of this user's alone is where one has to be.
+    init(notPrivate path: String) {
+        self.init(
+            "\(path) must be a regular file of user \(geteuid()) without other links; chown it, or move it away"
+        )
+    }
+
     private init(_ description: String, _ errno: CInt?, isLasting: Bool, isDamage: Bool) {
         self.description = description
         self.errno = errno

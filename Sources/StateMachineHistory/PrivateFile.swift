@@ -33,9 +33,7 @@ enum PrivateFile {
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else { return }
         guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1
         else {
-            throw HistoryError(
-                "\(path) must be a regular file of user \(geteuid()) without other links; chown it, or move it away"
-            )
+            throw HistoryError(notPrivate: path)
         }
         try self.close(path, status, to: 0o600)
     }

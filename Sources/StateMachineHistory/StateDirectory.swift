@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 
 /// The directory of a history; one process at a time has it.
 ///
@@ -14,7 +15,7 @@ final class StateDirectory: Sendable {
     let path: String
     /// How far the former history here had come at least; nil if there was none.
     let last: Numbering?
-    private let lock: CInt
+    private let lock: LockFile
 
     var database: String { "\(self.path)/statemachine.sqlite" }
 
@@ -28,79 +29,34 @@ final class StateDirectory: Sendable {
         try PrivateFile.close(directory: path)
         let lockPath = "\(path)/statemachine.lock"
         try PrivateFile.close(lockPath)
-        var lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        if lock < 0, errno == EROFS {
-            lock = open(lockPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-            if lock < 0, errno == ENOENT { lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-        }
-        guard lock >= 0 else {
-            throw HistoryError("cannot open \(lockPath)", errno: errno)
-        }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            let owner = Self.owner(of: lock)
-            close(lock)
-            guard code == EWOULDBLOCK else {
-                throw HistoryError("cannot lock \(lockPath)", errno: code)
+        do throws(LockFile.Failure) {
+            self.lock = try LockFile(at: lockPath, readingOnly: true)
+        } catch {
+            switch error {
+            case .taken(let pid):
+                let owner = pid.map { " (pid \($0))" } ?? ""
+                throw HistoryError(
+                    "\(lockPath) is locked by another daemon\(owner); "
+                        + "stop that daemon, or choose another --state-directory"
+                )
+            case .obstructed: throw HistoryError(notPrivate: lockPath)
+            case .system(let code): throw HistoryError("cannot lock \(lockPath)", errno: code)
             }
-            throw HistoryError(
-                "\(lockPath) is locked by another daemon\(owner); "
-                    + "stop that daemon, or choose another --state-directory"
-            )
         }
-        self.lock = lock
-        self.last = Self.numbering(in: lock)
-        self.write(self.last)
-    }
-
-    deinit {
-        // A child process that is just starting also has the descriptor, until it calls exec.
-        flock(self.lock, LOCK_UN)
-        close(self.lock)
+        // Without a seq it was written by an earlier version.
+        let lines = self.lock.lines
+        self.last = lines.first.map { epoch in
+            Numbering(epoch: epoch, seq: lines.dropFirst().first.flatMap { UInt64($0) } ?? 0)
+        }
     }
 
     /// Records how far the history here has come, for a start that finds none, or an older one.
     ///
     /// - Parameter numbering: already on the disk, so that only an older database ends before it.
     func note(_ numbering: Numbering) {
-        self.write(numbering)
+        self.lock.write([numbering.epoch, "\(numbering.seq)"])
         // Were it lost in a crash of the machine, the database would seem to be another one.
-        if numbering.epoch != self.last?.epoch { fdatasync(self.lock) }
-    }
-
-    /// A hint, which may fail on a full disk: the lock is what counts.
-    private func write(_ numbering: Numbering?) {
-        // Ten columns, as in traditional lock files: what follows keeps its position, and a
-        // truncated write cannot add digits of an old seq to a new one.
-        let pid = "\(getpid())"
-        var text = Array(repeating: UInt8(ascii: " "), count: max(0, 10 - pid.utf8.count))
-        text += Array("\(pid)\n".utf8)
-        if let numbering { text += Array("\(numbering.epoch)\n\(numbering.seq)\n".utf8) }
-        // Overwrites, then truncates: so a full disk does not lose what fits.
-        if pwrite(self.lock, text, text.count, 0) == text.count {
-            ftruncate(self.lock, off_t(text.count))
-        }
-    }
-
-    private static func owner(of lock: CInt) -> String {
-        Self.lines(of: lock).first.map { " (pid \($0.drop { $0 == " " }))" } ?? ""
-    }
-
-    /// Without a seq it was written by an earlier version.
-    private static func numbering(in lock: CInt) -> Numbering? {
-        let lines = Self.lines(of: lock).dropFirst()
-        return lines.first.map { epoch in
-            Numbering(epoch: epoch, seq: lines.dropFirst().first.flatMap { UInt64($0) } ?? 0)
-        }
-    }
-
-    /// The complete lines.
-    private static func lines(of lock: CInt) -> [String] {
-        var buffer = [UInt8](repeating: 0, count: 64)
-        let count = pread(lock, &buffer, buffer.count, 0)
-        return buffer.prefix(max(0, count))
-            .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
-            .map { String(decoding: $0, as: UTF8.self) }
+        if numbering.epoch != self.last?.epoch { fdatasync(self.lock.descriptor) }
     }
 
     /// Closes the database's files to everybody but their owner, and creates the database, empty,

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Processes
 import TestSupport
 import Testing
 
@@ -92,7 +93,7 @@ struct StartTests {
             defer { close(other) }
             #expect(flock(other, LOCK_EX | LOCK_NB) != 0)
             Task.detached { try "\n".write(toFile: go, atomically: false, encoding: .utf8) }
-            _ = try LockFile(in: directory)
+            _ = try LockFile(at: "\(directory)/runner.lock")
         }
     }
 

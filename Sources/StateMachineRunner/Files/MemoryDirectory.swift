@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 import StateMachineCore
 import StateMachineProtocol
 import SystemPackage
@@ -29,11 +30,11 @@ package final class MemoryDirectory: Sendable {
         self.path = path
         try Self.close(path)
         do throws(LockFile.Failure) {
-            self.lock = try LockFile(in: path)
+            self.lock = try LockFile(at: .runnerLock(in: path))
         } catch {
             throw RunnerError(
                 error,
-                at: LockFile.path(in: path),
+                at: .runnerLock(in: path),
                 taken: "uses \(path); stop that one, or give another --state-directory"
             )
         }
@@ -101,18 +102,41 @@ struct MachineLock {
         if self.lock?.isInPlace == true { return nil }
         let path = self.directory.path
         do throws(LockFile.Failure) {
-            self.lock = try LockFile(in: path)
+            self.lock = try LockFile(at: .runnerLock(in: path))
             return nil
-        } catch .system(.noSuchFileOrDirectory) {
+        } catch .system(ENOENT) {
             return nil
         } catch {
             let problem = RunnerError(
                 error,
-                at: LockFile.path(in: path),
+                at: .runnerLock(in: path),
                 taken: "runs the commands of the machine in \(path); stop that one"
             )
             guard case .system = error else { throw problem }
             return problem.description
+        }
+    }
+}
+
+extension String {
+    fileprivate static func runnerLock(in directory: String) -> String {
+        "\(directory)/runner.lock"
+    }
+}
+
+extension RunnerError {
+    /// For a lock that cannot be had; `taken` says what another runner does with it, and a remedy.
+    fileprivate init(_ failure: LockFile.Failure, at path: String, taken: String) {
+        switch failure {
+        case .taken(let pid):
+            let owner = pid.map { " (pid \($0))" } ?? ""
+            self.init("another statemachine-runner\(owner) \(taken)")
+        case .obstructed:
+            self.init(
+                "\(path) is in the way: it is not a lock file of this user; remove it",
+                exitStatus: EX_CONFIG
+            )
+        case .system(let errno): self.init(cannot: "lock \(path)", Errno(rawValue: errno))
         }
     }
 }

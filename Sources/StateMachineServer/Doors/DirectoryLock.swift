@@ -1,17 +1,14 @@
 import Glibc
+import Processes
 import StateMachineProtocol
 
 /// Keeps other daemons out of the directory that holds the doors, for as long as this value lives.
 ///
-/// It locks a file in the directory (`flock`), so that of two daemons started at once one gets it.
-/// Only its owner can open that file; the directory itself, which clients may open, anybody could
-/// lock.
+/// It locks a file in the directory, so that of two daemons started at once one gets it; the directory itself, which
+/// clients may open, anybody could lock.
 final class DirectoryLock: Sendable {
     let directory: RuntimeDirectory
-    private let descriptor: CInt
-
-    /// The name of the file that is locked; one left over from before will do.
-    private static let lockName = "statemachine.lock"
+    private let file: LockFile
 
     /// Makes the directory and its parents if they are missing, and takes the lock in it.
     init(_ runtimeDirectory: RuntimeDirectory) throws(DaemonError) {
@@ -26,7 +23,7 @@ final class DirectoryLock: Sendable {
         defer { close(directory) }
         try Self.checkOwner(of: directory, at: path)
         self.directory = runtimeDirectory
-        self.descriptor = try Self.lock(in: directory, of: path)
+        self.file = try Self.lock(in: path)
     }
 
     /// Makes the directory and its parents; returns the error number, nil if it is there.
@@ -39,24 +36,24 @@ final class DirectoryLock: Sendable {
         return mkdir(path, 0o755) == 0 || errno == EEXIST ? nil : errno
     }
 
-    /// Takes the lock; tries again if the daemon that had it has removed the file meanwhile.
-    private static func lock(in directory: CInt, of path: String) throws(DaemonError) -> CInt {
-        while true {
-            let descriptor = try self.openLock(in: directory, at: "\(path)/\(self.lockName)")
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-                let code = errno
-                close(descriptor)
-                guard code == EWOULDBLOCK else {
-                    throw DaemonError(cannot: "lock the runtime directory \(path)", errno: code)
-                }
+    private static func lock(in path: String) throws(DaemonError) -> LockFile {
+        let file = "\(path)/statemachine.lock"
+        do throws(LockFile.Failure) {
+            return try LockFile(at: file)
+        } catch {
+            switch error {
+            case .taken(let pid):
+                let owner = pid.map { " (pid \($0))" } ?? ""
                 throw DaemonError(
-                    lasting: "another daemon is running in \(path); stop it, or give another "
+                    lasting: "another daemon is running in \(path)\(owner); stop it, or give another "
                         + "--runtime-directory"
                 )
+            case .obstructed:
+                throw DaemonError(
+                    lasting: "\(file) is in the way: it is not a lock file of this user; remove it"
+                )
+            case .system(let code): throw DaemonError(cannot: "lock \(file)", errno: code)
             }
-            var status = stat()
-            if fstat(descriptor, &status) != 0 || status.st_nlink > 0 { return descriptor }
-            close(descriptor)
         }
     }
 
@@ -82,31 +79,6 @@ final class DirectoryLock: Sendable {
         }
     }
 
-    private static func openLock(in directory: CInt, at path: String) throws(DaemonError) -> CInt {
-        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        let descriptor = openat(directory, self.lockName, flags, 0o600)
-        guard descriptor >= 0 else {
-            throw DaemonError(cannot: "open the lock \(path)", errno: errno)
-        }
-        do throws(DaemonError) {
-            let status = try self.status(of: descriptor, at: path)
-            guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG else {
-                throw DaemonError(
-                    lasting: "\(path) is in the way: it is not a lock file of this user; remove it"
-                )
-            }
-            // Whoever has it open already could still hold it; nobody else can open it from here
-            // on.
-            guard status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o600) == 0 else {
-                throw DaemonError(cannot: "set the mode of \(path)", errno: errno)
-            }
-        } catch {
-            close(descriptor)
-            throw error
-        }
-        return descriptor
-    }
-
     private static func status(of descriptor: CInt, at path: String) throws(DaemonError) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
@@ -115,16 +87,5 @@ final class DirectoryLock: Sendable {
         return status
     }
 
-    deinit {
-        let path = "\(self.directory.path)/\(Self.lockName)"
-        var (own, named) = (stat(), stat())
-        // If the directory was made anew meanwhile, the file of that name is another daemon's.
-        if fstat(self.descriptor, &own) == 0, lstat(path, &named) == 0,
-            own.st_dev == named.st_dev, own.st_ino == named.st_ino
-        {
-            // Still locked: whoever has opened it meanwhile finds that it no longer has a name.
-            unlink(path)
-        }
-        close(self.descriptor)
-    }
+    deinit { self.file.remove() }
 }
