@@ -22,6 +22,7 @@ package final class LockFile: Sendable {
     ///   - path: of the file, whose directory may belong to somebody else.
     ///   - readingOnly: on a file system that accepts no writes the file is locked as it is, or the directory where
     ///     there is none.
+    /// - Throws: why it cannot be had.
     package init(at path: String, readingOnly: Bool = false) throws(Failure) {
         self.path = path
         self.descriptor = try Self.taken(path, readingOnly)

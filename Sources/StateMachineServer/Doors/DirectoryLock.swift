@@ -45,8 +45,8 @@ final class DirectoryLock: Sendable {
             case .taken(let pid):
                 let owner = pid.map { " (pid \($0))" } ?? ""
                 throw DaemonError(
-                    lasting: "another daemon is running in \(path)\(owner); stop it, or give another "
-                        + "--runtime-directory"
+                    lasting: "another daemon is running in \(path)\(owner); stop it, or give "
+                        + "another --runtime-directory"
                 )
             case .obstructed:
                 throw DaemonError(
