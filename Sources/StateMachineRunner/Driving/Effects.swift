@@ -132,7 +132,9 @@ struct Effects {
                 self.present = order.name
                 self.begin(order, afresh: afresh, in: &group)
             case .await(let name):
+                // An earlier process began it.
                 self.present = name
+                isSeen = true
                 self.await(name, in: &group)
             case .stop(let name): self.stop(name, in: &group)
             case .forget(let name): await self.forget(name)
