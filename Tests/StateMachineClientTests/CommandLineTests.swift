@@ -300,13 +300,24 @@ import Testing
         let command = try #require(try Statectl.parseAsRoot(words) as? WatchCommand)
         #expect(command.patterns == ["a", "b"])
         #expect(command.until == ["c", "d"])
-        #expect(command.exec == ["run", "-x", "--latest"])
+        #expect(command.program == ["run", "-x", "--latest"])
         #expect(!command.latest)
+    }
+
+    /// Among them are those that are options of this program, too.
+    @Test(arguments: ["--exec", "--"])
+    func optionsInAWatchsCommandAreItsOwn(start: String) async throws {
+        let program = ["statectl", "-m", "b", "--json", "--", "x", "--help", "--version", ""]
+        let words = Statectl.words(["-m", "a", "watch", "s", start] + program)
+        let command = try #require(try await Statectl.command(words) as? WatchCommand)
+        #expect(command.options.machine == ["a"])
+        #expect(!command.options.json)
+        #expect(command.patterns == ["s"])
+        #expect(command.program == program)
     }
 
     @Test(arguments: [
         ["get"], ["hold", "--before", "a", "--", "watch"], ["set", "watch", "--", "a=1"],
-        ["watch", "--exec", "run", "--", "x"],
         ["---completion", "watch", "--", "positional@0", "2", "0", "statectl", "watch", ""],
     ])
     func otherWordsAreLeftAsTheyAre(arguments: [String]) {

@@ -66,7 +66,7 @@ struct Statectl: DaemonCommand {
     /// The words of a command line in a form that the parser can tell apart.
     ///
     /// With a command that takes any number of patterns, it cannot tell where another list begins;
-    /// after `watch`, `--` is taken for `--exec`.
+    /// after `watch`, `--` is taken for `--exec`, and the words after it are ``verbatim``.
     static func words(_ arguments: some Sequence<String>) -> [String] {
         var words = Array(arguments)
         // A question from a shell's completion script, which has a "--" of its own.
@@ -79,16 +79,17 @@ struct Statectl: DaemonCommand {
         {
             words.replaceSubrange(index...index, with: [String(words[index].dropLast()), ""])
         }
-        guard let terminator = words.firstIndex(of: "--") else { return words }
         let names = self.configuration.subcommands.compactMap { $0.configuration.commandName }
-        guard words[..<terminator].first(where: names.contains) == "watch" else { return words }
-        if words[terminator - 1] == "--exec" {
-            words.remove(at: terminator)
-        } else if !words[..<terminator].contains("--exec") {
-            words[terminator] = "--exec"
-        }
+        guard end < words.endIndex, words[..<end].first(where: names.contains) == "watch"
+        else { return words }
+        let start = words[end...].prefix(2) == ["--exec", "--"] ? end + 2 : end + 1
+        words[end...] = ["--exec"] + words[start...].map { self.verbatim + $0 }
         return words
     }
+
+    /// What is put before each word of the program that is to be run, so that none is taken for an option of ours;
+    /// a word of a command line cannot contain it.
+    static let verbatim = "\0"
 
     /// The command that the words stand for.
     ///

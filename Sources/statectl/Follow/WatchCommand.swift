@@ -113,6 +113,9 @@ struct WatchCommand: DaemonCommand {
     )
     var exec: [String] = []
 
+    /// The program to run, and its arguments.
+    var program: [String] { self.exec.map { String($0.dropFirst(Statectl.verbatim.count)) } }
+
     func validate() throws {
         guard self.count.map({ $0 > 0 }) ?? true else {
             throw ValidationError("--count must be at least 1")
@@ -148,7 +151,7 @@ struct WatchCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let command = ChildCommand(self.exec)
+        let command = ChildCommand(self.program)
         try command?.check()
         let one = [
             (self.since != nil, "--since"), (self.cursorFile != nil, "--cursor-file"),
