@@ -237,7 +237,7 @@ struct Restoration {
             }
             guard declaration != nil else {
                 throw HistoryError(
-                    "\(file) is the history of another machine: \(error.sentence); start the program that "
+                    "\(file) was written for a machine without this file: \(error.sentence); start the program that "
                         + "wrote it, or move the file away to start a new history"
                 )
             }

@@ -128,6 +128,22 @@ struct StatectlInstanceTests {
         }
     }
 
+    @Test func aFieldThatAMachineDoesNotHaveIsShownAsNothing() async throws {
+        try await self.run { environment in
+            let format = ["--format", "{instance}:{title}"]
+            let several = try await BuiltProduct.statectl.run(
+                ["get", "--all"] + format,
+                environment: environment
+            )
+            #expect(several.output == "left:\nright:\n", "\(several)")
+            let one = try await BuiltProduct.statectl.run(
+                ["get", "-m", "left"] + format,
+                environment: environment
+            )
+            #expect(one.errors.contains("there is no field {title}"), "\(one)")
+        }
+    }
+
     @Test(arguments: [false, true])
     func theChangesOfSeveralMachinesAreInTheOrderOfTheirTimes(isOldestFirst: Bool) async throws {
         try await self.run { environment in

@@ -67,7 +67,8 @@ extension ReplyTests {
                 id: .integer(5),
                 WireError(
                     .conflict,
-                    "the program set the state while voters were being asked; try again"
+                    "nothing was changed: the daemon's own program set the state while voters were asked; "
+                        + "set it again if that is still wanted"
                 ),
                 report: active
             ),
@@ -78,7 +79,11 @@ extension ReplyTests {
             ),
             refused(8, .notFound, "there is no hold or guard 7"),
             refused(8, .forbidden, "hold 7 belongs to another user"),
-            refused(10, .notFound, "no guard of this connection was asked question 11"),
+            refused(
+                10,
+                .notFound,
+                "question 11 is not open: no guard of this connection was asked it, or it has ended"
+            ),
             refused(10, .notFound, "question 11 has already been decided"),
             refused(
                 6,

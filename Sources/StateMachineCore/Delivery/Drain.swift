@@ -663,7 +663,7 @@ enum InlineTelling {
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key, nil)
-        precondition(error == 0, "a thread's own variable could not be made: error \(error)")
+        precondition(error == 0, "pthread_key_create failed: error \(error)")
         return key
     }()
 

@@ -227,7 +227,9 @@ extension DeclaredField {
             case .number(let right) = amount, let left = Double(left), let right = Double(right),
             (left + right).isFinite
         else {
-            throw .badData("\(addition): the sum is out of range")
+            throw .badData(
+                "\(addition): the field is \(present.plainText.excerpt()), and the sum is larger than any number here can be"
+            )
         }
         return .number("\(left + right)")
     }

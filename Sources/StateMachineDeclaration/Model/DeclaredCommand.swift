@@ -199,7 +199,7 @@ package struct UnitProperty: Hashable, Sendable {
         guard let value = Self.value(entry.value) else {
             problems.error(
                 entry.value.position,
-                "\(name) must be text on one line, or a list of texts, as in a unit file"
+                "write the value of \(name) on one line, or a list of such values, as in a unit file"
             )
             return nil
         }

@@ -70,11 +70,17 @@ package struct DaemonStart: Sendable {
         let (message, file): (Logger.Message, String) =
             switch loss {
             case .corrupt(let setAside):
-                ("the history was corrupt and is set aside, beginning a new epoch", setAside)
+                (
+                    "the history was corrupt and has been renamed, beginning a new one: earlier states and changes are not in it",
+                    setAside
+                )
             case .missing(let database):
-                ("the history is gone, beginning a new epoch", database)
+                ("the history is gone, beginning a new one", database)
             case .restored(let database):
-                ("the history is an older copy or another one, beginning a new epoch", database)
+                (
+                    "the history is an older copy or another one, continuing it with a new epoch: earlier cursors are not valid",
+                    database
+                )
             }
         self.logger.warning(message, metadata: ["file": "\(file)"])
     }

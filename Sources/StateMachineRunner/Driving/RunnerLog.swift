@@ -60,7 +60,7 @@ struct RunnerLog: Sendable {
             )
         case .hooksUnknown(let count, let from, let to):
             self.logger.warning(
-                "changes were missed, and some hooks may not have run",
+                "changes were missed, not running their hooks",
                 metadata: [
                     "changes": "\(count.map { "\($0)" } ?? "?")", "from": "\(from)", "to": "\(to)",
                 ]
@@ -116,7 +116,7 @@ struct RunnerLog: Sendable {
     /// Logs that the record of an earlier runner cannot be used.
     func forgotten() {
         self.logger.warning(
-            "the record of an earlier runner cannot be read, or is of another machine; some hooks may not have run"
+            "the record of an earlier runner cannot be read, or is of another machine, not running hooks of changes before now"
         )
     }
 

@@ -156,7 +156,10 @@ final class HoldsAndGuards {
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
         guard let voter = self.voters.first(where: { $0.asks(call.ask) }) else {
-            throw WireError(.notFound, "no guard of this connection was asked question \(call.ask)")
+            throw WireError(
+                .notFound,
+                "question \(call.ask) is not open: no guard of this connection was asked it, or it has ended"
+            )
         }
         guard voter.vote(call) else {
             throw WireError(.notFound, "question \(call.ask) has already been decided")

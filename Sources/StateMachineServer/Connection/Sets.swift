@@ -243,7 +243,9 @@ final class Sets {
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)
             }
         case .stale:
-            let message = "the program set the state while voters were being asked; try again"
+            let message =
+                "nothing was changed: the daemon's own program set the state while voters were asked; "
+                + "set it again if that is still wanted"
             self.refuse(id, .conflict, message, current)
         case .notCommitted(let why):
             self.refuse(

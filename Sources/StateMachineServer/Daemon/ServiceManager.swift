@@ -38,7 +38,7 @@ struct ServiceManager: Sendable {
                 isAnswered.yield(try body(self.notifier))
             } catch {
                 self.logger.warning(
-                    "the service manager could not be notified, and may think that the daemon hangs; continuing",
+                    "the service manager could not be notified; if that lasts, it takes the daemon for hung and restarts it",
                     metadata: ["what": "\(what)", "error": "\(error)"]
                 )
             }

@@ -180,7 +180,7 @@ struct WatchCommand: DaemonCommand {
     ) async throws {
         var timeout: Duration?
         let client = try await target.options.client(isPatient: !self.noWait, within: &timeout)
-        try await target.format?.check(client)
+        try await target.checkFormat(client)
         let pace = Pace(
             isLatest: self.latest,
             every: self.every?.duration,

@@ -17,9 +17,14 @@ struct MachineTarget: Sendable {
     var client: Client {
         get async throws {
             let client = try self.options.client
-            try await self.format?.check(client)
+            try await self.checkFormat(client)
             return client
         }
+    }
+
+    /// Reports a name in the format that the machine does not have; of several, one may have what another has not.
+    func checkFormat(_ client: Client) async throws {
+        if self.mark == nil { try await self.format?.check(client) }
     }
 
     /// Prints a line for whoever still reads.

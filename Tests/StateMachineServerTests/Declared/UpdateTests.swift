@@ -59,7 +59,7 @@ struct UpdateTests {
         (#"{"op":"update","add":{"tries":0.5}}"#, "bad-data", "tries+=0.5: add a whole number"),
         (
             #"{"op":"update","add":{"far":1}}"#, "bad-data",
-            "far+=1: the sum is out of range"
+            "far+=1: the field is 9223372036854775807, and the sum is larger than any number here can be"
         ),
         (
             #"{"op":"update","add":{"left":1}}"#, "bad-data",
