@@ -178,6 +178,7 @@ private enum Encoded: EnumState {
 
     static let encodings = Counter()
     static var initial: Encoded { .even(0) }
+    static var examples: [Encoded] { [.even(0), .odd(1)] }
 
     private enum CodingKeys: String, CodingKey {
         case even
@@ -222,5 +223,6 @@ private enum Heavy: EnumState {
     enum Name: String, CaseIterable { case of }
 
     static var initial: Heavy { .of(Payload(0, Counter())) }
+    static var examples: [Heavy] { [.initial] }
     var name: Name { .of }
 }

@@ -74,6 +74,7 @@ import Testing
         case locked(by: String)
 
         static var initial: Door { .open }
+        static var examples: [Door] { [.locked(by: ""), .open] }
         var successors: Set<Name> { self.name == "open" ? ["locked"] : ["open"] }
     }
 

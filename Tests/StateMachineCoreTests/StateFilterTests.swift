@@ -59,6 +59,7 @@ import Testing
             a71
 
         static var initial: Wide { .a00 }
+        static var examples: [Wide] { Self.all }
         static let all = (0..<72).compactMap { Wide(rawValue: $0 < 10 ? "a0\($0)" : "a\($0)") }
     }
 
@@ -81,6 +82,7 @@ import Testing
         case first
         case second(Int)
         static var initial: Self { .first }
+        static var examples: [Self] { [.first, .second(0)] }
     }
 
     private enum Outer<Inner> {}

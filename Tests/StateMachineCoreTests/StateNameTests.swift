@@ -33,6 +33,9 @@ private enum Kiosk: EnumState {
     enum Name: String, CaseIterable { case booting, maintenance, serving }
 
     static var initial: Kiosk { .booting }
+    static var examples: [Kiosk] {
+        [.booting, .maintenance(reason: ""), .serving(customers: 0, .small)]
+    }
 }
 
 /// An enum with raw values, which is encoded without a key.
@@ -43,4 +46,5 @@ private enum Lamp: String, EnumState {
     enum Name: String, CaseIterable { case off, on }
 
     static var initial: Lamp { .off }
+    static var examples: [Lamp] { [.off, .on] }
 }

@@ -16,6 +16,14 @@ where Name: CaseIterable {
     /// The state that a machine is in before anybody has set one. It is never announced.
     static var initial: Self { get }
 
+    /// At least one state of each case, in the order in which the cases are described.
+    ///
+    /// They are encoded, and what is encoded says what the cases and their values are called, of which types the
+    /// values are and which are optional; the values themselves do not matter. An optional value of a type of one's own needs
+    /// an example that has it. Where the successors depend on the values, there are more examples of a case, to show
+    /// them all. A daemon does not start if a case is missing.
+    static var examples: [Self] { get }
+
     /// The names that states and fields had in earlier versions of the program, by their present
     /// names, as on the wire: a state by its name, a field as `state.field`; empty by default.
     ///
@@ -79,88 +87,139 @@ extension EnumState {
     }
 
     var encodedName: Name {
-        let encoder = CaseEncoder()
+        let reader: CaseReader
         do {
-            try self.encode(to: encoder)
+            reader = try CaseReader(self)
         } catch {
             preconditionFailure("\(Self.self) did not encode which case it is: \(error)")
         }
-        guard let name = encoder.key.flatMap(Name.init(rawValue:)) else {
+        guard let name = reader.name.flatMap(Name.init(rawValue:)) else {
             preconditionFailure(
-                "\(Self.self) is in \(encoder.key ?? "no case"), which \(Name.self) does not list"
+                "\(Self.self) is in \(reader.name ?? "no case"), which \(Name.self) does not list"
             )
         }
         return name
     }
 }
 
-/// Records the key that a state is encoded under, and nothing else.
-private final class CaseEncoder: Encoder {
-    fileprivate(set) var key: String?
-
-    var codingPath: [any CodingKey] { [] }
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
-
-    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        KeyedEncodingContainer(CaseContainer<Key>(encoder: self, isOutermost: true))
+/// Which case a state is, and what that case carries, read by letting the state encode itself.
+package final class CaseReader: Encoder {
+    /// A value that the case carries.
+    package struct Field {
+        /// Its label, or `_0`, `_1` … without one.
+        package let key: String
+        /// Of the value, not of the optional that it may be in.
+        package let type: any Encodable.Type
+        package let isOptional: Bool
+        /// Nil if the state does not have it.
+        package let value: (any Encodable)?
     }
 
-    func unkeyedContainer() -> any UnkeyedEncodingContainer { Ignored(encoder: self) }
-    func singleValueContainer() -> any SingleValueEncodingContainer { Ignored(encoder: self) }
+    /// The name of the case, as it is encoded; nil if that is under none.
+    package fileprivate(set) var name: String?
+    /// In the order in which they are encoded.
+    package fileprivate(set) var fields: [Field] = []
+
+    package var codingPath: [any CodingKey] { [] }
+    package var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    package init(_ state: some Encodable) throws { try state.encode(to: self) }
+
+    package func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(CaseContainer<Key>(reader: self, isOutermost: true))
+    }
+
+    package func unkeyedContainer() -> any UnkeyedEncodingContainer { Ignored(reader: self) }
+    package func singleValueContainer() -> any SingleValueEncodingContainer {
+        Ignored(reader: self)
+    }
 }
 
-/// Records the case's key if it is the outermost container; inner ones hold what the case carries.
+/// Of the outermost container the key is the case's name; the one inside holds what the case carries.
 private struct CaseContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
-    let encoder: CaseEncoder
+    let reader: CaseReader
     let isOutermost: Bool
 
     var codingPath: [any CodingKey] { [] }
 
-    private func note(_ key: Key) { if self.isOutermost { self.encoder.key = key.stringValue } }
+    private func note<T: Encodable>(_ key: Key, _ value: T?, isOptional: Bool = false) {
+        guard !self.isOutermost else {
+            self.reader.name = key.stringValue
+            return
+        }
+        let field = CaseReader.Field(
+            key: key.stringValue,
+            type: T.self,
+            isOptional: isOptional,
+            value: value
+        )
+        self.reader.fields.append(field)
+    }
 
-    mutating func encodeNil(forKey key: Key) { self.note(key) }
-    mutating func encode<T: Encodable>(_ value: T, forKey key: Key) { self.note(key) }
+    func encodeNil(forKey key: Key) { if self.isOutermost { self.reader.name = key.stringValue } }
+    func encode<T: Encodable>(_ value: T, forKey key: Key) { self.note(key, value) }
 
-    mutating func nestedContainer<Nested: CodingKey>(
+    // The standard library's own versions leave out what is nil. One for all types would not replace them.
+    func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Bool?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: String?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Double?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Float?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Int?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Int8?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Int16?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Int32?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Int64?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: UInt?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: UInt8?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: UInt16?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: UInt32?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: UInt64?, forKey key: Key) { self.present(value, key) }
+
+    private func present<T: Encodable>(_ value: T?, _ key: Key) {
+        self.note(key, value, isOptional: true)
+    }
+
+    func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type,
         forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
-        self.note(key)
+        if self.isOutermost { self.reader.name = key.stringValue }
         return KeyedEncodingContainer(
-            CaseContainer<Nested>(encoder: self.encoder, isOutermost: false)
+            CaseContainer<Nested>(reader: self.reader, isOutermost: false)
         )
     }
 
-    mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        self.note(key)
-        return Ignored(encoder: self.encoder)
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        if self.isOutermost { self.reader.name = key.stringValue }
+        return Ignored(reader: self.reader)
     }
 
-    mutating func superEncoder() -> any Encoder { self.encoder }
-    mutating func superEncoder(forKey key: Key) -> any Encoder { self.encoder }
+    func superEncoder() -> any Encoder { self.reader }
+    func superEncoder(forKey key: Key) -> any Encoder { self.reader }
 }
 
 /// A container without keys; an enum with raw values is encoded in one, and its raw value is its
-/// key.
+/// name.
 private struct Ignored: UnkeyedEncodingContainer, SingleValueEncodingContainer {
-    let encoder: CaseEncoder
+    let reader: CaseReader
 
     var codingPath: [any CodingKey] { [] }
     var count: Int { 0 }
 
-    mutating func encodeNil() {}
-    mutating func encode<T: Encodable>(_ value: T) {
-        if let name = value as? String { self.encoder.key = self.encoder.key ?? name }
+    func encodeNil() {}
+    func encode<T: Encodable>(_ value: T) {
+        if let name = value as? String { self.reader.name = self.reader.name ?? name }
     }
 
-    mutating func nestedContainer<Nested: CodingKey>(
+    func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type
     ) -> KeyedEncodingContainer<Nested> {
-        KeyedEncodingContainer(CaseContainer<Nested>(encoder: self.encoder, isOutermost: false))
+        KeyedEncodingContainer(CaseContainer<Nested>(reader: self.reader, isOutermost: false))
     }
 
-    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { self }
-    mutating func superEncoder() -> any Encoder { self.encoder }
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { self }
+    func superEncoder() -> any Encoder { self.reader }
 }
 
 /// The names of an enum's cases, read from the type itself, where the compiler stores them for
