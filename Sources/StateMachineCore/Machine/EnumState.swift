@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// A state that is shown to others or kept: a case of an enum, each case with the data that applies
 /// to it.
 ///
@@ -8,9 +6,8 @@ internal import Synchronization
 ///
 /// An enum may have a `Name` of its own, with the same cases, which the compiler then checks
 /// wherever one is named. A daemon does not start if the cases differ.
-public protocol EnumState: MachineState, Hashable, Codable, CustomStringConvertible
-where Name: CaseIterable {
-    /// The names of the cases; read from the enum unless it has its own.
+public protocol EnumState: MachineState, Hashable, Codable, CustomStringConvertible {
+    /// The names of the cases; strings unless the enum has its own.
     associatedtype Name = CaseName<Self>
 
     /// The state that a machine is in before anybody has set one. It is never announced.
@@ -78,18 +75,12 @@ private func written(_ value: Any) -> String {
 extension EnumState {
     /// The case as `Codable` writes it: an enum is encoded under the name of its case.
     ///
-    /// It saves writing the `switch`. For this, a state is encoded once for each case of the type.
-    /// A case that ``MachineState/Name`` does not list is a programming error and ends the process
-    /// when it is first entered.
+    /// It saves writing the `switch`, which takes less time: the state is encoded each time. A case that
+    /// ``MachineState/Name`` does not list is a programming error and ends the process when it is named.
     public var name: Name {
-        guard let tag = EnumCases.tag(of: self) else { return self.encodedName }
-        return CaseCache.value(of: Self.self, tag: tag) { self.encodedName }
-    }
-
-    var encodedName: Name {
         let reader: CaseReader
         do {
-            reader = try CaseReader(self)
+            reader = try CaseReader(self, withFields: false)
         } catch {
             preconditionFailure("\(Self.self) did not encode which case it is: \(error)")
         }
@@ -123,7 +114,17 @@ package final class CaseReader: Encoder {
     package var codingPath: [any CodingKey] { [] }
     package var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    package init(_ state: some Encodable) throws { try state.encode(to: self) }
+    private let withFields: Bool
+
+    package init(_ state: some Encodable, withFields: Bool = true) throws {
+        self.withFields = withFields
+        try state.encode(to: self)
+    }
+
+    fileprivate func note<T: Encodable>(_ key: String, _ value: T?, isOptional: Bool) {
+        guard self.withFields else { return }
+        self.fields.append(Field(key: key, type: T.self, isOptional: isOptional, value: value))
+    }
 
     package func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         KeyedEncodingContainer(CaseContainer<Key>(reader: self, isOutermost: true))
@@ -147,13 +148,7 @@ private struct CaseContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
             self.reader.name = key.stringValue
             return
         }
-        let field = CaseReader.Field(
-            key: key.stringValue,
-            type: T.self,
-            isOptional: isOptional,
-            value: value
-        )
-        self.reader.fields.append(field)
+        self.reader.note(key.stringValue, value, isOptional: isOptional)
     }
 
     func encodeNil(forKey key: Key) { if self.isOutermost { self.reader.name = key.stringValue } }
@@ -222,166 +217,6 @@ private struct Ignored: UnkeyedEncodingContainer, SingleValueEncodingContainer {
     func superEncoder() -> any Encoder { self.reader }
 }
 
-/// The names of an enum's cases, read from the type itself, where the compiler stores them for
-/// mirrors.
-///
-/// Mirrors only give the name of a value's case; here there is no value. The layout is that of
-/// Swift's ABI (docs/ABI/TypeMetadata.rst of the compiler): it is the same on all platforms.
-package enum EnumCases {
-    /// Whether the type is an enum; optionals do not count.
-    package static func isEnum(_ type: Any.Type) -> Bool {
-        // The first word is the metadata kind: 0x201 for an enum, 0x202 for an optional.
-        unsafeBitCast(type, to: UnsafeRawPointer.self).load(as: UInt.self) == 0x201
-    }
-
-    /// Which of the cases a value is, counted as ``names(of:)`` lists them; nil if it is not an
-    /// enum.
-    ///
-    /// Calls what the compiler's own mirrors call: the type's `getEnumTag`, which follows the size
-    /// and flags in its value witness table (docs/ABI/TypeLayout.rst, lib/IRGen/ValueWitness.h).
-    package static func tag<Value>(of value: Value) -> UInt32? {
-        guard self.isEnum(Value.self) else { return nil }
-        let metadata = unsafeBitCast(Value.self, to: UnsafeRawPointer.self)
-        let word = MemoryLayout<UInt>.size
-        let witnesses = metadata.load(fromByteOffset: -word, as: UnsafeRawPointer.self)
-        // Eight functions, the size and the stride come before the flags.
-        let flags = witnesses.load(fromByteOffset: 10 * word, as: UInt32.self)
-        guard flags & self.hasEnumWitnesses != 0 else { return nil }
-        typealias GetEnumTag = @convention(c) (UnsafeRawPointer, UnsafeRawPointer) -> UInt32
-        let getEnumTag = witnesses.load(fromByteOffset: 10 * word + 8, as: GetEnumTag.self)
-        return withUnsafePointer(to: value) { getEnumTag($0, metadata) }
-    }
-
-    package static var hasEnumWitnesses: UInt32 { 0x0020_0000 }
-
-    /// The names: cases with values first, then the others, each in source order.
-    ///
-    /// - Returns: nil if the type is not an enum, or if the program was built without the metadata
-    ///   that mirrors read (`-disable-reflection-metadata`).
-    package static func names(of type: Any.Type) -> [String]? {
-        guard self.isEnum(type) else { return nil }
-        let metadata = unsafeBitCast(type, to: UnsafeRawPointer.self)
-        let word = MemoryLayout<UInt>.size
-        let descriptor = metadata.load(fromByteOffset: word, as: UnsafeRawPointer.self)
-        // The lower five bits of the flags are the kind again.
-        guard descriptor.load(as: UInt32.self) & 0x1F == 18,
-            let fields = descriptor.pointee(at: 16)
-        else { return nil }
-        let payloads = descriptor.load(fromByteOffset: 20, as: UInt32.self) & 0xFF_FFFF
-        let empties = descriptor.load(fromByteOffset: 24, as: UInt32.self)
-        let size = Int(fields.load(fromByteOffset: 10, as: UInt16.self))
-        let count = fields.load(fromByteOffset: 12, as: UInt32.self)
-        guard count == payloads + empties, size == 12 else { return nil }
-        var names: [String] = []
-        for index in 0..<Int(count) {
-            // A field record: flags, the type of the values, the name.
-            guard let name = fields.pointee(at: 16 + index * size + 8) else { return nil }
-            names.append(String(cString: name.assumingMemoryBound(to: CChar.self)))
-        }
-        return names
-    }
-}
-
-extension UnsafeRawPointer {
-    /// What a relative pointer points to; nil if nothing.
-    fileprivate func pointee(at offset: Int) -> UnsafeRawPointer? {
-        let place = self + offset
-        let distance = place.load(as: Int32.self)
-        return distance == 0 ? nil : place + Int(distance)
-    }
-}
-
-/// What has been found out about the cases of enums, once for each case of each type, for good.
-///
-/// A table that only grows: a lookup takes no lock and counts no reference.
-enum CaseCache {
-    /// The contents of a place in the table: about one case, or with ``wholeType`` about all.
-    class Entry: @unchecked Sendable {
-        final let type: ObjectIdentifier
-        final let tag: UInt32
-
-        init(_ type: ObjectIdentifier, _ tag: UInt32) {
-            self.type = type
-            self.tag = tag
-        }
-    }
-
-    /// `@unchecked Sendable`: never changed.
-    final class Found<Value: Sendable>: Entry, @unchecked Sendable {
-        let value: Value
-
-        init(_ value: Value, _ type: ObjectIdentifier, _ tag: UInt32) {
-            self.value = value
-            super.init(type, tag)
-        }
-    }
-
-    struct Place: ~Copyable {
-        let entry = Atomic<Unmanaged<Entry>?>(nil)
-
-        init() {}
-    }
-
-    /// The tag for what is true of all cases; no enum has that many.
-    static var wholeType: UInt32 { .max }
-
-    /// Room for the enums of any program.
-    ///
-    /// What finds no free place among the eight that are looked at is computed each time. Not
-    /// tuned.
-    static var count: Int { 512 }
-    static var lookedAt: Int { 8 }
-
-    /// Never freed; readers and writers only go through its atomics.
-    nonisolated(unsafe) static let places: UnsafeMutablePointer<Place> = {
-        let places = UnsafeMutablePointer<Place>.allocate(capacity: count)
-        for index in 0..<count { (places + index).initialize(to: Place()) }
-        return places
-    }()
-
-    /// The value for a case of `type`, found now if it was not before.
-    ///
-    /// A type and tag are always looked up with the same `Value`.
-    static func value<Value: Sendable>(
-        of type: any Any.Type,
-        tag: UInt32,
-        finding find: () -> Value
-    ) -> Value {
-        let identity = ObjectIdentifier(type)
-        // Type metadata is aligned to eight bytes.
-        let first = Int(bitPattern: identity) >> 3 &+ Int(truncatingIfNeeded: tag)
-        for index in first..<first + self.lookedAt {
-            let place = self.places + (index & (self.count - 1))
-            guard let entry = place.pointee.entry.load(ordering: .acquiring) else {
-                return self.note(find(), identity, tag, at: place)
-            }
-            let found: Value? = entry._withUnsafeGuaranteedRef { entry in
-                guard entry.type == identity, entry.tag == tag else { return nil }
-                return unsafeDowncast(entry, to: Found<Value>.self).value
-            }
-            if let found { return found }
-        }
-        return find()
-    }
-
-    /// Stores a value; a thread that is too late finds the other's at its next lookup.
-    static func note<Value: Sendable>(
-        _ value: Value,
-        _ type: ObjectIdentifier,
-        _ tag: UInt32,
-        at place: UnsafeMutablePointer<Place>
-    ) -> Value {
-        let entry = Unmanaged<Entry>.passRetained(Found(value, type, tag))
-        let isNoted = place.pointee.entry.compareExchange(
-            expected: nil,
-            desired: entry,
-            ordering: .acquiringAndReleasing
-        ).exchanged
-        if !isNoted { entry.release() }
-        return value
-    }
-}
-
 /// The name of an enum's case: the ``MachineState/Name`` of states that have none of their own.
 ///
 /// Written as a string: an enum's own `Name` has `[.serving]` where this has `["serving"]`. A
@@ -397,17 +232,12 @@ public struct CaseName<State>: RawRepresentable, Hashable, Sendable, Expressible
     public init(stringLiteral name: String) { self.rawValue = name }
 }
 
+extension CaseName {
+    /// Whatever the state is called: among ``MachineState/successors`` it says that every state may follow.
+    public static var any: CaseName { "*" }
+}
+
 extension CaseName: CustomStringConvertible {
     /// The name.
     public var description: String { self.rawValue }
-}
-
-extension CaseName: CaseIterable {
-    /// All cases of the enum, those with values first; read from the type at each call.
-    ///
-    /// Empty for a type that is not an enum, and in a program built with
-    /// `-disable-reflection-metadata`; then a daemon does not start, and says so.
-    public static var allCases: [CaseName<State>] {
-        (EnumCases.names(of: State.self) ?? []).map { CaseName(rawValue: $0) }
-    }
 }

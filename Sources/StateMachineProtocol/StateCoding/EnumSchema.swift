@@ -132,7 +132,7 @@ private struct Examples<State: EnumState> {
                 )
             }
         }
-        self.misnamed += self.unshown + self.unlisted
+        self.misnamed += self.unshown.isEmpty ? self.unlisted : self.unshown
     }
 
     private struct Unnamed: Error, CustomStringConvertible {
@@ -148,13 +148,14 @@ private struct Examples<State: EnumState> {
         return StateSchema(
             self.cases.map { found in
                 let following = Set(self.successors(of: found))
+                let areAll = following.contains("*")
                 return StateSchema.Case(
                     found.name,
                     fields: found.fields.map { field in
                         let name = StateField.name(ofKey: field.key)
                         return StateField(field, oldNames: was["\(found.name).\(name)"] ?? [])
                     },
-                    successors: self.names.filter(following.contains),
+                    successors: areAll ? self.names : self.names.filter(following.contains),
                     oldNames: was[found.name] ?? []
                 )
             },
@@ -162,6 +163,7 @@ private struct Examples<State: EnumState> {
         )
     }
 
+    /// The names of those that may follow its examples; `*` for every one.
     private func successors(of found: Case) -> [String] {
         guard self.misnamed.isEmpty else { return [] }
         return found.states.flatMap { $0.successors.map(\.rawValue).sorted() }
@@ -195,24 +197,19 @@ extension Examples {
     }
 
     /// Cases that no example shows; unknown in a program built with `-disable-reflection-metadata`.
-    private var missing: [String] {
-        let shown = Set(self.cases.flatMap(\.states).compactMap { EnumCases.tag(of: $0) })
-        return (EnumCases.names(of: State.self) ?? []).enumerated()
-            .filter { !shown.contains(UInt32($0.offset)) }.map(\.element)
-    }
-
     private var unshown: [String] {
-        self.missing.map { name in
-            "\(State.self) has a case \(name.quoted) that its examples do not show"
-        }
+        let states = self.cases.flatMap(\.states)
+        let shown = Set(states.compactMap { nameOfCase($0).map { String(cString: $0) } })
+        return (TypeMetadata.namesOfCases(of: State.self) ?? []).filter { !shown.contains($0) }
+            .map { "\(State.self) has a case \($0.quoted) that its examples do not show" }
     }
 
     private var unlisted: [String] {
-        let listed = State.Name.allCases.map(\.rawValue)
+        let all = (State.Name.self as? any CaseIterable.Type)?.everyCase ?? []
+        let listed = all.compactMap { ($0 as? State.Name)?.rawValue }
         let unknown = self.names.filter { State.Name(rawValue: $0) == nil }
-        let missing = self.missing
-        return listed.filter { !self.names.contains($0) && !missing.contains($0) }.map { name in
-            "\(State.Name.self) of \(State.self) lists \(name.quoted), but no case is encoded under that name"
+        return listed.filter { !self.names.contains($0) }.map { name in
+            "\(State.Name.self) of \(State.self) lists \(name.quoted), but no example is encoded under that name"
                 + NearestName.remark(on: name, among: unknown)
         }
             + unknown.map { name in
@@ -266,7 +263,7 @@ extension Examples {
     }
 
     private var unknownSuccessors: [String] {
-        var told = Set(self.names)
+        var told = Set(self.names + ["*"])
         return self.cases.flatMap { self.successors(of: $0) }
             .filter { told.insert($0).inserted }
             .map { name in

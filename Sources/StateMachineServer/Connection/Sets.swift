@@ -226,9 +226,7 @@ final class Sets {
                 "expected \(expected), but the state is \(current.state.shortText) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
         case .illegal:
-            let allowed = self.server.machine.schema.names.filter(
-                current.state.successors.contains
-            )
+            let allowed = current.state.successors(among: self.server.machine.schema.names)
             let others =
                 allowed.isEmpty
                 ? "nothing may be set from \(name)" : "allowed: \(allowed.joined(separator: ", "))"
