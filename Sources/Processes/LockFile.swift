@@ -1,4 +1,4 @@
-package import Glibc
+import Glibc
 
 /// A file that one process at a time has locked (`flock`), for as long as this value lives.
 ///
@@ -7,7 +7,7 @@ package import Glibc
 package final class LockFile: Sendable {
     package enum Failure: Error, Hashable {
         /// Another process has it; its number is known if it could write it there.
-        case taken(by: pid_t?)
+        case taken(by: Int32?)
         /// The file there is not a regular one of this user's, or has a second link elsewhere.
         case obstructed
         case system(errno: CInt)

@@ -11,6 +11,7 @@
 ///     case bright(percent: Int)
 ///
 ///     static var initial: Lamp { .dark }
+///     static var examples: [Lamp] { [.dark, .bright(percent: 100)] }
 /// }
 /// ```
 ///

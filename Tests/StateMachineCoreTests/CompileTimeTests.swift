@@ -137,6 +137,7 @@ import Testing
                 case off, on
                 enum Name: String, CaseIterable { case off, on }
                 static var initial: Lamp { .off }
+                static var examples: [Lamp] { [.off, .on] }
             }
 
             """

@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [2, 16])
-    func aCaseThatWasNamedIsNotEncodedAgainHoweverManyFilterByIt(_ count: Int) {
+    func aStateIsNamedOnceForItsRuleAndOnceForAllThatFilterByIt(_ count: Int) {
         let machine = StateMachine<Encoded>(.even(0))
         let heard = Recorder<Encoded>()
         let registrations = (0..<count).map { _ in
@@ -94,7 +94,7 @@ import Testing
         machine.state = .even(2)
         let before = Encoded.encodings.count
         machine.state = .odd(3)
-        #expect(Encoded.encodings.count == before)
+        #expect(Encoded.encodings.count == before + 2)
         #expect(heard.heard.count == 2 * count)
         for registration in registrations { registration.cancel() }
     }
@@ -178,6 +178,7 @@ private enum Encoded: EnumState {
 
     static let encodings = Counter()
     static var initial: Encoded { .even(0) }
+    static var examples: [Encoded] { [.even(0), .odd(1)] }
 
     private enum CodingKeys: String, CodingKey {
         case even
@@ -222,5 +223,6 @@ private enum Heavy: EnumState {
     enum Name: String, CaseIterable { case of }
 
     static var initial: Heavy { .of(Payload(0, Counter())) }
+    static var examples: [Heavy] { [.initial] }
     var name: Name { .of }
 }

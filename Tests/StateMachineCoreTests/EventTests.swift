@@ -8,6 +8,7 @@ private enum Turnstile: EnumState {
     case broken
 
     static let initial = Turnstile.locked(coins: 0)
+    static var examples: [Turnstile] { [.locked(coins: 0), .open, .broken] }
 
     var successors: Set<Name> {
         switch self {

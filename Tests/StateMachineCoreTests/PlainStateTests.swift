@@ -67,7 +67,7 @@ private struct DiskFull: Error {}
     @Test func namesAreReadOffTheEnum() {
         #expect(Download.failed(DiskFull()).name == "failed")
         #expect(Download.idle.name == "idle")
-        #expect(Download.running(percent: 1).successors == ["idle", "running", "failed"])
+        #expect(Download.running(percent: 1).successors == [.any])
         #expect(Lift.moving(from: 1, to: 2).name == .moving)
     }
 

@@ -10,6 +10,9 @@ struct StateDescriptionTests {
         case paused(Bool)
 
         static let initial = Job.idle
+        static var examples: [Job] {
+            [.idle, .running("", tries: nil), .failed(code: 0), .paused(false)]
+        }
     }
 
     @Test func aStateReadsAsItIsWritten() {

@@ -9,6 +9,27 @@ import Testing
         #expect(Lamp.on.name == .on)
     }
 
+    @Test func aStateWithoutANameOfItsOwnIsCalledAfterItsCase() async throws {
+        #expect(Gate.locked(by: "me").name == "locked")
+        let machine = StateMachine<Gate>()
+        try await machine.assign(.locked(by: "me"))
+        await #expect(throws: TransitionError<Gate>.self) {
+            try await machine.assign(.locked(by: "you"))
+        }
+        try await machine.assign(.open)
+        #expect(machine.state == .open)
+    }
+
+    @Test func everyStateMayFollowWhereTheRuleSaysAny() {
+        #expect(Crane.down.successors == [.any])
+        #expect(Crane.down.mayBecome(.up(3)))
+        #expect(Gate.broken.mayBecome(.broken))
+        #expect(!Gate.open.mayBecome(.broken))
+        let machine = StateMachine<Crane>()
+        machine.state = .up(3)
+        #expect(machine.state == .up(3))
+    }
+
     @Test func aCaseThatItsNamesDoNotListEndsTheProcessAndIsNamed() async {
         let result = await #expect(
             processExitsWith: .failure,
@@ -33,6 +54,35 @@ private enum Kiosk: EnumState {
     enum Name: String, CaseIterable { case booting, maintenance, serving }
 
     static var initial: Kiosk { .booting }
+    static var examples: [Kiosk] {
+        [.booting, .maintenance(reason: ""), .serving(customers: 0, .small)]
+    }
+}
+
+/// The names are strings, and there is a rule.
+private enum Gate: EnumState {
+    case open
+    case locked(by: String)
+    case broken
+
+    static var initial: Gate { .open }
+    static var examples: [Gate] { [.open, .locked(by: ""), .broken] }
+    var successors: Set<Name> {
+        switch self {
+        case .open: ["locked"]
+        case .locked: ["open"]
+        case .broken: [.any]
+        }
+    }
+}
+
+/// The names are strings, and there is none.
+private enum Crane: EnumState {
+    case down
+    case up(Int)
+
+    static var initial: Crane { .down }
+    static var examples: [Crane] { [.down, .up(0)] }
 }
 
 /// An enum with raw values, which is encoded without a key.
@@ -43,4 +93,5 @@ private enum Lamp: String, EnumState {
     enum Name: String, CaseIterable { case off, on }
 
     static var initial: Lamp { .off }
+    static var examples: [Lamp] { [.off, .on] }
 }

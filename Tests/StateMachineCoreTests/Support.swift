@@ -42,6 +42,7 @@ enum Door: EnumState {
     }
 
     static var initial: Door { .closed }
+    static var examples: [Door] { [.closed, .open(0), .locked] }
 
     var name: Name {
         switch self {

@@ -137,12 +137,14 @@ private enum Named: EnumState {
     case named(String)
 
     static var initial: Named { .named("") }
+    static var examples: [Named] { [.named("")] }
 }
 
 private enum Latch: EnumState, CaseIterable {
     case open, shut, locked, gone
 
     static let initial = Latch.open
+    static var examples: [Latch] { [.open, .shut, .locked, .gone] }
 
     var successors: Set<Name> {
         switch self {

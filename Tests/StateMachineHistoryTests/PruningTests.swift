@@ -66,6 +66,7 @@ struct PruningTests {
         case text(String)
 
         static let initial = Note.text("")
+        static var examples: [Note] { [.text("")] }
     }
 
     /// 600 changes of 40 KB are 24 MB, of which 4 MB, and up to 4 that came since it was looked at, are kept.

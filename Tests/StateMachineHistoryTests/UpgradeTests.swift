@@ -15,6 +15,9 @@ struct UpgradeTests {
         case serving(guests: Int, since: Int?)
 
         static var initial: First { .booting }
+        static var examples: [First] {
+            [.booting, .maintenance(reason: ""), .serving(guests: 0, since: nil)]
+        }
     }
 
     private enum Second: EnumState {
@@ -23,6 +26,9 @@ struct UpgradeTests {
         case serving(customers: Int, order: String?)
 
         static var initial: Second { .booting }
+        static var examples: [Second] {
+            [.booting, .closed(why: ""), .serving(customers: 0, order: nil)]
+        }
         static var was: [String: [String]] {
             [
                 "closed": ["shut", "maintenance"], "closed.why": ["reason"],
@@ -36,6 +42,7 @@ struct UpgradeTests {
         case open(customers: Int)
 
         static var initial: Third { .booting }
+        static var examples: [Third] { [.booting, .open(customers: 0)] }
         static var lost: Self? { .open(customers: 7) }
     }
 
@@ -43,6 +50,7 @@ struct UpgradeTests {
         case closed(why: Int)
 
         static var initial: Fourth { .closed(why: 0) }
+        static var examples: [Fourth] { [.closed(why: 0)] }
         static var was: [String: [String]] {
             ["closed": ["maintenance"], "closed.why": ["reason"]]
         }
@@ -172,6 +180,7 @@ struct UpgradeTests {
         enum Name: String, CaseIterable { case open }
 
         static var initial: Wrong { .open }
+        static var examples: [Wrong] { [.open, .shut] }
     }
 
     /// Leaves a history with one change to that state; returns its epoch.

@@ -9,6 +9,7 @@ enum Bag: EnumState {
     }
 
     static var initial: Bag { .holding(counts: [:], tags: [], weights: [:]) }
+    static var examples: [Bag] { [.initial] }
 
     var name: Name {
         switch self {

@@ -131,7 +131,7 @@ struct InnerValueTests {
 
     @Test("its fields are known all the same")
     func tellsFields() {
-        let schema = StateSchema(of: Shop.self)
+        let schema = EnumSchema<Shop>().described
         #expect(schema.cases.map(\.name) == ["closed", "serving"])
         #expect(
             schema.cases.map { $0.fields.map { "\($0.name): \($0.type.rawValue)" } }

@@ -56,6 +56,14 @@ enum Job: EnumState {
     }
 
     static var initial: Job { .idle }
+    static var examples: [Job] {
+        [
+            .idle, .queued(0), .paired(0, ""), .maybe(nil),
+            .running(id: 0, ratio: 0, tags: [], owner: Owner(name: ""), note: nil),
+            .stopped(reason: .asked, level: .low), .failed(before: 0, kind: .disk, retries: nil),
+            .coded(.fine), .ended(.disk, after: 0),
+        ]
+    }
 
     var name: Name {
         switch self {
@@ -85,6 +93,12 @@ enum Gauge: EnumState {
     }
 
     static var initial: Gauge { .real(single: 0, double: 0) }
+    static var examples: [Gauge] {
+        [
+            .signed(i8: 0, i16: 0, i32: 0, i64: 0), .unsigned(u8: 0, u16: 0, u32: 0, u64: 0),
+            .initial,
+        ]
+    }
 
     var name: Name {
         switch self {
@@ -113,6 +127,11 @@ enum Lamp: EnumState {
     }
 
     static var initial: Lamp { .off }
+    static var examples: [Lamp] {
+        [
+            .off, .on(isDimmed: false, colour: .white), .on(isDimmed: true, colour: .red), .broken,
+        ]
+    }
 
     var name: Name {
         switch self {

@@ -27,6 +27,9 @@ enum Note: EnumState {
     }
 
     static var initial: Note { .blank }
+    static var examples: [Note] {
+        [.blank, .text(""), .ratio(0), .count(0), .word(.first), .list([]), .table([:])]
+    }
 
     var name: Name {
         switch self {

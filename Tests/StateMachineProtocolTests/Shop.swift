@@ -19,4 +19,5 @@ enum Shop: EnumState {
     }
 
     static var initial: Shop { .closed(since: Date(timeIntervalSince1970: 0)) }
+    static var examples: [Shop] { [.initial, .serving(Order(drink: .tea), next: .tea, round: [])] }
 }

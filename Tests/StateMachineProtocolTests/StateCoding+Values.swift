@@ -3,8 +3,6 @@ import StateMachineProtocol
 
 /// What a schema says of values, of a program's own states.
 extension StateCoding {
-    var problems: [String] { self.schema.problems }
-
     func data(of state: State) -> JSONValue { self.schema.data(of: TypedValue(state)) }
 
     func fragment(of state: State) -> [UInt8] { self.schema.encoded(TypedValue(state)).fragment }

@@ -114,7 +114,7 @@ struct StateCodingTests {
         )
     }
 
-    @Test("takes fields that stand after one whose values it cannot list")
+    @Test("takes fields that stand after one whose values its type does not list")
     func takesFieldsAfterAnUnlistedOne() throws {
         let data = try JSONValue(reading: #"{"retries":5,"kind":"disk","before":1}"#)
         #expect(

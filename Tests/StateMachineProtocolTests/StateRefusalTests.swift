@@ -104,12 +104,12 @@ struct StateRefusalTests {
             ),
             (
                 "failed", #"{"before":1,"kind":"disk","retires":2}"#,
-                "failed has no field \"retires\"; known: before, kind"
+                "failed has no field \"retires\"; known: before, kind, retries"
             ),
             ("failed", #"{"kind":"disk"}"#, "failed needs \"before\" in its data"),
             (
                 "failed", #"{"before":1,"kind":"disk","retries":"2"}"#,
-                "retries of failed must be of type integer"
+                "retries of failed must be of type integer, not string"
             ),
         ]
     )

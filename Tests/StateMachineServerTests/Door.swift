@@ -13,6 +13,7 @@ enum DoorState: EnumState {
     }
 
     static let initial = DoorState.closed
+    static var examples: [DoorState] { [.locked(by: ""), .closed, .open(degrees: 0)] }
 
     var name: Name {
         switch self {

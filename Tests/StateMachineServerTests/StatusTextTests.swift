@@ -12,6 +12,7 @@ struct StatusTextTests {
         enum Name: String, Hashable, Sendable, CaseIterable { case text }
 
         static var initial: Note { .text("") }
+        static var examples: [Note] { [.text("")] }
         var name: Name { .text }
     }
 

@@ -125,7 +125,6 @@ extension Machine: MemberOwner {
                     identity,
                     after: tail,
                     limit: self.options.laneLimit,
-                    haveCases: self.options.haveCases,
                     among: self.sleepers
                 )
             }

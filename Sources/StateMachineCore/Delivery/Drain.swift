@@ -20,7 +20,7 @@ import Synchronization
 /// - `end`: the last entry that waits for this drain to pass it, and the last that it reads.
 /// - `shared`: the members and the calls, behind its lock. Members change under the machine's lock
 ///   too, and `version` says that they did; `hasCalls` says whether there are calls or turns.
-/// - `heard`, `called`, `ended`, `heardVersion`, `hearsCases`, `owesBurstEnd`, `isDelivering`: the
+/// - `heard`, `called`, `ended`, `heardVersion`, `hearsNames`, `owesBurstEnd`, `isDelivering`: the
 ///   owner's own.
 ///
 /// An owner takes none of the machine's locks. `@unchecked Sendable`: the owner's fields are handed
@@ -77,8 +77,6 @@ final class Drain: @unchecked Sendable {
     let isInline: Bool
     private let refusing: (any RefusingContext)?
     private let lingers: Bool
-    /// Whether states are told apart by their cases; see ``Value/tag``.
-    private let haveCases: Bool
     /// How many entries it may fall behind; nil: any number.
     private let limit: UInt64?
 
@@ -103,7 +101,7 @@ final class Drain: @unchecked Sendable {
     /// Those that hear of the end of a burst.
     private var ended: [Member] = []
     private var heardVersion = 0
-    private var hearsCases = false
+    private var hearsNames = false
     /// Whether something was delivered whose burst end has not been reported yet.
     private var owesBurstEnd = false
     private var isDelivering = false
@@ -123,7 +121,6 @@ final class Drain: @unchecked Sendable {
     ///   - identity: the context's.
     ///   - entry: the last of the log that it does not read.
     ///   - limit: how many entries it may fall behind; nil: any number.
-    ///   - haveCases: whether states are told apart by their cases.
     ///   - callLimit: how many calls may wait; beyond that the oldest is dropped.
     ///   - sleepers: where it counts while it sleeps.
     init(
@@ -131,7 +128,6 @@ final class Drain: @unchecked Sendable {
         _ identity: ObjectIdentifier,
         after entry: LogEntry = LogEntry(.beginning),
         limit: Int? = nil,
-        haveCases: Bool = false,
         callLimit: Int = .max,
         among sleepers: Sleepers = Sleepers()
     ) {
@@ -140,7 +136,6 @@ final class Drain: @unchecked Sendable {
         self.isInline = context is any InlineRunning
         self.refusing = context as? any RefusingContext
         self.lingers = context is DispatchQueue
-        self.haveCases = haveCases
         self.sleepers = sleepers
         self.isAlwaysCounted = self.isInline || limit != nil
         sleepers.count.add(1, ordering: .sequentiallyConsistent)
@@ -396,13 +391,13 @@ final class Drain: @unchecked Sendable {
         _ isHeard: inout Bool,
         _ hasGone: inout Bool
     ) {
-        let tag = self.hearsCases ? entry.change.new.tag : nil
+        let name = self.hearsNames ? entry.change.new.name : nil
         let position = entry.position
         // By index: an iterator counts one more reference.
         for index in called.indices {
             called[index]._withUnsafeGuaranteedRef { member in
                 guard member.since < position else { return }
-                if member.hear(entry, as: tag) {
+                if member.hear(entry, as: name) {
                     isHeard = true
                 } else if member.isGone {
                     hasGone = true
@@ -430,7 +425,7 @@ final class Drain: @unchecked Sendable {
         self.heard = self.allMembers
         self.called = self.heard.compactMap { $0.hearsChanges ? .passUnretained($0) : nil }
         self.ended = self.heard.filter(\.hearsBurstEnds)
-        self.hearsCases = self.haveCases && self.heard.contains { $0.names != nil }
+        self.hearsNames = self.heard.contains { $0.names != nil }
         withExtendedLifetime(left) {}
     }
 

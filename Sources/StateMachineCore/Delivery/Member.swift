@@ -6,7 +6,6 @@ import Synchronization
 /// - `number`, `since`, `sinceSeq`, `place`, `owner`: written once, under the owner's lock, before
 ///   the drain can see the member.
 /// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
-/// - `filter`: what it has learnt is the drain's own; its names never change.
 /// - `callGuard`: taken for every call, by the drain, one call at a time.
 /// - `isAsked`: whether a turn is asked for.
 /// - `hasLetGo`: whether it was cancelled and has released what it held.
@@ -29,9 +28,7 @@ class Member: @unchecked Sendable {
     final let callGuard = CallGuard()
 
     /// The states whose changes it hears of; nil: all.
-    private final var filter: StateFilter?
-
-    final var names: Set<String>? { self.filter?.names }
+    final let names: Set<String>?
 
     /// Whether ``burstEnded()`` does anything; claiming the call guard for nothing would cost every
     /// delegate.
@@ -65,7 +62,7 @@ class Member: @unchecked Sendable {
         representing object: ObjectIdentifier? = nil,
         hearingBurstEnds hearsBurstEnds: Bool = false
     ) {
-        self.filter = names.map { StateFilter($0) }
+        self.names = names
         self.start = start
         self.receiver = receiver
         self.hasReceiver = receiver != nil
@@ -137,17 +134,17 @@ class Member: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - entry: what happened.
-    ///   - tag: which case the new state is, if already determined.
+    ///   - name: the new state's name, if already determined.
     /// - Returns: whether it was told.
-    final func hear(_ entry: ChangeEntry, as tag: UInt32?) -> Bool {
+    final func hear(_ entry: ChangeEntry, as name: String?) -> Bool {
         if self.isBeginning { self.hearBeginning() }
-        if self.filter?.contains(entry.change.new, as: tag) == false { return false }
+        if self.names?.contains(name ?? entry.change.new.name) == false { return false }
         return self.callGuard.run { self.receive(entry) }
     }
 
     /// Whether it asks for the state that the change led to.
     final func wants(_ change: Change) -> Bool {
-        self.filter?.contains(change.new, as: nil) ?? true
+        self.names?.contains(change.new.name) ?? true
     }
 
     /// Delivers the state that was current at the registration, as a change from that state to
@@ -309,35 +306,4 @@ final class CallingMember: Member, @unchecked Sendable {
     override func burstEnded() { self.calls?.burstEnd?() }
 
     override func letGo() { self.calls = nil }
-}
-
-/// The states of some names, as a member asks for them.
-///
-/// Each case's name is looked up once: names are strings, and comparing them for each member and
-/// each change would cost more than the calls.
-private struct StateFilter: Sendable {
-    let names: Set<String>
-    /// A bit for each of the first 64 cases: whether it has been looked up.
-    private var known: UInt64 = 0
-    /// The same bits: whether the case is wanted.
-    private var wanted: UInt64 = 0
-
-    init(_ names: Set<String>) { self.names = names }
-
-    /// Whether the state has one of the names.
-    ///
-    /// - Parameters:
-    ///   - value: the state.
-    ///   - tag: which of the cases it is; nil if states are not enum cases, or that was not
-    ///     determined.
-    /// - Returns: what the filter has learnt of such a case, or learns now.
-    mutating func contains(_ value: Value, as tag: UInt32?) -> Bool {
-        guard let tag, tag < 64 else { return self.names.contains(value.name) }
-        let bit: UInt64 = 1 << UInt64(tag)
-        if self.known & bit == 0 {
-            self.known |= bit
-            if self.names.contains(value.name) { self.wanted |= bit }
-        }
-        return self.wanted & bit != 0
-    }
 }

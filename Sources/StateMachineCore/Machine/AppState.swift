@@ -32,6 +32,11 @@ public enum AppState: EnumState {
     /// Not ready, and nothing under way.
     public static var initial: Self { .ready(false) }
 
+    /// One of each case.
+    public static var examples: [Self] {
+        [.ready(false), .authentication(.idle), .dataRetrieval(.idle)]
+    }
+
     /// The case that this state is.
     public var name: Name {
         switch self {

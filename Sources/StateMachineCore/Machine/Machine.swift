@@ -75,8 +75,6 @@ package final class Machine: Sendable {
         var unassigned: (@Sendable (Value, Refused) -> Void)?
         var log: (any Recording)?
         var proposalLimit: Int
-        /// Whether two states with the same ``Value/tag`` are sure to have the same name.
-        var haveCases: Bool
     }
 
     let holder: Lock<Holder>

@@ -107,9 +107,7 @@ public final class StateMachine<State: MachineState>: Sendable {
 extension StateMachine.Options {
     /// The same, as the engine has them.
     fileprivate var untyped: Machine.Options {
-        // Only the names of an `EnumState` are guaranteed to be one for each case.
-        let haveCases = State.self is any EnumState.Type
-        var options = Machine.Options(proposalLimit: self.proposalLimit, haveCases: haveCases)
+        var options = Machine.Options(proposalLimit: self.proposalLimit)
         options.announcesEqual = self.announcesEqual
         options.laneLimit = self.laneLimit
         options.clock = self.clock

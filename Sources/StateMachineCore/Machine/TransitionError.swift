@@ -40,8 +40,12 @@ extension Refused: CustomStringConvertible {
         let (current, state) = (self.current, self.current.value.text)
         switch self.reason {
         case .illegal:
-            let names = current.value.successors.sorted().joined(separator: ", ")
-            let rest = names.isEmpty ? "nothing may follow it" : "allowed: \(names)"
+            let names = current.value.successors.sorted()
+            let rest =
+                names.isEmpty
+                ? "nothing may follow it"
+                : names == ["*"]
+                    ? "its values decide" : "allowed: \(names.joined(separator: ", "))"
             return "the state may not follow \(state); \(rest)"
         case .conflict:
             return

@@ -41,18 +41,19 @@ package class Value: @unchecked Sendable {
         return other.map { unsafeDowncast($0.takeUnretainedValue(), to: Form.self) } ?? made
     }
 
-    /// Which of its type's cases it is; nil if it is not a case, or has a name of its own.
-    ///
-    /// Two values of one machine with the same tag have the same name.
-    package var tag: UInt32? { nil }
-
     /// The state's name, as on the wire.
     package var name: String {
         preconditionFailure("this value's schema gives its states no names")
     }
 
-    /// The names of the states that may follow.
+    /// The names of the states that may follow; `*` among them is for every one.
     package var successors: Set<String> { [] }
+
+    /// Those of the names whose states may follow.
+    package func successors(among names: [String]) -> [String] {
+        let successors = self.successors
+        return successors.contains("*") ? names : names.filter(successors.contains)
+    }
 
     /// Whether the states are equal.
     package func equals(_ other: Value) -> Bool { self === other }
@@ -80,8 +81,6 @@ package final class TypedValue<State: MachineState>: Value, @unchecked Sendable 
     @inlinable package static func state(of value: Value) -> State {
         unsafeDowncast(value, to: TypedValue<State>.self).state
     }
-
-    package override var tag: UInt32? { EnumCases.tag(of: self.state) }
 
     package override var name: String { self.state.name.rawValue }
 

@@ -135,7 +135,7 @@ struct JSONValueDecoder: Decoder {
             value: self.value,
             codingPath: self.codingPath,
             rule: self.rule,
-            isCase: EnumCases.isEnum(type),
+            isCase: TypeMetadata.isEnum(type),
             inquiry: inquiry
         )
         let value = try Value(from: decoder)

@@ -98,7 +98,7 @@ private final class JSONNode {
     private func nameCase(of type: Any.Type) {
         guard case .members(let members) = self.content, members.count == 1,
             members[0].node.isNested,
-            EnumCases.isEnum(type)
+            TypeMetadata.isEnum(type)
         else { return }
         let values = members[0].node.value.members ?? []
         self.content = .value(JSONCase(written: members[0].key, values).value)

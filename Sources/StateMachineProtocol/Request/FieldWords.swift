@@ -107,13 +107,11 @@ package struct FieldWords: Hashable, Sendable {
 
     /// All members, with words interpreted by the types of the fields.
     ///
-    /// A word without a matching field stays a string, unless `areAll` is false and it looks like
-    /// JSON. A word without a name is the value of the only required field that is not given, or
+    /// A word without a matching field stays a string. A word without a name is the value of the only required field that is not given, or
     /// else of the only field that is not given.
     ///
     /// - Parameters:
     ///   - fields: the fields of `owner`.
-    ///   - areAll: whether there are no others.
     ///   - owner: the state or event, for error messages.
     ///   - isUpdate: whether all fields already have values: then a word alone is for the only
     ///     field.
@@ -121,12 +119,11 @@ package struct FieldWords: Hashable, Sendable {
     /// - Throws: `bad-data` if no field, or more than one, could be meant.
     package func members(
         typedBy fields: [StateField],
-        areAll: Bool = true,
         of owner: String,
         isUpdate: Bool = false
     ) throws(WireError) -> [JSONMember] {
         guard let bare = self.words.first(where: { $0.key.isEmpty }) else {
-            return self.members(readBy: fields, areAll: areAll)
+            return self.members(readBy: fields)
         }
         let field = try self.field(
             meantBy: bare.value.string ?? "",
@@ -135,17 +132,24 @@ package struct FieldWords: Hashable, Sendable {
             isUpdate: isUpdate
         )
         return self.renamed { $0.isEmpty ? field.name : $0 }
-            .members(readBy: fields, areAll: areAll)
+            .members(readBy: fields)
     }
 
-    /// The same before it is known whose fields they are: a word without a name stays without one.
-    func members(readBy fields: [StateField], areAll: Bool) -> [JSONMember] {
+    /// The same before it is known whose fields they are: words are what they look like, and one without a name
+    /// stays without one.
+    var untyped: [JSONMember] {
+        self.values
+            + self.words.map { word in
+                JSONMember(word.key, word.value.string.map { JSONValue(typed: $0) } ?? word.value)
+            }
+    }
+
+    private func members(readBy fields: [StateField]) -> [JSONMember] {
         self.values
             + self.words.map { word in
                 guard let text = word.value.string else { return word }
                 let field = fields.first { $0.name.isSpelled(word.key) }
-                let other = areAll ? word.value : JSONValue(typed: text)
-                return JSONMember(word.key, field?.value(ofWord: text) ?? other)
+                return JSONMember(word.key, field?.value(ofWord: text) ?? word.value)
             }
     }
 

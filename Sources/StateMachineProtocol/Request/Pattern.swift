@@ -77,7 +77,7 @@ public struct Pattern: Hashable, Sendable {
         self.isException = isException
         self.fields = fields
         self.written = written
-        self.data = fields.members(readBy: [], areAll: false)
+        self.data = fields.untyped
     }
 
     /// The same pattern, written with its present name and values.
@@ -108,12 +108,11 @@ public struct Pattern: Hashable, Sendable {
     /// group.
     func typed(
         by fields: [StateField],
-        areAll: Bool,
         of group: StateGroup? = nil
     ) throws(WireError) -> Pattern {
         var pattern = self
         pattern.group = group
-        pattern.data = try self.fields.members(typedBy: fields, areAll: areAll, of: self.name)
+        pattern.data = try self.fields.members(typedBy: fields, of: self.name)
         return pattern
     }
 

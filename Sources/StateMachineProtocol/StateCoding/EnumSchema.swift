@@ -4,15 +4,17 @@ package import StateMachineCore
 ///
 /// `state` is the case's name, `data` an object with the associated values by label. One without a
 /// label is `value`; further ones are `value2`, `value3` and so on. Encoding and decoding use the
-/// `Codable` conformance that the compiler writes.
+/// `Codable` conformance that the compiler writes, and what there is to know of a case is read by
+/// encoding the examples of it.
 package final class EnumSchema<State: EnumState>: Schema {
     package let described: StateSchema
     package let problems: [String]
 
-    /// Examines the enum, which takes a while.
+    /// Encodes the examples.
     package init() {
-        self.described = StateSchema(of: State.self)
-        self.problems = EnumCheck<State>(self.described).problems
+        let shown = Examples<State>()
+        self.described = shown.schema
+        self.problems = shown.problems
     }
 
     package var initial: Value { TypedValue(State.initial) }
@@ -49,16 +51,7 @@ package final class EnumSchema<State: EnumState>: Schema {
             try found.checkMarks(of: member)
             try found.check(member)
         }
-        let state = try self.state(found, members, by: .request)
-        if !found.isComplete {
-            // Its own encoding names the fields that probing did not reach.
-            let known = self.data(of: state).members ?? []
-            let values = JSONMembers(known)
-            if let odd = members.first(where: { $0.value != .null && values[$0.key] == nil }) {
-                throw found.noField(odd.key, known: known.map(\.key))
-            }
-        }
-        return TypedValue(state)
+        return TypedValue(try self.state(found, members, by: .request))
     }
 
     /// The state of that name, else the one that used to have it; its fields likewise.
@@ -97,4 +90,225 @@ package final class EnumSchema<State: EnumState>: Schema {
             )
         }
     }
+}
+
+/// An enum's cases, as its examples show them.
+private struct Examples<State: EnumState> {
+    private struct Case {
+        let name: String
+        var states: [State] = []
+        var fields: [CaseReader.Field] = []
+
+        /// Notes an example's field, if no other example shows more of it.
+        mutating func add(_ field: CaseReader.Field) {
+            guard let index = self.fields.firstIndex(where: { $0.key == field.key }) else {
+                return self.fields.append(field)
+            }
+            if self.fields[index].value == nil { self.fields[index] = field }
+        }
+
+        /// Their data; nil if they cannot be read again.
+        var data: [JSONMember]? {
+            self.states.first.flatMap { try? JSONCase(JSONValue(encoding: $0))?.data.members }
+        }
+    }
+
+    private var cases: [Case] = []
+    /// What is wrong with names, one sentence each: then a state may not know its own name.
+    private var misnamed: [String] = []
+
+    init() {
+        for state in State.examples {
+            do {
+                let reader = try CaseReader(state)
+                guard let name = reader.name else { throw Unnamed() }
+                let index = self.cases.firstIndex { $0.name == name } ?? self.cases.count
+                if index == self.cases.count { self.cases.append(Case(name: name)) }
+                self.cases[index].states.append(state)
+                for field in reader.fields { self.cases[index].add(field) }
+            } catch {
+                self.misnamed.append(
+                    "an example of \(State.self) does not encode which case it is: \(error)"
+                )
+            }
+        }
+        self.misnamed += self.unshown.isEmpty ? self.unlisted : self.unshown
+    }
+
+    private struct Unnamed: Error, CustomStringConvertible {
+        var description: String { "it is encoded without a key" }
+    }
+
+    private var names: [String] { self.cases.map(\.name) }
+
+    var schema: StateSchema {
+        let was = State.was
+        var data: [String: [JSONMember]] = [:]
+        for found in self.cases { data[found.name] = found.data }
+        return StateSchema(
+            self.cases.map { found in
+                let following = Set(self.successors(of: found))
+                let areAll = following.contains("*")
+                return StateSchema.Case(
+                    found.name,
+                    fields: found.fields.map { field in
+                        let name = StateField.name(ofKey: field.key)
+                        return StateField(field, oldNames: was["\(found.name).\(name)"] ?? [])
+                    },
+                    successors: areAll ? self.names : self.names.filter(following.contains),
+                    oldNames: was[found.name] ?? []
+                )
+            },
+            objection: { [data] in Self.objection(to: $1, in: $0, with: data[$0] ?? []) }
+        )
+    }
+
+    /// The names of those that may follow its examples; `*` for every one.
+    private func successors(of found: Case) -> [String] {
+        guard self.misnamed.isEmpty else { return [] }
+        return found.states.flatMap { $0.successors.map(\.rawValue).sorted() }
+    }
+
+    /// What is wrong with a value, beside an example's others, that the field itself accepts.
+    private static func objection(
+        to member: JSONMember,
+        in name: String,
+        with data: [JSONMember]
+    ) -> WireError? {
+        let others = data.filter { !$0.key.isSpelled(member.key) }
+        do {
+            _ = try JSONValue.decode(name, others + [member], by: .request, as: State.self)
+            return nil
+        } catch let error as DecodingError {
+            return WireError(.badData, error.sentence(about: name))
+        } catch {
+            let sentence = "\(member.key) of \(name) was refused: \("\(error)".excerpt(128))"
+            return WireError(.badData, sentence)
+        }
+    }
+}
+
+/// What keeps a machine from having such states.
+extension Examples {
+    var problems: [String] {
+        // The others may be consequences of these.
+        self.misnamed.isEmpty
+            ? self.unread + self.untyped + self.outdated + self.unknownSuccessors : self.misnamed
+    }
+
+    /// Cases that no example shows; unknown in a program built with `-disable-reflection-metadata`.
+    private var unshown: [String] {
+        let states = self.cases.flatMap(\.states)
+        let shown = Set(states.compactMap { nameOfCase($0).map { String(cString: $0) } })
+        return (TypeMetadata.namesOfCases(of: State.self) ?? []).filter { !shown.contains($0) }
+            .map { "\(State.self) has a case \($0.quoted) that its examples do not show" }
+    }
+
+    private var unlisted: [String] {
+        let all = (State.Name.self as? any CaseIterable.Type)?.everyCase ?? []
+        let listed = all.compactMap { ($0 as? State.Name)?.rawValue }
+        let unknown = self.names.filter { State.Name(rawValue: $0) == nil }
+        return listed.filter { !self.names.contains($0) }.map { name in
+            "\(State.Name.self) of \(State.self) lists \(name.quoted), but no example is encoded under that name"
+                + NearestName.remark(on: name, among: unknown)
+        }
+            + unknown.map { name in
+                "\(State.self) has a case \(name.quoted) that \(State.Name.self) does not list"
+            }
+    }
+
+    private var unread: [String] {
+        self.cases.flatMap { found in
+            found.states.compactMap { state in
+                let data = try? JSONCase(JSONValue(encoding: state))?.data.members
+                guard let data,
+                    let back = try? JSONValue.decode(
+                        found.name,
+                        data,
+                        by: .request,
+                        as: State.self
+                    ),
+                    back == state
+                else {
+                    return
+                        "the example \("\(state)".excerpt()) of \(State.self) is another state when it is read from what it encodes"
+                }
+                return nil
+            }
+        }
+    }
+
+    private var untyped: [String] {
+        self.cases.flatMap { found in
+            found.fields.filter { JSONFieldType(of: $0) == nil }.map { field in
+                "the examples of \(State.self) do not show what \(StateField.name(ofKey: field.key)) of \(found.name) looks like; add one that has it"
+            }
+        }
+    }
+
+    private var outdated: [String] {
+        let known = self.cases.flatMap { found in
+            [found.name] + found.fields.map { "\(found.name).\(StateField.name(ofKey: $0.key))" }
+        }
+        let was = State.was.sorted { $0.key < $1.key }
+        return was.map(\.key).filter { !known.contains($0) }.map { name in
+            "\"was\" of \(State.self) names \(name.quoted), which it does not have"
+                + NearestName.remark(on: name, among: known)
+        }
+            + was.filter { !$0.key.contains(".") }.flatMap { key, old in
+                old.filter(self.names.contains).map { old in
+                    "\"was\" of \(State.self) says that \(key.quoted) was called \(old.quoted), which is still a state"
+                }
+            }
+    }
+
+    private var unknownSuccessors: [String] {
+        var told = Set(self.names + ["*"])
+        return self.cases.flatMap { self.successors(of: $0) }
+            .filter { told.insert($0).inserted }
+            .map { name in
+                "\"successors\" of \(State.self) names \(name.quoted), which is not one of its cases"
+                    + NearestName.remark(on: name, among: self.names)
+            }
+    }
+}
+
+extension StateField {
+    fileprivate init(_ field: CaseReader.Field, oldNames: [String]) {
+        self.init(
+            StateField.name(ofKey: field.key),
+            // A field without a type keeps the machine from starting.
+            type: JSONFieldType(of: field) ?? .object,
+            values: field.values,
+            isOptional: field.isOptional,
+            oldNames: oldNames
+        )
+    }
+}
+
+extension JSONFieldType {
+    /// The type of a field's values; nil if no example has one.
+    fileprivate init?(of field: CaseReader.Field) {
+        if let type = JSONFieldType(field.type) {
+            self = type
+        } else {
+            let example = field.values.first ?? field.value.flatMap { try? JSONValue(encoding: $0) }
+            guard let type = example.flatMap({ JSONFieldType($0) }) else { return nil }
+            self = type
+        }
+    }
+}
+
+extension CaseReader.Field {
+    /// All values of its type, if it lists them.
+    fileprivate var values: [JSONValue] {
+        if self.type == Bool.self { return [.bool(false), .bool(true)] }
+        let all = (self.type as? any CaseIterable.Type)?.everyCase ?? []
+        // What cannot be encoded is not on the list.
+        return all.compactMap { ($0 as? any Encodable).flatMap { try? JSONValue(encoding: $0) } }
+    }
+}
+
+extension CaseIterable {
+    fileprivate static var everyCase: [Any] { Array(self.allCases) }
 }

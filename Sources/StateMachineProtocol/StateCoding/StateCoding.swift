@@ -2,11 +2,19 @@ public import StateMachineCore
 
 /// A program's states in their wire form.
 ///
-/// Costly to create, since the enum is examined; create one and keep it. The typed face of a ``Schema``.
+/// Costly to create, since the examples are encoded; create one and keep it. The typed face of a ``Schema``.
 public final class StateCoding<State: EnumState>: Sendable {
     package let schema: any Schema
 
-    /// The values of an enum, in the form that is read from its type.
+    /// Why no daemon starts with such states, one sentence each: a case that no example shows, a name or a
+    /// successor that is no case, an old name of nothing. Empty, as a test of the program expects, if one can:
+    ///
+    /// ```swift
+    /// #expect(StateCoding<Kiosk>().problems == [])
+    /// ```
+    public var problems: [String] { self.schema.problems }
+
+    /// The values of an enum, in the form that its examples show.
     ///
     /// `state` is the case's name, `data` an object with the associated values by label. One
     /// without a label is `value`; further ones are `value2`, `value3` and so on.

@@ -1,8 +1,7 @@
 /// An associated value of a state, as it appears in `data`.
 package struct StateField: Hashable, Sendable {
-    /// Its key in the compiler's `Codable` conformance: the label, or `_0`, `_1` … without one; of a
-    /// declared field its name.
-    let key: String
+    /// Its name in `data`.
+    package let name: String
     package let type: JSONFieldType
     /// All its possible values, if that is a closed list; else empty.
     package let values: [JSONValue]
@@ -12,10 +11,10 @@ package struct StateField: Hashable, Sendable {
     /// What `describe` says of its range: `min`, `max` or both; empty without one.
     package let range: [JSONMember]
     /// Its former names.
-    private(set) var oldNames: [String]
+    let oldNames: [String]
 
     package init(
-        _ key: String,
+        _ name: String,
         type: JSONFieldType,
         values: [JSONValue] = [],
         isOptional: Bool,
@@ -23,7 +22,7 @@ package struct StateField: Hashable, Sendable {
         range: [JSONMember] = [],
         oldNames: [String] = []
     ) {
-        self.key = key
+        self.name = name
         self.type = type
         self.values = values
         self.isOptional = isOptional
@@ -32,19 +31,11 @@ package struct StateField: Hashable, Sendable {
         self.oldNames = oldNames
     }
 
-    /// The same, with its former names.
-    func called(before oldNames: [String]) -> StateField {
-        var field = self
-        field.oldNames = oldNames
-        return field
-    }
-
     /// Whether it has to be given.
     var isNeeded: Bool { !self.isOptional && !self.hasDefault }
 
-    /// Its name in `data`.
-    package var name: String { Self.name(ofKey: self.key) }
-
+    /// The name of a value that the compiler's `Codable` conformance encodes under that key: the label, or
+    /// `_0`, `_1` … without one.
     static func name(ofKey key: String) -> String {
         guard key.first == "_", let index = Int(key.dropFirst()) else { return key }
         return index == 0 ? "value" : "value\(index + 1)"

@@ -1,35 +1,24 @@
-package import StateMachineCore
-
-/// The states that a machine can hold, read from the type once: their names, fields and successors.
-///
-/// Fields are found by letting each case decode itself and recording what it asks for. A field
-/// whose type takes only some values and does not list them (`CaseIterable`) ends the search in its
-/// case: the fields after it are unknown, and values for them are checked when they are decoded.
+/// The states that a machine can hold: their names, fields and successors.
 package final class StateSchema: Sendable {
-    /// One case of the enum.
+    /// The states of one name.
     package struct Case: Hashable, Sendable {
         package let name: String
         package let fields: [StateField]
-        /// The states that may follow it with some data; strings and numbers were tried as empty
-        /// and zero.
+        /// The states that may follow it with some data; of an enum's those that follow its examples.
         package let successors: [String]
         /// Its former names, none of which names a state now.
         let oldNames: [String]
-        /// Whether `fields` is complete.
-        let isComplete: Bool
 
         package init(
             _ name: String,
             fields: [StateField],
             successors: [String],
-            oldNames: [String] = [],
-            isComplete: Bool = true
+            oldNames: [String] = []
         ) {
             self.name = name
             self.fields = fields
             self.successors = successors
             self.oldNames = oldNames
-            self.isComplete = isComplete
         }
 
         package func field(_ name: String) -> StateField? {
@@ -64,50 +53,31 @@ package final class StateSchema: Sendable {
     package let events: [Event]
     package let groups: [StateGroup]
 
-    /// The objection of a field's type to a value: state, field by its own key, objection.
-    private let objection: @Sendable (String, JSONMember) -> DecodingError?
-    /// What a set would say about a value, where fields know more than the schema: state, field,
-    /// refusal.
+    /// State, field, refusal.
+    private let objection: @Sendable (String, JSONMember) -> WireError?
+    /// State, field, refusal.
     private let evaluate: @Sendable (String, JSONMember) -> WireError?
 
-    /// A schema of cases whose fields fully define their values, except for what `evaluate` knows.
+    /// A schema of cases.
+    ///
+    /// - Parameters:
+    ///   - cases: the cases.
+    ///   - events: the events.
+    ///   - groups: the groups.
+    ///   - objection: what the field's type has against a value, beyond what the field says.
+    ///   - evaluate: what a set would say of a value, beyond what the field says.
     package init(
         _ cases: [Case],
         events: [Event] = [],
         groups: [StateGroup] = [],
+        objection: @escaping @Sendable (String, JSONMember) -> WireError? = { _, _ in nil },
         evaluate: @escaping @Sendable (String, JSONMember) -> WireError? = { _, _ in nil }
     ) {
-        self.evaluate = evaluate
         self.cases = cases
         self.events = events
         self.groups = groups
-        self.objection = { _, _ in nil }
-    }
-
-    package init<State: EnumState>(of type: State.Type) {
-        self.events = []
-        self.groups = []
-        self.evaluate = { _, _ in nil }
-        self.objection = { StateProbe.objection(to: $1, in: $0, of: State.self) }
-        let was = State.was
-        self.cases = State.Name.allCases.map { name in
-            let probes = StateProbe.probe(name.rawValue, of: State.self)
-            let isComplete = !probes.samples.isEmpty
-            // Nothing can be ruled out for a case that cannot be made up.
-            let successors =
-                isComplete
-                ? probes.samples.reduce(into: Set<State.Name>()) { $0.formUnion($1.successors) }
-                : Set(State.Name.allCases)
-            return Case(
-                name.rawValue,
-                fields: probes.fields.map { field in
-                    field.called(before: was["\(name.rawValue).\(field.name)"] ?? [])
-                },
-                successors: State.Name.allCases.filter(successors.contains).map(\.rawValue),
-                oldNames: was[name.rawValue] ?? [],
-                isComplete: isComplete
-            )
-        }
+        self.objection = objection
+        self.evaluate = evaluate
     }
 
     package var names: [String] { self.cases.map(\.name) }
@@ -173,7 +143,7 @@ package final class StateSchema: Sendable {
                 known: known
             )
         }
-        let resolved = try pattern.typed(by: found.fields, areAll: found.isComplete)
+        let resolved = try pattern.typed(by: found.fields)
         for member in resolved.data {
             if !isOld, let refusal = self.evaluate(found.name, member) { throw refusal }
             try self.check(member, in: found)
@@ -182,12 +152,9 @@ package final class StateSchema: Sendable {
     }
 
     private func check(_ member: JSONMember, in found: Case) throws(WireError) {
-        guard let field = try found.check(member), field.type.isScalar, member.value != .null
-        else { return }
+        guard try found.check(member).type.isScalar, member.value != .null else { return }
         try found.checkMarks(of: member)
-        guard let objection = self.objection(found.name, JSONMember(field.key, member.value))
-        else { return }
-        throw WireError(.badData, objection.sentence(about: found.name))
+        if let objection = self.objection(found.name, member) { throw objection }
     }
 }
 
@@ -195,19 +162,17 @@ extension StateSchema.Case {
     /// The data of a state from an earlier version, under the present names; former fields are left
     /// out.
     func carried(_ data: [JSONMember]) -> [JSONMember] {
-        guard self.isComplete else { return data }
-        return self.fields.compactMap { field in
+        self.fields.compactMap { field in
             ([field.name] + field.oldNames).lazy
                 .compactMap { name in data.first { $0.key.isSpelled(name) } }
                 .first.map { JSONMember(field.name, $0.value) }
         }
     }
 
-    /// The field that `member` fills, if it can; nil if only decoding can tell.
+    /// The field that `member` fills, if it can.
     @discardableResult
-    func check(_ member: JSONMember) throws(WireError) -> StateField? {
+    func check(_ member: JSONMember) throws(WireError) -> StateField {
         guard let field = self.field(member.key) else {
-            guard self.isComplete else { return nil }
             throw self.noField(member.key, known: self.fields.map(\.name))
         }
         if let objection = field.objection(to: member.value) {
@@ -360,7 +325,7 @@ extension StateSchema {
     ) throws(WireError) -> JSONValue? {
         // An unknown state is refused where the state is made.
         guard let found = self.cases.first(where: { $0.name.isSpelled(name) }) else { return data }
-        return try self.data(data, words, found.fields, areAll: found.isComplete, of: found.name)
+        return try self.data(data, words, found.fields, of: found.name)
     }
 
     private func data(
@@ -372,21 +337,20 @@ extension StateSchema {
         let isEndOfRun = name.isSpelled(Self.endOfRun.name)
         let found = isEndOfRun ? Self.endOfRun : self.events.first { $0.name.isSpelled(name) }
         guard let event = found else { return data }
-        return try self.data(data, words, event.fields, areAll: true, of: event.name)
+        return try self.data(data, words, event.fields, of: event.name)
     }
 
     private func data(
         _ data: JSONValue?,
         _ words: [JSONMember],
         _ fields: [StateField],
-        areAll: Bool,
         of owner: String
     ) throws(WireError) -> JSONValue? {
         // Data that is no object is refused where it is used.
         guard !words.isEmpty, let values = (data ?? [:]).members else { return data }
         return .object(
             try FieldWords(values: values, words: words)
-                .members(typedBy: fields, areAll: areAll, of: owner)
+                .members(typedBy: fields, of: owner)
         )
     }
 }

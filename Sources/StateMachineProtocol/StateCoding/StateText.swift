@@ -71,7 +71,7 @@ package struct StateGroup: Hashable, Sendable {
     ///
     /// - Throws: `bad-data` if a field is not shared, or its value possible in none of the states.
     func resolved(_ pattern: Pattern) throws(WireError) -> Pattern {
-        let resolved = try pattern.typed(by: self.fields.map(\.field), areAll: true, of: self)
+        let resolved = try pattern.typed(by: self.fields.map(\.field), of: self)
         for member in resolved.data { try self.check(member) }
         return resolved
     }

@@ -58,23 +58,6 @@ final class ServedMachine: @unchecked Sendable {
     /// What the states in force are called, and what they carry.
     var schema: StateSchema { self.current.described }
 
-    /// The state that a machine of this kind begins with.
-    var initial: Value { self.encoded(self.current.initial) }
-
-    var declaration: RecordedDeclaration? { self.current.declaration }
-
-    var events: JSONValue? { self.current.events }
-
-    var name: String? { self.current.machine }
-
-    var allowance: (moves: Int, time: Duration)? {
-        self.current.allowance(of: self.current.initial)
-    }
-
-    func description(of state: String) -> [JSONMember] {
-        self.current.description(of: state)
-    }
-
     /// That is in force from now on.
     func use(_ schema: any Schema) {
         self.current = schema
@@ -167,21 +150,6 @@ final class ServedMachine: @unchecked Sendable {
 
     // MARK: - What is asked of it
 
-    func request(
-        for call: EventCall,
-        id: RequestID?,
-        by setter: Peer
-    ) throws(WireError) -> ChangeRequest {
-        guard self.states.hasStays else { throw call.foreign }
-        if let data = call.data, data.members == nil {
-            throw WireError(.badData, "data of \(call.name) must be an object")
-        }
-        if case .send(let send) = call, send.isEndOfRun {
-            return try self.request(forEndOfRun: send, id: id)
-        }
-        return ChangeRequest(.event(call), cause: call.cause, id: id, by: setter)
-    }
-
     func decide(
         _ state: Value,
         _ call: ChangeCall,
@@ -212,51 +180,67 @@ final class ServedMachine: @unchecked Sendable {
         }
     }
 
-    /// Proposes what is asked for; it is decided, and its connection told, at its turn.
+    /// Proposes that state; it is decided, and its connection told, at its turn.
     ///
     /// What is read in one turn of the event loop is committed together; a lone set waits for nothing but the end of
     /// its turn.
-    func propose(_ request: ChangeRequest, of sets: Sets) {
-        switch request.wanted {
-        case .state(let state, let call):
-            self.stays?.moves.lift()
-            let kind = call.reenter ? MoveKind.enter : .set
-            self.enqueue(request, .set(state), kind, of: sets)
-        case .event(.update(let call)):
-            self.stays?.moves.lift()
-            self.enqueue(request, self.making(.update(call)), .update, of: sets)
-        case .event(.send(let call)) where call.isEndOfRun:
-            let (schema, end, cause) = (self.states, call.data?.members ?? [], request.cause)
-            let making = PendingSet.Making.made { (place) throws(WireError) in
-                try schema.made(ofEndOfRun: end, expecting: cause, from: place)
-            }
-            self.enqueue(request, making, .enter, of: sets)
-        case .event(.send(let call)):
-            // What is no event of the machine's asks for nothing.
-            if self.current.isDeclared(call.name) {
-                self.stays?.moves.lift()
-            }
-            self.enqueue(request, self.making(.send(call)), .enter, of: sets)
-        }
+    func propose(_ state: Value, _ call: ChangeCall, id: RequestID?, of sets: Sets) {
+        self.stays?.moves.lift()
+        self.enqueue(.set, call, .set(state), id: id, cause: call.cause, by: sets.peer, of: sets)
     }
 
-    /// What an event or an update leads to.
-    private func making(_ call: EventCall) -> PendingSet.Making {
-        let (schema, starts) = (self.states, self.stays?.starts)
-        return .made { (place) throws(WireError) in
-            try schema.made(of: call, from: place) { starts?.renew($0.stay, after: $0.seq) }
+    /// Proposes what an event or an update comes to.
+    func propose(
+        _ operation: StateMachineProtocol.Operation,
+        _ call: ChangeCall,
+        id: RequestID?,
+        of sets: Sets
+    ) throws(WireError) {
+        let isUpdate = operation == .update
+        guard self.states.hasStays else {
+            throw isUpdate
+                ? WireError(.unknownOperation, "this machine has no update; set the whole state")
+                : WireError(.unknownEvent, "this machine has no events; set a state")
         }
+        if let data = call.data, data.members == nil {
+            let name = isUpdate ? operation.rawValue : call.name.excerpt()
+            throw WireError(.badData, "data of \(name) must be an object")
+        }
+        if !isUpdate, call.isEndOfRun { return try self.propose(endOfRun: call, id: id, of: sets) }
+        // What is no event of the machine's asks for nothing.
+        if isUpdate || self.current.isDeclared(call.name) { self.stays?.moves.lift() }
+        let (schema, starts) = (self.states, self.stays?.starts)
+        let making = PendingSet.Making.made { (place) throws(WireError) in
+            if isUpdate { return try schema.made(ofUpdate: call, from: place) }
+            return try schema.made(ofEvent: call, from: place) {
+                starts?.renew($0.stay, after: $0.seq)
+            }
+        }
+        self.enqueue(operation, call, making, id: id, cause: call.cause, by: sets.peer, of: sets)
     }
 
     /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
     private func enqueue(
-        _ request: ChangeRequest,
+        _ operation: StateMachineProtocol.Operation,
+        _ call: ChangeCall,
         _ making: PendingSet.Making,
-        _ kind: MoveKind,
+        id: RequestID?,
+        cause: String?,
+        by setter: Peer?,
         of sets: Sets
     ) {
         self.holdGroups()
-        let set = PendingSet(request, making, self, isOrdered: !self.hasVoters, of: sets)
+        let set = PendingSet(
+            operation,
+            call,
+            making,
+            self,
+            id: id,
+            cause: cause,
+            by: setter,
+            of: sets
+        )
+        set.isOrdered = !self.hasVoters
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
         let target: Move.Target =
@@ -269,9 +253,9 @@ final class ServedMachine: @unchecked Sendable {
             Move(
                 to: target,
                 if: .holds { set.isExpected($0) },
-                as: kind,
-                cause: request.cause,
-                by: request.setter
+                as: set.kind,
+                cause: cause,
+                by: setter
             ),
             asking: Question(),
             isTimed: !set.isOrdered,
@@ -356,7 +340,7 @@ final class ServedMachine: @unchecked Sendable {
         switch (answer, set.found) {
         case (.success(.committed(let change)), .state):
             // A move of the machine's own.
-            if set.request.setter == nil { self.stays?.moves.moved() }
+            if set.setter == nil { self.stays?.moves.moved() }
             set.answer(.committed(self.encoded(change)))
         case (.success(.committed), _):
             preconditionFailure("an unchanged state was recorded as a change")
@@ -364,7 +348,7 @@ final class ServedMachine: @unchecked Sendable {
             set.answer(self.unchanged(place, found))
         case (.failure(let refused), .state(let value)):
             // Of a set it is told as it was asked for.
-            let state = set.request.state ?? value
+            let state = set.asked ?? value
             let current = self.encoded(refused.current)
             set.answer(.refused(refused.reason, of: state, current: current))
         case (.failure(let refused), _): set.answer(self.outcome(refused))
@@ -436,6 +420,22 @@ struct EncodedSnapshot: Sendable {
     var stay: ServerLine.Stay?
 }
 
+extension EncodedSnapshot {
+    /// Whether the stay began with it.
+    var beginsStay: Bool { self.stay.map { $0.seq == self.seq } ?? true }
+
+    /// The report of the snapshot as lines show it.
+    func report(in epoch: Epoch) -> ServerLine.Report {
+        ServerLine.Report(
+            seq: self.seq,
+            fragment: self.state.fragment,
+            at: self.at,
+            epoch: epoch,
+            stay: self.stay
+        )
+    }
+}
+
 /// What became of a `set`.
 enum SetOutcome: Sendable {
     case committed(EncodedSnapshot)
@@ -458,12 +458,16 @@ struct VoteRequest: Sendable {
 
 /// How a machine is told that the command of a stay has ended.
 extension ServedMachine {
-    /// What an end of a run asks for: a move of the machine's own, of which somebody else knows.
+    /// Proposes what an end of a run asks for: a move of the machine's own, of which somebody else knows.
     ///
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
     /// may be withheld like them. Whoever knows of it then comes again; that it comes twice does nothing, since the
     /// stay is over.
-    func request(forEndOfRun call: ChangeCall, id: RequestID?) throws(WireError) -> ChangeRequest {
+    private func propose(
+        endOfRun call: ChangeCall,
+        id: RequestID?,
+        of sets: Sets
+    ) throws(WireError) {
         let name = StateSchema.endOfRun.name
         guard let stay = call.ifStay else {
             throw WireError(
@@ -477,7 +481,8 @@ extension ServedMachine {
                 "\(name) takes no \"cause\"; the cause is how the command ended"
             )
         }
-        let move = try self.stays?.move(onEndOfRun: call.data?.members ?? [], in: stay)
+        let end = call.data?.members ?? []
+        let move = try self.stays?.move(onEndOfRun: end, in: stay)
         if move != nil, let suspension = self.stays?.moves.suspension() {
             throw WireError(
                 .suspended,
@@ -485,7 +490,11 @@ extension ServedMachine {
                     + "sends set, update or send; report the end of the run again then"
             )
         }
-        return ChangeRequest(.event(.send(call)), cause: move?.cause, id: id, by: nil)
+        let (schema, cause) = (self.states, move?.cause)
+        let making = PendingSet.Making.made { (place) throws(WireError) in
+            try schema.made(ofEndOfRun: end, expecting: cause, from: place)
+        }
+        self.enqueue(.send, call, making, id: id, cause: cause, by: nil, of: sets)
     }
 }
 

@@ -2,18 +2,25 @@ import StateMachineCore
 import StateMachineProtocol
 import Synchronization
 
-/// A `set` that has not been decided: voters are being asked, others are before it, or it is on its way
-/// to the disk.
+/// A `set`, a `send` or an `update` that has not been decided: voters are being asked, others are before it, or it is
+/// on its way to the disk.
 ///
 /// Its identity is what counts: one that is no longer listed has been answered. Guarded state:
 /// `phase` is atomic, since the machine asks at the proposal's turn, on whatever thread.
 ///
-/// `@unchecked Sendable`: for that; `owner` is touched on the loop only, and `made` is written at the proposal's turn
-/// and read when it is answered, which is later.
+/// `@unchecked Sendable`: for that; `owner`, `isOrdered` and `isCounted` are touched on the loop only, and `made` is
+/// written at the proposal's turn and read when it is answered, which is later.
 final class PendingSet: @unchecked Sendable {
-    let request: ChangeRequest
+    let call: ChangeCall
+    let operation: StateMachineProtocol.Operation
+    /// The request's.
+    let id: RequestID?
+    /// Why, carried by the change.
+    let cause: String?
+    /// Who asks; nil if it leads to a move of the machine's own.
+    let setter: Peer?
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
-    let isOrdered: Bool
+    var isOrdered = true
 
     private let owner: Sets
     private let phase = Atomic<Phase>(.waiting)
@@ -58,23 +65,45 @@ final class PendingSet: @unchecked Sendable {
     /// What was made where it was evaluated last; nil: it was as it was asked for.
     private var made: Found?
 
-    /// Not decided yet.
     init(
-        _ request: ChangeRequest,
+        _ operation: StateMachineProtocol.Operation,
+        _ call: ChangeCall,
         _ making: Making,
         _ machine: ServedMachine,
-        isOrdered: Bool,
+        id: RequestID?,
+        cause: String?,
+        by setter: Peer?,
         of owner: Sets
     ) {
-        self.machine = machine
+        self.operation = operation
+        self.call = call
         self.making = making
+        self.machine = machine
+        self.id = id
+        self.cause = cause
+        self.setter = setter
+        self.owner = owner
         switch making {
         case .set(let value) where !machine.states.hasStays: self.plain = value
         case .set, .made: self.plain = nil
         }
-        self.request = request
-        self.isOrdered = isOrdered
-        self.owner = owner
+    }
+
+    /// The state that was asked for, if one was.
+    var asked: Value? {
+        switch self.making {
+        case .set(let value): value
+        case .made: nil
+        }
+    }
+
+    /// What it does to the machine if the state is as expected.
+    var kind: MoveKind {
+        switch self.operation {
+        case .update: .update
+        case .set where !self.call.reenter: .set
+        default: .enter
+        }
     }
 
     /// Whether it was answered before its turn, and must not happen any more.
@@ -115,8 +144,7 @@ final class PendingSet: @unchecked Sendable {
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ place: Place) -> Bool {
         guard self.turnCame() else { return false }
-        let (seq, stay, patterns) = self.request.conditions
-        return self.machine.states.matches(seq, patterns, stay, place)
+        return self.machine.states.matches(self.call, place)
     }
 
     /// The state that it leads to from there; nil if nothing is to change.
@@ -162,37 +190,37 @@ extension Schema {
         return place.mayBecome(value) ? .state(value) : .illegal
     }
 
-    /// What an event or an update comes to; `willRenew` is called if the deadline is to begin anew.
+    /// What an event comes to; `willRenew` is called if the deadline is to begin anew.
     func made(
-        of call: EventCall,
+        ofEvent call: ChangeCall,
         from place: Place,
         renewing willRenew: (Place) -> Void
     ) throws(WireError) -> PendingSet.Found {
-        let value = place.value
-        switch call {
-        case .send(let call):
-            let data = call.data?.members ?? []
-            switch try self.reaction(to: call.name, data: data, in: value) {
-            case .enter(let next): return .state(try self.checked(next))
-            case .stay:
-                willRenew(place)
-                return .handled(renewing: true)
-            case .ignore: return .handled(renewing: false)
-            case .unhandled: return .unhandled
-            }
-        case .update(let call):
-            let given = FieldWords(
-                values: call.data?.members ?? [],
-                words: call.words,
-                amounts: call.add
-            )
-            let data = try given.members(
-                typedBy: self.fields(of: value),
-                of: value.name,
-                isUpdate: true
-            )
-            return .state(try self.checked(self.updated(value, with: data, adding: call.add)))
+        let data = call.data?.members ?? []
+        switch try self.reaction(to: call.name, data: data, in: place.value) {
+        case .enter(let next): return .state(try self.checked(next))
+        case .stay:
+            willRenew(place)
+            return .handled(renewing: true)
+        case .ignore: return .handled(renewing: false)
+        case .unhandled: return .unhandled
         }
+    }
+
+    /// What an update comes to.
+    func made(ofUpdate call: ChangeCall, from place: Place) throws(WireError) -> PendingSet.Found {
+        let value = place.value
+        let given = FieldWords(
+            values: call.data?.members ?? [],
+            words: call.words,
+            amounts: call.add
+        )
+        let data = try given.members(
+            typedBy: self.fields(of: value),
+            of: value.name,
+            isUpdate: true
+        )
+        return .state(try self.checked(self.updated(value, with: data, adding: call.add)))
     }
 
     /// The state as it is shown, if that is not too long.
@@ -200,5 +228,39 @@ extension Schema {
         _ = self.encoded(value)
         try value.checkLength()
         return value
+    }
+}
+
+extension ChangeCall {
+    /// Where the machine was to be, and is not, for people.
+    func expected(at current: EncodedSnapshot) -> String {
+        if let seq = self.ifSeq, seq != current.seq { return "seq \(seq)" }
+        if let stay = self.ifStay, stay != current.stay?.seq ?? current.seq {
+            return "stay \(stay)"
+        }
+        return self.ifState?.written ?? "another state"
+    }
+}
+
+/// What a `set` requires of the machine: its seq, its state, its stay.
+///
+/// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
+extension Move.Condition {
+    /// All of the request's conditions; a seq alone costs no closure.
+    init(_ call: ChangeCall, by schema: any Schema) {
+        guard call.asksForState else {
+            self.init(seq: call.ifSeq)
+            return
+        }
+        self = .holds { schema.matches(call, $0) }
+    }
+}
+
+extension Schema {
+    /// Whether the machine is where a request expects it to be.
+    func matches(_ call: ChangeCall, _ place: Place) -> Bool {
+        (call.ifSeq.map { $0 == place.seq } ?? true)
+            && (call.ifStay.map { $0 == place.stay } ?? true)
+            && (call.ifState?.contains { self.matches($0, place.value) } ?? true)
     }
 }

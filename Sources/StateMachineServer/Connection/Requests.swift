@@ -156,9 +156,9 @@ extension Connection {
         case .set(let call):
             try self.sets.set(call, id: request.id, lineLength: line.count)
         case .send(let call):
-            try self.sets.propose(.send(call), id: request.id)
+            try self.sets.propose(.send, call, id: request.id)
         case .update(let call):
-            try self.sets.propose(.update(call), id: request.id)
+            try self.sets.propose(.update, call, id: request.id)
         case .watch(let call):
             try self.watches.begin(call, id: request.id, line)
         case .unwatch:
@@ -183,20 +183,9 @@ extension Connection {
             let seq = self.server.report.seq
             self.output.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
         case .describe:
-            self.output.reply(
-                self.server.prepared.reply(to: .describe, at: self.door) {
-                    self.server.description(for: self.door)
-                },
-                id: request.id
-            )
+            self.output.reply(self.server.description(at: self.door), id: request.id)
         case .help:
-            self.output.reply(
-                self.server.prepared.reply(to: .help, at: self.door) {
-                    let text = self.door.help(withEvents: self.server.machine.events != nil)
-                    return ServerLine.reply(id: nil, own: { $0.string("help", text) })
-                },
-                id: request.id
-            )
+            self.output.reply(self.server.help(at: self.door), id: request.id)
         }
     }
 

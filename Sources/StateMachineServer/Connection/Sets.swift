@@ -28,23 +28,26 @@ final class Sets {
         let state = try self.state(for: call, lineLength: lineLength)
         let machine = self.server.machine
         self.noteSet()
-        let request = {
-            ChangeRequest(.state(state, call), cause: call.cause, id: id, by: self.output.peer)
-        }
-        if let outcome = machine.decide(state, call, by: self.output.peer) {
-            self.answer(outcome, id: id, isSend: false, to: request())
+        if let outcome = machine.decide(state, call, by: self.peer) {
+            self.answer(outcome, id: id, .set, call, asked: state)
         } else {
-            machine.propose(request(), of: self)
+            machine.propose(state, call, id: id, of: self)
         }
     }
 
-    /// Carries out what changes a machine by an event; the reply comes when it is decided.
-    func propose(_ call: EventCall, id: RequestID?) throws(WireError) {
+    /// Carries out what changes a machine by an event or an update; the reply comes when it is decided.
+    func propose(
+        _ operation: StateMachineProtocol.Operation,
+        _ call: ChangeCall,
+        id: RequestID?
+    ) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
         self.noteSet()
-        let machine = self.server.machine
-        machine.propose(try machine.request(for: call, id: id, by: self.output.peer), of: self)
+        try self.server.machine.propose(operation, call, id: id, of: self)
     }
+
+    /// Whose they are.
+    var peer: Peer { self.output.peer }
 
     private func noteSet() {
         self.hasSet = true
@@ -126,7 +129,7 @@ final class Sets {
     func refuse() {
         for set in self.underWay {
             self.output.append(
-                ServerLine.refusal(id: set.request.id, .shuttingDown, report: self.server.report),
+                ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
         }
@@ -154,16 +157,17 @@ final class Sets {
         }
         if pending.isOrdered { self.ordered -= 1 }
         self.output.setWasDecided()
-        let request = pending.request
-        self.answer(outcome, id: request.id, isSend: request.isSend, to: request)
+        self.answer(outcome, id: pending.id, pending.operation, pending.call, asked: pending.asked)
     }
 
     private func answer(
         _ outcome: SetOutcome,
         id: RequestID?,
-        isSend: Bool,
-        to request: @autoclosure () -> ChangeRequest
+        _ operation: StateMachineProtocol.Operation,
+        _ call: ChangeCall,
+        asked: Value?
     ) {
+        let isSend = operation == .send
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch outcome {
         case .committed(let snapshot):
@@ -172,7 +176,8 @@ final class Sets {
             self.accept(id, isChanged: false, isHandled: isSend ? isHandled : nil, snapshot)
         case .rejected(let error, let current): self.refuse(id, error, current)
         case .refused(let refusal, let state, let current):
-            self.refuse(request(), of: state, refusal, current)
+            // Without one it is what was to be left.
+            self.refuse(id, call, of: state ?? asked ?? current.state, refusal, current)
         }
         self.server.scheduleFlush()
     }
@@ -206,29 +211,27 @@ final class Sets {
     /// Tells the client why its request changes nothing.
     ///
     /// - Parameters:
-    ///   - request: the request.
-    ///   - entered: the state that was to be entered; nil if it was none.
+    ///   - id: the request's.
+    ///   - call: the request.
+    ///   - state: the state that was to be entered.
     ///   - refusal: why not.
     ///   - current: where the machine was.
     private func refuse(
-        _ request: ChangeRequest,
-        of entered: Value?,
+        _ id: RequestID?,
+        _ call: ChangeCall,
+        of state: Value,
         _ refusal: Refusal,
         _ current: EncodedSnapshot
     ) {
-        let (id, name) = (request.id, current.state.name)
-        // Without one it is what was to be left.
-        let state = entered ?? request.state ?? current.state
+        let name = current.state.name
         switch refusal {
         case .conflict:
-            let expected = request.expected(at: current)
+            let expected = call.expected(at: current)
             let message =
                 "expected \(expected), but the state is \(current.state.shortText) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
         case .illegal:
-            let allowed = self.server.machine.schema.names.filter(
-                current.state.successors.contains
-            )
+            let allowed = current.state.successors(among: self.server.machine.schema.names)
             let others =
                 allowed.isEmpty
                 ? "nothing may be set from \(name)" : "allowed: \(allowed.joined(separator: ", "))"

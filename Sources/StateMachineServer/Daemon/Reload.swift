@@ -104,7 +104,7 @@ struct Reload: Sendable {
         for warning in new.warnings { self.logger.warning("\(warning)") }
         let promise = self.server.loop.makePromise(of: UInt64?.self)
         self.server.loop.execute {
-            guard let old = self.served.declaration, old.hash != declaration.hash else {
+            guard let old = self.served.current.declaration, old.hash != declaration.hash else {
                 return promise.succeed(nil)
             }
             if let oldName = old.machine, let name = declaration.machine, oldName != name {

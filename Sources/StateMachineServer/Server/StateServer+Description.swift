@@ -14,42 +14,58 @@ extension StateServer {
             "seq": "\(self.snapshot.seq)",
             "since": "\(self.snapshot.at.rfc3339)",
         ]
-        guard let declaration = self.machine.declaration else { return metadata }
+        guard let declaration = self.machine.current.declaration else { return metadata }
         metadata["machine"] = declaration.machine.map { "\($0)" }
         metadata["declaration"] = "\(declaration.hash.prefix(12))"
         metadata["version"] = declaration.version.map { "\($0.printable)" }
         return metadata
     }
 
-    /// What `describe` answers.
-    func description(for door: Door) -> [UInt8] {
-        let schema = self.machine.schema
-        let initial = self.machine.initial
+    /// What `help` answers at a door, without an `id`.
+    func help(at door: Door) -> [UInt8] {
+        if let help = self.helps[door] { return help }
+        let text = door.help(withEvents: self.machine.current.events != nil)
+        let help = ServerLine.reply(id: nil, own: { $0.string("help", text) })
+        self.helps[door] = help
+        return help
+    }
+
+    /// What `describe` answers at a door, without an `id`.
+    func description(at door: Door) -> [UInt8] {
+        if let description = self.descriptions[door] { return description }
+        let description = self.describe(for: door)
+        self.descriptions[door] = description
+        return description
+    }
+
+    private func describe(for door: Door) -> [UInt8] {
+        let (schema, current) = (self.machine.schema, self.machine.current)
+        let initial = current.initial
         return ServerLine.reply(
             id: nil,
             own: { writer in
                 writer.json(
                     "states",
                     .array(
-                        schema.cases.map { $0.description(self.machine.description(of: $0.name)) }
+                        schema.cases.map { $0.description(current.description(of: $0.name)) }
                     )
                 )
                 writer.json(
                     "initial",
                     .object([
                         JSONMember("state", .string(initial.name)),
-                        JSONMember("data", initial.data),
+                        JSONMember("data", current.data(of: initial)),
                     ])
                 )
                 writer.json(
                     "transitions",
                     .object(schema.cases.map { JSONMember($0.name, .strings($0.successors)) })
                 )
-                if let name = self.machine.name { writer.string("machine", name) }
-                if let declaration = self.machine.declaration {
+                if let name = current.machine { writer.string("machine", name) }
+                if let declaration = current.declaration {
                     writer.string("declaration", declaration.hash)
                 }
-                let events = self.machine.events
+                let events = current.events
                 if let events { writer.json("events", events) }
                 if !schema.groups.isEmpty {
                     writer.json(
@@ -57,7 +73,7 @@ extension StateServer {
                         .object(schema.groups.map { JSONMember($0.name, .strings($0.members)) })
                     )
                 }
-                if let allowance = self.machine.allowance {
+                if let allowance = current.allowance(of: initial) {
                     writer.json(
                         "breaker",
                         .object([

@@ -38,8 +38,12 @@ final class StateServer: @unchecked Sendable {
     /// Where lines are put together.
     let scratch = ScratchBuffers()
 
-    /// Where the machine is, and who brought it there.
-    private var present: PresentState
+    /// Where the machine is, as far as the ring knows.
+    private(set) var snapshot: EncodedSnapshot
+    /// Who brought it there, and why, as far as that is known.
+    private var origin: (by: Peer?, cause: String?) = (nil, nil)
+    /// When its stay began; nil if that was before this run.
+    private var beganStay: WallTime?
 
     /// How long ago changes were made.
     private var ages: ChangeAges
@@ -65,7 +69,9 @@ final class StateServer: @unchecked Sendable {
     /// Sets that are not decided, those of clients that have gone included.
     private(set) var undecidedSets = 0
 
-    var prepared = PreparedReplies()
+    /// Answers to `describe` and `help`, which are the same for everybody at a door, and are made once for each schema.
+    var descriptions: [Door: [UInt8]] = [:]
+    var helps: [Door: [UInt8]] = [:]
 
     /// Who is connected, whose turn it is, and how far everybody has been written to.
     let turns: Turns
@@ -93,11 +99,12 @@ final class StateServer: @unchecked Sendable {
         self.places = places
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.observe()
-        self.present = PresentState(start)
+        self.snapshot = start
+        self.beganStay = start.beginsStay ? start.at : nil
         self.clock = clock
         self.began = start.seq == 0 ? start.at : nil
         self.ages = ChangeAges(clock.moment, head: start.seq)
-        self.declarations = Declarations(machine.declaration, from: start.seq)
+        self.declarations = Declarations(machine.current.declaration, from: start.seq)
         self.onlookers = StateReporters(after: start.seq)
         self.turns = Turns(on: loop, bell: bell, after: start.seq)
         self.ring = ChangeRing(
@@ -108,8 +115,8 @@ final class StateServer: @unchecked Sendable {
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         machine.server = self
         self.turns.flush = { self.scheduleFlush() }
-        guard let last = past?.history.newest else { return }
-        self.present.learned(last.by, last.cause, of: last.seq)
+        guard let last = past?.history.newest, last.seq == start.seq else { return }
+        self.origin = (last.by, last.cause)
     }
 
     // MARK: - Changes
@@ -137,12 +144,14 @@ final class StateServer: @unchecked Sendable {
             self.turns.writeToReaders(upTo: self.ring.head)
             self.tellLog()
         }
-        let left = self.present.enter(entered, by: by, cause: cause)
+        let left = exchange(&self.snapshot, with: entered)
+        self.origin = (by, cause)
+        if entered.beginsStay { self.beganStay = entered.at }
         ServerLine.writeChange(
             to: &self.scratch.line,
             self.report(of: entered),
             from: left.state.fragment,
-            by: self.present.by,
+            by: by,
             cause: cause
         )
         self.scratch.line.withBytes { self.ring.append(entered, line: $0) }
@@ -151,13 +160,9 @@ final class StateServer: @unchecked Sendable {
     }
 
     /// The deadline of the present stay has begun anew: who asks from now on is told.
-    func renewed(_ stay: ServerLine.Stay) { self.present.renewed(stay) }
-
-    /// The machine looks as it did, and what is known of it is another, unless it has moved on.
-    func showAgain(_ snapshot: EncodedSnapshot) { self.present.showAgain(snapshot) }
-
-    /// Where the machine is, as far as the ring knows.
-    var snapshot: EncodedSnapshot { self.present.snapshot }
+    func renewed(_ stay: ServerLine.Stay) {
+        if self.snapshot.stay?.seq == stay.seq { self.snapshot.stay = stay }
+    }
 
     /// The newest state that the ring knows.
     var report: ServerLine.Report { self.report(of: self.snapshot) }
@@ -169,7 +174,9 @@ final class StateServer: @unchecked Sendable {
 
     /// Writes who brought the machine to that place, and why, if it is where it is now.
     func writeOrigin(of seq: UInt64, to writer: inout LineWriter) {
-        self.present.writeOrigin(of: seq, to: &writer)
+        guard seq == self.snapshot.seq else { return }
+        if let by = self.origin.by { writer.peer(.by, by) }
+        if let cause = self.origin.cause { writer.string(.cause, cause) }
     }
 
     /// Writes how long ago the present state was entered and its stay began, as far as that is known.
@@ -178,7 +185,7 @@ final class StateServer: @unchecked Sendable {
         self.ages.look(at: now, head: self.ring.head)
         let present = self.snapshot
         writer.number(.ageMs, self.ages.age(of: present.seq, at: present.at, now))
-        guard let stay = present.stay, let began = self.present.began else { return }
+        guard let stay = present.stay, let began = self.beganStay else { return }
         writer.number(.stayMs, self.ages.age(of: stay.seq, at: began, now))
     }
 
@@ -304,7 +311,7 @@ final class StateServer: @unchecked Sendable {
         limits.ringBytes = self.limits.ringBytes
         let later = zip(new.all, limits.all).filter { $0.value != $1.value }.map(\.0.name)
         self.limits = limits
-        self.prepared.forget()
+        self.descriptions = [:]
         self.users.apply(limits)
         return later
     }
@@ -346,9 +353,10 @@ extension StateServer {
     /// Another declaration is in force from that place on, which the ring has come to.
     func redeclared(_ declaration: RecordedDeclaration, at snapshot: EncodedSnapshot) {
         self.declarations.append(declaration, from: snapshot.seq)
-        // What was made of replies as the states were.
-        self.prepared.forget()
-        self.showAgain(snapshot)
+        self.descriptions = [:]
+        self.helps = [:]
+        // The machine looks as it did, and what is known of it is another, unless it has moved on.
+        if self.snapshot.seq == snapshot.seq { self.snapshot = snapshot }
         for connection in self.clients {
             connection.watches.redeclared()
         }
@@ -366,7 +374,7 @@ extension StateServer {
             }
         }
         return ServerLine.reply(id: id, report: self.report) { writer in
-            if let declaration = self.machine.declaration {
+            if let declaration = self.machine.current.declaration {
                 writer.string(.declaration, declaration.hash)
                 if let version = declaration.version { writer.string(.version, version) }
             }

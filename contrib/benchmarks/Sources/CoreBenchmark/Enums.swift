@@ -15,6 +15,9 @@ enum Written: EnumState {
     }
 
     static var initial: Self { .ready(false) }
+    static var examples: [Written] {
+        [.ready(false), .authentication(phase: .idle), .dataRetrieval(phase: .idle)]
+    }
 
     var name: Name {
         switch self {
@@ -33,6 +36,9 @@ enum Plain: EnumState {
     case dataRetrieval(phase: AppState.Phase)
 
     static var initial: Self { .ready(false) }
+    static var examples: [Plain] {
+        [.ready(false), .authentication(phase: .idle), .dataRetrieval(phase: .idle)]
+    }
 }
 
 /// The same load with each of the three.

@@ -12,4 +12,7 @@ enum Own: StateMachineProgram {
     }
 
     static var initial: Own { .ready(value: false) }
+    static var examples: [Own] {
+        [.ready(value: false), .authentication(phase: .idle), .dataRetrieval(phase: .idle)]
+    }
 }

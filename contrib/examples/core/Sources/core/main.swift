@@ -7,6 +7,7 @@ enum Pump: EnumState {
     case failed(code: Int)
 
     static var initial: Pump { .idle }
+    static var examples: [Pump] { [.idle, .running(litresPerMinute: 0), .failed(code: 0)] }
 }
 
 let pump = StateMachine<Pump>()

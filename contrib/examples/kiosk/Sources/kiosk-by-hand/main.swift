@@ -10,6 +10,7 @@ enum Kiosk: EnumState {
     enum Name: String, CaseIterable { case booting, maintenance, serving }
 
     static var initial: Kiosk { .booting }
+    static var examples: [Kiosk] { [.booting, .maintenance(reason: ""), .serving(customers: 0)] }
 }
 
 // Both sockets, the journal, systemd's notifications and a history on the disk, until SIGTERM; the

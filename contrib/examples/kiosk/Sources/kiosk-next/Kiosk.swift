@@ -7,6 +7,7 @@ enum Kiosk: StateMachineProgram {
     case open(customers: Int)
 
     static var initial: Kiosk { .starting }
+    static var examples: [Kiosk] { [.closed(why: "paper"), .open(customers: 1), .starting] }
 
     static var was: [String: [String]] { ["closed": ["maintenance"], "closed.why": ["reason"]] }
     static var lost: Kiosk? { .starting }

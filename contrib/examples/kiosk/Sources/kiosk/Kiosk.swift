@@ -7,4 +7,7 @@ enum Kiosk: StateMachineProgram {
     case serving(customers: Int, order: Order? = nil)
 
     static var initial: Kiosk { .booting }
+    static var examples: [Kiosk] {
+        [.maintenance(reason: "paper"), .serving(customers: 1, order: .example), .booting]
+    }
 }

@@ -9,4 +9,6 @@ struct Order: Hashable, Sendable, Codable {
 
     var drink: Drink
     var placed: Date
+
+    static let example = Order(drink: .tea, placed: .distantPast)
 }

@@ -3,7 +3,7 @@ import StateMachineProtocol
 import Testing
 
 /// An enum's description of itself is checked against its cases.
-@Suite struct EnumCheckTests {
+@Suite struct ExamplesTests {
     private enum Misspelt: EnumState {
         case open
         case locked(by: String)
@@ -11,6 +11,7 @@ import Testing
         enum Name: String, CaseIterable { case open, loked }
 
         static var initial: Misspelt { .open }
+        static var examples: [Misspelt] { [.open, .locked(by: "")] }
     }
 
     private enum Short: EnumState {
@@ -20,6 +21,7 @@ import Testing
         enum Name: String, CaseIterable { case open }
 
         static var initial: Short { .open }
+        static var examples: [Short] { [.open, .locked(by: "")] }
     }
 
     private enum Renamed: EnumState {
@@ -34,6 +36,7 @@ import Testing
         enum Name: String, CaseIterable { case unlocked, shut }
 
         static var initial: Renamed { .open }
+        static var examples: [Renamed] { [.open, .locked(by: "")] }
     }
 
     private enum HalfRenamed: EnumState {
@@ -46,6 +49,7 @@ import Testing
         }
 
         static var initial: HalfRenamed { .open }
+        static var examples: [HalfRenamed] { [.open, .locked(by: "")] }
     }
 
     private enum Successors: EnumState {
@@ -53,6 +57,7 @@ import Testing
         case locked(by: String)
 
         static var initial: Successors { .open }
+        static var examples: [Successors] { [.open, .locked(by: "")] }
         var successors: Set<Name> { self == .open ? ["loked"] : ["open"] }
     }
 
@@ -61,9 +66,81 @@ import Testing
         case locked(by: String)
 
         static var initial: Upgraded { .open(guests: 0) }
+        static var examples: [Upgraded] { [.open(guests: 0), .locked(by: "")] }
         static var was: [String: [String]] {
             ["opne": ["free"], "open.customers": ["n"], "open": ["locked"]]
         }
+    }
+
+    private enum Unshown: EnumState {
+        case open
+        case locked(by: String)
+        case ajar
+
+        static var initial: Unshown { .open }
+        static var examples: [Unshown] { [.open] }
+    }
+
+    private enum Bare: EnumState {
+        case open(Guest?)
+
+        struct Guest: Hashable, Codable { var name: String }
+
+        static var initial: Bare { .open(nil) }
+        static var examples: [Bare] { [.open(nil)] }
+    }
+
+    private enum Forgetful: EnumState {
+        case open(by: Guest)
+
+        struct Guest: Hashable, Codable {
+            var name: String
+
+            init(name: String) { self.name = name }
+            init(from decoder: any Decoder) throws { self.name = "" }
+        }
+
+        static var initial: Forgetful { .open(by: Guest(name: "")) }
+        static var examples: [Forgetful] { [.open(by: Guest(name: "ann"))] }
+    }
+
+    private enum Numbered: Int, EnumState {
+        case one
+
+        static var initial: Numbered { .one }
+        static var examples: [Numbered] { [.one] }
+    }
+
+    @Test func aCaseThatNoExampleShowsIsNamed() {
+        #expect(
+            StateCoding<Unshown>().problems == [
+                "Unshown has a case \"locked\" that its examples do not show",
+                "Unshown has a case \"ajar\" that its examples do not show",
+            ]
+        )
+    }
+
+    @Test func aValueOfUnknownShapeIsNamed() {
+        #expect(
+            StateCoding<Bare>().problems == [
+                "the examples of Bare do not show what value of open looks like; add one that has it"
+            ]
+        )
+    }
+
+    @Test func anExampleThatIsReadAsAnotherStateIsNamed() {
+        #expect(
+            StateCoding<Forgetful>().problems.first?.hasSuffix(
+                "of Forgetful is another state when it is read from what it encodes"
+            ) == true
+        )
+    }
+
+    @Test func anExampleWithoutANameIsToldOf() {
+        #expect(
+            StateCoding<Numbered>().problems.first
+                == "an example of Numbered does not encode which case it is: it is encoded without a key"
+        )
     }
 
     @Test func whatAgreesHasNoProblems() {
@@ -76,7 +153,7 @@ import Testing
     @Test func aNameThatIsNoCaseAndACaseWithoutOneAreNamed() {
         #expect(
             StateCoding<Misspelt>().problems == [
-                "Name of Misspelt lists \"loked\", but no case is encoded under that name; did you mean locked?",
+                "Name of Misspelt lists \"loked\", but no example is encoded under that name; did you mean locked?",
                 "Misspelt has a case \"locked\" that Name does not list",
             ]
         )
@@ -87,12 +164,9 @@ import Testing
         )
     }
 
-    @Test func aCaseThatIsEncodedUnderAnotherNameIsNamed() {
-        #expect(
-            StateCoding<HalfRenamed>().problems == [
-                "CaseName<HalfRenamed> of HalfRenamed lists \"open\", but no case is encoded under that name"
-            ]
-        )
+    @Test func aCaseIsCalledAsItIsEncoded() {
+        #expect(StateCoding<HalfRenamed>().problems.isEmpty)
+        #expect(StateCoding<HalfRenamed>().named(.open).name == "unlocked")
     }
 
     @Test func aSuccessorThatIsNoCaseIsNamed() {
