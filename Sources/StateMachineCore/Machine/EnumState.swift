@@ -165,11 +165,13 @@ private struct CaseContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encodeIfPresent(_ value: Int16?, forKey key: Key) { self.present(value, key) }
     func encodeIfPresent(_ value: Int32?, forKey key: Key) { self.present(value, key) }
     func encodeIfPresent(_ value: Int64?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: Int128?, forKey key: Key) { self.present(value, key) }
     func encodeIfPresent(_ value: UInt?, forKey key: Key) { self.present(value, key) }
     func encodeIfPresent(_ value: UInt8?, forKey key: Key) { self.present(value, key) }
     func encodeIfPresent(_ value: UInt16?, forKey key: Key) { self.present(value, key) }
     func encodeIfPresent(_ value: UInt32?, forKey key: Key) { self.present(value, key) }
     func encodeIfPresent(_ value: UInt64?, forKey key: Key) { self.present(value, key) }
+    func encodeIfPresent(_ value: UInt128?, forKey key: Key) { self.present(value, key) }
 
     private func present<T: Encodable>(_ value: T?, _ key: Key) {
         self.note(key, value, isOptional: true)

@@ -154,7 +154,7 @@ final class ServedMachine: @unchecked Sendable {
         _ state: Value,
         _ call: ChangeCall,
         by setter: Peer
-    ) -> SetOutcome? {
+    ) -> Move.Answer? {
         guard !self.hasLog else { return nil }
         self.stays?.moves.lift()
         let move = Move(
@@ -164,20 +164,14 @@ final class ServedMachine: @unchecked Sendable {
             cause: call.cause,
             by: setter
         )
-        switch self.machine.enterAtOnce(move, asking: .nobody(denials: nil)) {
-        case nil: return nil
-        case .success(.committed(let change)):
-            return .committed(self.encoded(change))
-        case .success(.unchanged(let place)): return .unchanged(self.encoded(place))
-        case .failure(let refused):
-            // Of another declaration it can only be evaluated at its turn.
-            if refused.reason == .illegal,
-                self.isOutdated(state, at: refused.current)
-            {
-                return nil
-            }
-            return self.outcome(refused)
+        let answer = self.machine.enterAtOnce(move, asking: .nobody(denials: nil))
+        // Of another declaration it can only be evaluated at its turn.
+        if case .failure(let refused) = answer, refused.reason == .illegal,
+            self.isOutdated(state, at: refused.current)
+        {
+            return nil
         }
+        return answer
     }
 
     /// Proposes that state; it is decided, and its connection told, at its turn.
@@ -338,36 +332,17 @@ final class ServedMachine: @unchecked Sendable {
     private func decided(_ set: PendingSet, _ answer: Move.Answer) {
         if set.isOrdered { self.committing -= 1 }
         switch (answer, set.found) {
-        case (.success(.committed(let change)), .state):
+        case (.success(.committed), .state):
             // A move of the machine's own.
             if set.setter == nil { self.stays?.moves.moved() }
-            set.answer(.committed(self.encoded(change)))
         case (.success(.committed), _):
             preconditionFailure("an unchanged state was recorded as a change")
-        case (.success(.unchanged(let place)), let found):
-            set.answer(self.unchanged(place, found))
-        case (.failure(let refused), .state(let value)):
-            // Of a set it is told as it was asked for.
-            let state = set.asked ?? value
-            let current = self.encoded(refused.current)
-            set.answer(.refused(refused.reason, of: state, current: current))
-        case (.failure(let refused), _): set.answer(self.outcome(refused))
-        }
-    }
-
-    /// What it means that nothing has changed.
-    private func unchanged(_ place: Place, _ found: PendingSet.Found) -> SetOutcome {
-        switch found {
-        case .rejected(let error): return .rejected(error, current: self.encoded(place))
-        case .illegal: return self.outcome(Refused(.illegal, current: place))
-        case .unhandled: return .unchanged(self.encoded(place), isHandled: false)
-        case .handled(renewing: true):
+        case (.success(.unchanged(let place)), .handled(renewing: true)):
             self.stays?.renewed(place.stay)
-            let renewed = self.encoded(place)
-            if let stay = renewed.stay { self.server?.renewed(stay) }
-            return .unchanged(renewed)
-        case .handled(renewing: false), .state: return .unchanged(self.encoded(place))
+            if let stay = self.encoded(place).stay { self.server?.renewed(stay) }
+        case (.success(.unchanged), _), (.failure, _): break
         }
+        set.answer(answer)
     }
 
     // MARK: - Encoding
@@ -405,10 +380,6 @@ final class ServedMachine: @unchecked Sendable {
             stay: self.stays?.stay(at: place)
         )
     }
-
-    func outcome(_ refused: Refused) -> SetOutcome {
-        .refused(refused.reason, current: self.encoded(refused.current))
-    }
 }
 
 /// A place in the order, by what the wire shows of it.
@@ -434,16 +405,6 @@ extension EncodedSnapshot {
             stay: self.stay
         )
     }
-}
-
-/// What became of a `set`.
-enum SetOutcome: Sendable {
-    case committed(EncodedSnapshot)
-    case unchanged(EncodedSnapshot, isHandled: Bool = true)
-    /// An event or an update could not be taken where it found the machine.
-    indirect case rejected(WireError, current: EncodedSnapshot)
-    /// `of` is the state that was to be entered; nil if it was none.
-    indirect case refused(Refusal, of: Value? = nil, current: EncodedSnapshot)
 }
 
 /// A question to a voter; letting go of it is consent.

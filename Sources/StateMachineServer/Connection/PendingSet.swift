@@ -128,7 +128,7 @@ final class PendingSet: @unchecked Sendable {
     }
 
     /// Answers, on the loop.
-    func answer(_ outcome: SetOutcome) { self.owner.decided(self, outcome) }
+    func answer(_ answer: Move.Answer) { self.owner.decided(self, answer) }
 
     // MARK: - What it comes to
 

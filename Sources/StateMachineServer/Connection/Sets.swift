@@ -28,8 +28,8 @@ final class Sets {
         let state = try self.state(for: call, lineLength: lineLength)
         let machine = self.server.machine
         self.noteSet()
-        if let outcome = machine.decide(state, call, by: self.peer) {
-            self.answer(outcome, id: id, .set, call, asked: state)
+        if let answer = machine.decide(state, call, by: self.peer) {
+            self.answer(answer, .state(state), id: id, .set, call, asked: state)
         } else {
             machine.propose(state, call, id: id, of: self)
         }
@@ -140,13 +140,13 @@ final class Sets {
     // MARK: - Answers
 
     /// Answers a set that had to wait.
-    func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
+    func decided(_ pending: PendingSet, _ answer: Move.Answer) {
         if pending.isCounted { self.server.setEnded() }
         pending.isCounted = false
         // Already answered, if the daemon is shutting down or the client has gone.
         let isFirst = self.underWay.first === pending
         guard isFirst || self.underWay.contains(where: { $0 === pending }) else { return }
-        if case .refused(.conflict, _, _) = outcome, pending.isWithdrawn {
+        if case .failure(let refused) = answer, refused.reason == .conflict, pending.isWithdrawn {
             // Answered as such when all others have been.
             return
         }
@@ -157,27 +157,47 @@ final class Sets {
         }
         if pending.isOrdered { self.ordered -= 1 }
         self.output.setWasDecided()
-        self.answer(outcome, id: pending.id, pending.operation, pending.call, asked: pending.asked)
+        self.answer(
+            answer,
+            pending.found,
+            id: pending.id,
+            pending.operation,
+            pending.call,
+            asked: pending.asked
+        )
     }
 
+    /// Tells the client what became of its request, and of what that was found to ask for.
     private func answer(
-        _ outcome: SetOutcome,
+        _ answer: Move.Answer,
+        _ found: PendingSet.Found,
         id: RequestID?,
         _ operation: StateMachineProtocol.Operation,
         _ call: ChangeCall,
         asked: Value?
     ) {
-        let isSend = operation == .send
+        let machine = self.server.machine
+        // Of a `send` it is said whether the state asked for it.
+        let isHandled = operation == .send ? true : nil
         // The ring is brought up to it before the answer is written, once for all that are written then.
-        switch outcome {
-        case .committed(let snapshot):
-            self.accept(id, isChanged: true, isHandled: isSend ? true : nil, snapshot)
-        case .unchanged(let snapshot, let isHandled):
-            self.accept(id, isChanged: false, isHandled: isSend ? isHandled : nil, snapshot)
-        case .rejected(let error, let current): self.refuse(id, error, current)
-        case .refused(let refusal, let state, let current):
-            // Without one it is what was to be left.
-            self.refuse(id, call, of: state ?? asked ?? current.state, refusal, current)
+        switch answer {
+        case .success(.committed(let change)):
+            self.accept(id, isChanged: true, isHandled: isHandled, machine.encoded(change))
+        case .success(.unchanged(let place)):
+            let current = machine.encoded(place)
+            switch found {
+            case .rejected(let error): self.refuse(id, error, current)
+            case .illegal: self.refuse(id, call, of: asked ?? current.state, .illegal, current)
+            case .unhandled:
+                self.accept(id, isChanged: false, isHandled: isHandled.map { !$0 }, current)
+            case .handled, .state:
+                self.accept(id, isChanged: false, isHandled: isHandled, current)
+            }
+        case .failure(let refused):
+            let current = machine.encoded(refused.current)
+            // What an event came to; without it, what was to be left.
+            let made: Value = if case .state(let value) = found { value } else { current.state }
+            self.refuse(id, call, of: asked ?? made, refused.reason, current)
         }
         self.server.scheduleFlush()
     }
