@@ -64,7 +64,10 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
             },
             Unmanaged.passRetained(start).toOpaque()
         )
-        precondition(error == 0, "a thread named \(name) could not be created: error \(error)")
+        precondition(
+            error == 0,
+            "cannot start the thread \(name): \(String(cString: strerror(error)))"
+        )
     }
 
     /// Adopts the calling thread: makes a context for it, or returns the one that it has.
@@ -88,7 +91,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
 
     private init(refused: @escaping @Sendable (Int) -> Void, ended: DispatchSemaphore?) {
         self.wakeups = platform_bell()
-        precondition(self.wakeups >= 0, "no wake-up could be made: error \(platform_errno())")
+        precondition(self.wakeups >= 0, "cannot make an eventfd: errno \(platform_errno())")
         self.refused = refused
         self.ended = ended
     }

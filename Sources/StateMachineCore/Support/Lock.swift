@@ -22,7 +22,7 @@ package struct Lock<Value: Sendable>: ~Copyable, @unchecked Sendable {
         pthread_mutexattr_init(&attributes)
         pthread_mutexattr_settype(&attributes, platform_mutex_kind())
         let error = pthread_mutex_init(self.mutex, &attributes)
-        precondition(error == 0, "a lock could not be made: error \(error)")
+        precondition(error == 0, "pthread_mutex_init failed: error \(error)")
         pthread_mutexattr_destroy(&attributes)
         self.value = .allocate(capacity: 1)
         self.value.initialize(to: value)

@@ -253,7 +253,7 @@ struct DaemonRun: Sendable {
         }
         if let failure {
             self.logger.error(
-                "the end of the history is not safely on the disk; a crash of the computer may lose it and begin a new epoch",
+                "the history could not be synced to the disk at the end; check the disk: a power cut now may lose the newest changes",
                 metadata: ["error": "\(failure)"]
             )
         }

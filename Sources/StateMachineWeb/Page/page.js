@@ -68,7 +68,7 @@ async function ask(path) {
   try {
     response = await fetch(path, { signal: AbortSignal.timeout(patience * 1000) });
   } catch (error) {
-    throw new Error(error.name === "TimeoutError" ? `no answer to ${path} within ${patience} s` : "the page's service does not answer");
+    throw new Error(error.name === "TimeoutError" ? `the page's service did not answer within ${patience} s` : "the page's service does not answer");
   }
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return response.json();
