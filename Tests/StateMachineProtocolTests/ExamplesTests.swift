@@ -123,7 +123,7 @@ import Testing
     @Test func aValueOfUnknownShapeIsNamed() {
         #expect(
             StateCoding<Bare>().problems == [
-                "the examples of Bare do not show what value of open looks like; add one that has it"
+                #"no example of Bare has a value of "value" in "open", so its type is unknown; add one that has"#
             ]
         )
     }

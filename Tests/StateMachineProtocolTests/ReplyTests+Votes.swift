@@ -78,7 +78,11 @@ extension ReplyTests {
                 report: active
             ),
             refused(8, .notFound, "there is no hold or guard 7"),
-            refused(8, .forbidden, "hold 7 belongs to another user"),
+            refused(
+                8,
+                .forbidden,
+                "hold 7 belongs to user 1001; only that user and root may release it"
+            ),
             refused(
                 10,
                 .notFound,

@@ -78,7 +78,7 @@ extension ProgramProfile {
     func unknownKey(_ name: String) -> String {
         if Setting(rawValue: name) != nil {
             return
-                "\(name) applies only to a machine that a file declares; the states of \(self.name) are its own"
+                "\(name) is a setting of the daemon statemachine: \(self.name) has its states built in, and reads no machine's file; remove it"
         }
         let keys = self.settings.map(\.key)
         return "there is no setting \"\(name)\"; "

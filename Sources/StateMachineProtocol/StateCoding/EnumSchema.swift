@@ -241,7 +241,7 @@ extension Examples {
     private var untyped: [String] {
         self.cases.flatMap { found in
             found.fields.filter { JSONFieldType(of: $0) == nil }.map { field in
-                "the examples of \(State.self) do not show what \(StateField.name(ofKey: field.key)) of \(found.name) looks like; add one that has it"
+                "no example of \(State.self) has a value of \(StateField.name(ofKey: field.key).quoted) in \(found.name.quoted), so its type is unknown; add one that has"
             }
         }
     }

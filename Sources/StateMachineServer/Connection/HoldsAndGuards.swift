@@ -178,7 +178,10 @@ final class HoldsAndGuards {
                 throw WireError(.notFound, "there is no hold or guard \(number)")
             }
             guard owner === self || self.peer.owns(owner.peer) else {
-                throw WireError(.forbidden, "\(voter.label) belongs to another user")
+                throw WireError(
+                    .forbidden,
+                    "\(voter.label) belongs to user \(owner.peer.uid); only that user and root may release it"
+                )
             }
             owner.end(number)
             self.output.reply(ServerLine.reply(id: id))

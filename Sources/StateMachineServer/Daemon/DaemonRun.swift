@@ -237,7 +237,7 @@ struct DaemonRun: Sendable {
     private func log(trouble failure: HistoryFailure?) {
         if let failure {
             self.logger.error(
-                "old changes cannot be read from the history, refusing requests for them",
+                "old changes cannot be read from the history, refusing requests for them alone",
                 metadata: ["error": "\(failure)"]
             )
         } else {

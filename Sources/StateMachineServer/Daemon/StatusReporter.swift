@@ -60,7 +60,7 @@ final class StatusReporter: Sendable {
                 } ?? ""
             let suspension =
                 self.suspension.map {
-                    "; automatic transitions are suspended: the machine made \($0)"
+                    "; automatic transitions are suspended after \($0), until a client sets, sends or updates something"
                 }
                 ?? ""
             return "\(state), seq \(newest.seq), \(watches)\(trouble)\(suspension)\(refusal)"

@@ -232,7 +232,10 @@ final class KeptVoters {
         try self.checkOwner(peer)
         guard let kept = self[required: name] else { return try self.checkRoom(for: peer) }
         guard peer.owns(kept.peer) else {
-            throw WireError(.forbidden, "the required guard \(name) belongs to another user")
+            throw WireError(
+                .forbidden,
+                "the required guard \(name) belongs to user \(kept.peer.uid); give another name"
+            )
         }
     }
 
@@ -294,7 +297,10 @@ final class KeptVoters {
         let before = self[named: name]
         if let before {
             guard peer.uid == before.peer.uid else {
-                throw WireError(.forbidden, "the hold \(name) belongs to another user")
+                throw WireError(
+                    .forbidden,
+                    "the hold \(name) belongs to user \(before.peer.uid); give another name"
+                )
             }
         } else {
             try self.checkRoom(for: peer)
