@@ -132,6 +132,7 @@ private struct Examples<State: EnumState> {
                 )
             }
         }
+        if State.examples.isEmpty { self.misnamed.append("\(State.self) has no examples") }
         self.misnamed += self.unshown.isEmpty ? self.unlisted : self.unshown
     }
 
@@ -217,23 +218,25 @@ extension Examples {
             }
     }
 
+    /// Examples that are not read again as what they are: what is kept and handed over would be.
+    ///
+    /// They are compared as they are written, which a `Date` or a `Double` may be less exactly than it is.
     private var unread: [String] {
         self.cases.flatMap { found in
             found.states.compactMap { state in
-                let data = try? JSONCase(JSONValue(encoding: state))?.data.members
-                guard let data,
-                    let back = try? JSONValue.decode(
-                        found.name,
-                        data,
-                        by: .request,
-                        as: State.self
-                    ),
-                    back == state
-                else {
-                    return
-                        "the example \("\(state)".excerpt()) of \(State.self) is another state when it is read from what it encodes"
+                let example = "the example \("\(state)".excerpt()) of \(State.self)"
+                do {
+                    let written = try JSONValue(encoding: state)
+                    let data = JSONCase(written)?.data.members ?? []
+                    let read = try JSONValue.decode(found.name, data, by: .request, as: State.self)
+                    return try JSONValue(encoding: read) == written
+                        ? nil : "\(example) is another state when it is read from what it encodes"
+                } catch let error as DecodingError {
+                    return "\(example) cannot be read from what it encodes: "
+                        + error.sentence(about: found.name)
+                } catch {
+                    return "\(example) cannot be read from what it encodes: \(error)"
                 }
-                return nil
             }
         }
     }
