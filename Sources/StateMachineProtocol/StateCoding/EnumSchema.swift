@@ -149,7 +149,7 @@ private struct Examples<State: EnumState> {
         return StateSchema(
             self.cases.map { found in
                 let following = Set(self.successors(of: found))
-                let areAll = following.contains("*")
+                let areAll = following.contains(Value.any)
                 return StateSchema.Case(
                     found.name,
                     fields: found.fields.map { field in
@@ -164,7 +164,7 @@ private struct Examples<State: EnumState> {
         )
     }
 
-    /// The names of those that may follow its examples; `*` for every one.
+    /// The names of those that may follow its examples; ``Value/any`` for every one.
     private func successors(of found: Case) -> [String] {
         guard self.misnamed.isEmpty else { return [] }
         return found.states.flatMap { $0.successors.map(\.rawValue).sorted() }
@@ -266,7 +266,7 @@ extension Examples {
     }
 
     private var unknownSuccessors: [String] {
-        var told = Set(self.names + ["*"])
+        var told = Set(self.names + [Value.any])
         return self.cases.flatMap { self.successors(of: $0) }
             .filter { told.insert($0).inserted }
             .map { name in
