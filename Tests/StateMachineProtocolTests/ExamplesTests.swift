@@ -1,3 +1,4 @@
+import Foundation
 import StateMachineCore
 import StateMachineProtocol
 import Testing
@@ -133,6 +134,51 @@ import Testing
             StateCoding<Forgetful>().problems.first?.hasSuffix(
                 "of Forgetful is another state when it is read from what it encodes"
             ) == true
+        )
+    }
+
+    private enum Dated: EnumState {
+        case open(since: Date, ratio: Double)
+
+        static var initial: Dated { .open(since: Date(timeIntervalSince1970: 0), ratio: 0) }
+        // More exact than the wire is.
+        static var examples: [Dated] {
+            [.open(since: Date(timeIntervalSince1970: 1.000_000_4), ratio: 0.1)]
+        }
+    }
+
+    private enum Raw: String, EnumState {
+        case off
+
+        static var initial: Raw { .off }
+        static var examples: [Raw] { [.off] }
+    }
+
+    private enum Silent: EnumState {
+        case open
+
+        static var initial: Silent { .open }
+        static var examples: [Silent] { [] }
+    }
+
+    @Test func anExampleMayBeMoreExactThanTheWire() {
+        #expect(StateCoding<Dated>().problems == [])
+    }
+
+    @Test func anExampleThatCannotBeReadIsNamed() {
+        #expect(
+            StateCoding<Raw>().problems.first?.hasPrefix(
+                "the example off of Raw cannot be read from what it encodes: "
+            ) == true
+        )
+    }
+
+    @Test func thatThereIsNoExampleIsSaid() {
+        #expect(
+            StateCoding<Silent>().problems == [
+                "Silent has no examples",
+                "Silent has a case \"open\" that its examples do not show",
+            ]
         )
     }
 

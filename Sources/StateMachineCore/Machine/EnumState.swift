@@ -236,7 +236,7 @@ public struct CaseName<State>: RawRepresentable, Hashable, Sendable, Expressible
 
 extension CaseName {
     /// Whatever the state is called: among ``MachineState/successors`` it says that every state may follow.
-    public static var any: CaseName { "*" }
+    public static var any: CaseName { CaseName(rawValue: Value.any) }
 }
 
 extension CaseName: CustomStringConvertible {

@@ -44,7 +44,7 @@ extension Refused: CustomStringConvertible {
             let rest =
                 names.isEmpty
                 ? "nothing may follow it"
-                : names == ["*"]
+                : names == [Value.any]
                     ? "its values decide" : "allowed: \(names.joined(separator: ", "))"
             return "the state may not follow \(state); \(rest)"
         case .conflict:

@@ -46,13 +46,16 @@ package class Value: @unchecked Sendable {
         preconditionFailure("this value's schema gives its states no names")
     }
 
-    /// The names of the states that may follow; `*` among them is for every one.
+    /// The names of the states that may follow; ``any`` among them is for every one.
     package var successors: Set<String> { [] }
+
+    /// What stands for every name.
+    package static var any: String { "*" }
 
     /// Those of the names whose states may follow.
     package func successors(among names: [String]) -> [String] {
         let successors = self.successors
-        return successors.contains("*") ? names : names.filter(successors.contains)
+        return successors.contains(Value.any) ? names : names.filter(successors.contains)
     }
 
     /// Whether the states are equal.

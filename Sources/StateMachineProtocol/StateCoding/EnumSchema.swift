@@ -132,6 +132,7 @@ private struct Examples<State: EnumState> {
                 )
             }
         }
+        if State.examples.isEmpty { self.misnamed.append("\(State.self) has no examples") }
         self.misnamed += self.unshown.isEmpty ? self.unlisted : self.unshown
     }
 
@@ -148,7 +149,7 @@ private struct Examples<State: EnumState> {
         return StateSchema(
             self.cases.map { found in
                 let following = Set(self.successors(of: found))
-                let areAll = following.contains("*")
+                let areAll = following.contains(Value.any)
                 return StateSchema.Case(
                     found.name,
                     fields: found.fields.map { field in
@@ -163,7 +164,7 @@ private struct Examples<State: EnumState> {
         )
     }
 
-    /// The names of those that may follow its examples; `*` for every one.
+    /// The names of those that may follow its examples; ``Value/any`` for every one.
     private func successors(of found: Case) -> [String] {
         guard self.misnamed.isEmpty else { return [] }
         return found.states.flatMap { $0.successors.map(\.rawValue).sorted() }
@@ -217,23 +218,25 @@ extension Examples {
             }
     }
 
+    /// Examples that are not read again as what they are: what is kept and handed over would be.
+    ///
+    /// They are compared as they are written, which a `Date` or a `Double` may be less exactly than it is.
     private var unread: [String] {
         self.cases.flatMap { found in
             found.states.compactMap { state in
-                let data = try? JSONCase(JSONValue(encoding: state))?.data.members
-                guard let data,
-                    let back = try? JSONValue.decode(
-                        found.name,
-                        data,
-                        by: .request,
-                        as: State.self
-                    ),
-                    back == state
-                else {
-                    return
-                        "the example \("\(state)".excerpt()) of \(State.self) is another state when it is read from what it encodes"
+                let example = "the example \("\(state)".excerpt()) of \(State.self)"
+                do {
+                    let written = try JSONValue(encoding: state)
+                    let data = JSONCase(written)?.data.members ?? []
+                    let read = try JSONValue.decode(found.name, data, by: .request, as: State.self)
+                    return try JSONValue(encoding: read) == written
+                        ? nil : "\(example) is another state when it is read from what it encodes"
+                } catch let error as DecodingError {
+                    return "\(example) cannot be read from what it encodes: "
+                        + error.sentence(about: found.name)
+                } catch {
+                    return "\(example) cannot be read from what it encodes: \(error)"
                 }
-                return nil
             }
         }
     }
@@ -263,7 +266,7 @@ extension Examples {
     }
 
     private var unknownSuccessors: [String] {
-        var told = Set(self.names + ["*"])
+        var told = Set(self.names + [Value.any])
         return self.cases.flatMap { self.successors(of: $0) }
             .filter { told.insert($0).inserted }
             .map { name in
