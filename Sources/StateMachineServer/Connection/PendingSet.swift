@@ -230,37 +230,3 @@ extension Schema {
         return value
     }
 }
-
-extension ChangeCall {
-    /// Where the machine was to be, and is not, for people.
-    func expected(at current: EncodedSnapshot) -> String {
-        if let seq = self.ifSeq, seq != current.seq { return "seq \(seq)" }
-        if let stay = self.ifStay, stay != current.stay?.seq ?? current.seq {
-            return "stay \(stay)"
-        }
-        return self.ifState?.written ?? "another state"
-    }
-}
-
-/// What a `set` requires of the machine: its seq, its state, its stay.
-///
-/// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
-extension Move.Condition {
-    /// All of the request's conditions; a seq alone costs no closure.
-    init(_ call: ChangeCall, by schema: any Schema) {
-        guard call.asksForState else {
-            self.init(seq: call.ifSeq)
-            return
-        }
-        self = .holds { schema.matches(call, $0) }
-    }
-}
-
-extension Schema {
-    /// Whether the machine is where a request expects it to be.
-    func matches(_ call: ChangeCall, _ place: Place) -> Bool {
-        (call.ifSeq.map { $0 == place.seq } ?? true)
-            && (call.ifStay.map { $0 == place.stay } ?? true)
-            && (call.ifState?.contains { self.matches($0, place.value) } ?? true)
-    }
-}
