@@ -255,29 +255,12 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         ]
     }
 
-    /// Reads the next few transitions after `seq`; see `TransitionHistory`.
-    package func read(
-        after seq: UInt64,
-        done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
-    ) {
-        self.read(done) { try $0.read(after: seq) }
-    }
-
     /// Reads the first few transitions that a query asks for; see `TransitionHistory`.
-    package func find(
+    package func read(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     ) {
-        self.read(done) { try $0.find(query) }
-    }
-
-    /// Reads an outline of the first few transitions between a query's ends; see `TransitionHistory`.
-    package func outline(
-        _ query: TransitionQuery,
-        limit: Int,
-        done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
-    ) {
-        self.read(done) { try $0.outline(after: query.after, before: query.before, limit: limit) }
+        self.read(done) { try $0.read(query) }
     }
 
     /// Finds the first transition from a time on; see `TransitionHistory`.

@@ -28,14 +28,6 @@ extension HistoryDatabase {
         }
     }
 
-    /// The next few transitions after `seq`.
-    func read(after seq: UInt64) throws -> [RecordedTransition] {
-        try self.read { db in
-            let sql = "SELECT \(self.columns) FROM change WHERE seq > ? ORDER BY seq LIMIT ?"
-            return try self.transitions(from: db.statement(sql), [seq, Self.chunk.rows]).rows
-        }
-    }
-
     /// As many as are read at a time, and whether there may be more.
     func transitions(
         from rows: Statement,

@@ -13,44 +13,53 @@ extension HistoryDatabase {
     ///
     /// Rows are stored in seq order, which is used for the lookup; within that range, `uid`,
     /// `cause` and the names are checked row by row.
-    func find(_ query: TransitionQuery) throws -> TransitionFinding {
-        guard query.before > query.after + 1 else {
-            return TransitionFinding([], examined: query.isNewestFirst ? query.before : query.after)
-        }
+    func read(_ query: TransitionQuery) throws -> TransitionFinding {
+        guard query.before > query.after + 1 else { return TransitionFinding(nothingFor: query) }
+        if let limit = query.outlined { return try self.outline(query, limit: limit) }
         let span = query.isSelective ? Self.lookedAt : UInt64(Self.chunk.rows)
         return try self.read { db in
-            var (low, high) = (query.after, query.before)
-            // Where rows are missing, it begins with the next one that there is.
-            guard let next = try self.next(of: query, db) else {
-                return TransitionFinding(
-                    [],
-                    examined: query.isNewestFirst ? low + 1 : high - 1,
-                    hasGap: true
-                )
+            guard let first = try self.next(of: query, db) else {
+                return TransitionFinding(nothingFor: query)
             }
-            let hasGap: Bool
+            var (low, high) = (query.after, query.before)
             if query.isNewestFirst {
-                hasGap = next + 1 < high
-                high = next + 1
+                high = first + 1
                 low = high - low > span ? high - span : low
             } else {
-                hasGap = next > low + 1
-                low = next - 1
+                low = first - 1
                 high = high - low > span ? low + span : high
             }
-            let transitions = try self.transitions(of: query, between: low, and: high, db)
-            let isCut = transitions.isCut
+            var (rows, isCut) = try self.transitions(of: query, between: low, and: high, db)
             // What was cut off is left to the next query.
-            let last = transitions.rows.last?.seq
-            if isCut, let last {
+            if isCut, let last = rows.last?.seq {
                 if query.isNewestFirst { low = last - 1 } else { high = last + 1 }
             }
-            return TransitionFinding(
-                transitions.rows,
-                examined: query.isNewestFirst ? low + 1 : high - 1,
-                hasGap: try hasGap || self.count(between: low, and: high, db) < high - low - 1
-            )
+            let count =
+                query.isSelective
+                ? try self.count(between: low, and: high, db) : UInt64(rows.count)
+            if count < high - low - 1 {
+                let last = try self.lastBeforeGap(from: first, query.isNewestFirst, db)
+                if query.isNewestFirst { low = last - 1 } else { high = last + 1 }
+                rows.removeAll { $0.seq <= low || $0.seq >= high }
+            }
+            let examined = query.isNewestFirst ? low + 1 : high - 1
+            return TransitionFinding(rows, first: first, examined: examined)
         }
+    }
+
+    /// The row beyond which the next one is missing, from a row on.
+    private func lastBeforeGap(
+        from first: UInt64,
+        _ isNewestFirst: Bool,
+        _ db: Database
+    ) throws -> UInt64 {
+        let (direction, order, step) = isNewestFirst ? ("<=", "DESC", "-") : (">=", "ASC", "+")
+        let sql = """
+            SELECT seq FROM change AS this WHERE seq \(direction) ? \
+            AND NOT EXISTS (SELECT 1 FROM change WHERE seq = this.seq \(step) 1) \
+            ORDER BY seq \(order) LIMIT 1
+            """
+        return try db.first(sql, first) { try $0.present(0) } ?? first
     }
 
     /// The first row that a query comes to, whatever it asks for; nil if there is none.
@@ -73,11 +82,11 @@ extension HistoryDatabase {
     ) throws -> (rows: [RecordedTransition], isCut: Bool) {
         var conditions = ["seq > ?", "seq < ?"]
         var values: [(any StoredValue)?] = [low, high]
-        if let uid = query.uid {
+        if let uid = query.origin.uid {
             conditions.append("uid = ?")
             values += [uid]
         }
-        if let program = query.program {
+        if let program = query.origin.program {
             if self.extent >= .all {
                 conditions.append(
                     "(comm = ? OR unit = ? OR substr(unit, instr(unit, '/') + 1) = ?)"
@@ -88,7 +97,7 @@ extension HistoryDatabase {
                 conditions.append("0")
             }
         }
-        if let cause = query.cause {
+        if let cause = query.origin.cause {
             conditions.append("instr(CAST(cause AS BLOB), CAST(? AS BLOB)) > 0")
             values += [cause]
         }
@@ -134,15 +143,9 @@ extension HistoryDatabase {
             return first
         }
     }
-}
 
-extension HistoryDatabase {
-    /// An outline of the first few transitions between two others.
-    func outline(
-        after low: UInt64,
-        before high: UInt64,
-        limit: Int
-    ) throws -> TransitionOutline {
+    /// An outline of the first few transitions between a query's ends.
+    private func outline(_ query: TransitionQuery, limit: Int) throws -> TransitionFinding {
         let stay = self.hasStays && self.extent >= .stays ? "stay" : "NULL"
         return try self.read { db in
             let rows = try db.statement(
@@ -152,14 +155,10 @@ extension HistoryDatabase {
                 """
             )
             defer { rows.reset() }
-            rows.bind([low, high, limit])
-            guard try rows.step() else {
-                // One past those requested: nothing is left.
-                return TransitionOutline(from: high)
-            }
+            rows.bind([query.after, query.before, limit])
+            guard try rows.step() else { return TransitionFinding(nothingFor: query) }
             var seq = UInt64(clamping: rows.integer(0))
             var outline = TransitionOutline(from: seq)
-            outline.hasGap = seq > low + 1
             repeat {
                 outline.append(
                     rows.bytes(2),
@@ -167,9 +166,9 @@ extension HistoryDatabase {
                     isSameStay: !rows.isNull(3) && rows.integer(3) != Int64(seq)
                 )
                 seq += 1
-                // What follows a gap is left to the next query, which reports the gap.
+                // What follows a gap is left to the next query.
             } while try rows.step() && UInt64(clamping: rows.integer(0)) == seq
-            return outline
+            return TransitionFinding(outline)
         }
     }
 }

@@ -162,11 +162,11 @@ struct LossTests {
             let history = try History(directory: copy)
             for isNewestFirst in [true, false] {
                 var query = TransitionQuery(after: 0, before: far + 1, isNewestFirst: isNewestFirst)
-                query.cause = "none"
+                query.origin.cause = "none"
                 var rounds = 0
                 while query.before > query.after + 1 {
                     let finding = try await withCheckedContinuation { continuation in
-                        history.history.find(query) { continuation.resume(returning: $0) }
+                        history.history.read(query) { continuation.resume(returning: $0) }
                     }.get()
                     #expect(finding.transitions.isEmpty)
                     if isNewestFirst {

@@ -20,16 +20,10 @@ final class PlainHistory: TransitionHistory {
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) { done(nil) }
 
-    func read(
+    private func read(
         after seq: UInt64,
         done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
     ) { self.history.read(after: seq, done: done) }
-
-    func outline(
-        _ query: TransitionQuery,
-        limit: Int,
-        done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
-    ) { done(.failure(HistoryFailure("an outline is not searched for"))) }
 
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
 
@@ -44,8 +38,8 @@ final class PlainHistory: TransitionHistory {
     /// Reads the first few transitions that a query asks for; there may be none among those
     /// examined.
     ///
-    /// It filters what ``read(after:done:)`` returns; a history with a search of its own uses that.
-    func find(
+    /// It filters what is read without conditions.
+    func read(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     ) {
@@ -83,15 +77,17 @@ final class PlainHistory: TransitionHistory {
         _ query: TransitionQuery,
         after start: UInt64
     ) -> TransitionFinding {
-        let between = transitions.filter { $0.seq > start && $0.seq < query.before }
-        let isAtEnd = query.isNewestFirst || between.count < transitions.count || between.isEmpty
-        let last = isAtEnd ? query.before - 1 : between.last?.seq ?? query.before - 1
-        let wanted = between.filter(query.wants)
-        return TransitionFinding(
-            query.isNewestFirst ? wanted.reversed() : wanted,
-            examined: query.isNewestFirst ? start + 1 : last,
-            hasGap: UInt64(between.count) < last - start
+        var between = transitions.filter { $0.seq > start && $0.seq < query.before }
+        if query.isNewestFirst { between.reverse() }
+        guard let first = between.first?.seq else { return TransitionFinding(nothingFor: query) }
+        between = Array(
+            between.enumerated().prefix { index, transition in
+                let distance = UInt64(index)
+                return transition.seq == (query.isNewestFirst ? first - distance : first + distance)
+            }.map(\.element)
         )
+        let last = between.last?.seq ?? first
+        return TransitionFinding(between.filter(query.wants), first: first, examined: last)
     }
 
     /// Finds the first recorded transition made at `time` or later; one past `newest` if there is

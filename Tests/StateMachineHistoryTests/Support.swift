@@ -40,6 +40,14 @@ extension UntypedHistory {
         }
     }
 
+    /// The next few after `seq`, up to the first that is missing.
+    func read(
+        after seq: UInt64,
+        done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
+    ) {
+        self.read(TransitionQuery(after: seq, before: 1 << 53)) { done($0.map(\.transitions)) }
+    }
+
     func committed(_ group: [Change]) async -> String? {
         await withCheckedContinuation { continuation in
             self.record(group) { continuation.resume(returning: $0) }

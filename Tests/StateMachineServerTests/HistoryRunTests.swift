@@ -34,9 +34,9 @@ struct HistoryRunTests {
     func whoAsksIsToldEachSecondThatNothingWasFound() throws {
         let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
         let run = try self.run(#"{"op":"history","progress":true}"#)
-        #expect(run.search.isNeeded)
+        #expect(run.call.isSearch)
         run.beginLooking(at: start)
-        run.passed(to: 20)
+        run.cursor.passed(to: 20)
         #expect(run.progress(false, at: start + .milliseconds(999)) == nil)
         let told = try #require(run.progress(false, at: start + .seconds(1)))
         #expect(told == (10, 90))
@@ -44,10 +44,10 @@ struct HistoryRunTests {
         // What is found says so itself.
         #expect(run.progress(true, at: start + .seconds(3)) == nil)
         #expect(run.progress(false, at: start + .milliseconds(3500)) == nil)
-        run.passed(to: 60)
+        run.cursor.passed(to: 60)
         let later = try #require(run.progress(false, at: start + .seconds(4)))
         #expect(later == (50, 90))
-        run.passed(to: 100)
+        run.cursor.passed(to: 100)
         #expect(run.progress(false, at: start + .seconds(9)) == nil)
         let unasked = try self.run()
         unasked.beginLooking(at: start)
@@ -58,8 +58,8 @@ struct HistoryRunTests {
     func theOldestMayBeRemovedAsOftenAsItIsLookedFor() throws {
         let run = try self.run(isFromOldest: true)
         for first: UInt64 in [20, 21, 60, 100] {
-            run.passOver(to: first, asPruned: true)
-            #expect(run.cursor == first - 1)
+            run.passOver(to: first, asPruned: true, hasHistory: true)
+            #expect(run.cursor.seq == first - 1)
             #expect(run.resync == nil && !run.isDone)
         }
     }
@@ -67,26 +67,26 @@ struct HistoryRunTests {
     @Test
     func whoCameFromTheOldestAndIsOnItsWayIsTold() throws {
         let run = try self.run(isFromOldest: true)
-        run.passOver(to: 20, asPruned: true)
+        run.passOver(to: 20, asPruned: true, hasHistory: true)
         // Examined, and not wanted.
-        run.passed(to: 30)
-        run.passOver(to: 40, asPruned: true)
-        #expect(run.cursor == 39)
+        run.cursor.passed(to: 30)
+        run.passOver(to: 40, asPruned: true, hasHistory: true)
+        #expect(run.cursor.seq == 39)
         #expect(run.resync == .evicted && !run.isDone)
     }
 
     @Test
     func whoNamedAPlaceIsTold() throws {
         let run = try self.run()
-        run.passOver(to: 20, asPruned: true)
-        #expect(run.cursor == 19)
+        run.passOver(to: 20, asPruned: true, hasHistory: true)
+        #expect(run.cursor.seq == 19)
         #expect(run.resync == .evicted && !run.isDone)
     }
 
     @Test(arguments: [true, false])
     func whereNothingIsLeftItEndsAndSaysSo(isFromOldest: Bool) throws {
         let run = try self.run(isFromOldest: isFromOldest)
-        run.passOver(to: 101, asPruned: true)
+        run.passOver(to: 101, asPruned: true, hasHistory: true)
         #expect(run.isDone && !run.isStopped)
         #expect(run.resync == .evicted)
     }
@@ -104,9 +104,9 @@ struct HistoryRunTests {
     ) throws {
         let run = try self.run(resync: resync, isFromOldest: resync == nil)
         run.sent(5)
-        run.passed(to: 15)
-        run.passOver(to: 60, asPruned: isPruned)
-        #expect(run.isStopped && run.cursor == 15)
+        run.cursor.passed(to: 15)
+        run.passOver(to: 60, asPruned: isPruned, hasHistory: true)
+        #expect(run.isStopped && run.cursor.seq == 15)
         #expect(run.resync == expected)
     }
 }

@@ -17,8 +17,9 @@ struct PastTests {
         let history = SlowHistory()
         let past = HistoryReader(history, loop: group.next()) { _ in }
         let order = Recorder<String>()
-        let count: @Sendable ([RecordedTransition]) -> Int = { $0.count }
-        past.read(after: 0, for: 0, making: count) { order.record("\($0.following(0) ?? 0) read") }
+        past.read(.next(after: 0), for: 0, making: \.transitions.count) { count in
+            order.record("\((try? count.get()) ?? 0) read")
+        }
         let end = Task {
             await past.finish()
             order.record("finished")
@@ -46,8 +47,8 @@ struct PastTests {
         }
         func read(after seq: UInt64) async -> UInt64? {
             await withCheckedContinuation { read in
-                past.read(after: seq, for: 0, making: { $0.first?.seq }) { finding in
-                    read.resume(returning: finding.following(seq) ?? nil)
+                past.read(.next(after: seq), for: 0, making: \.transitions.first?.seq) { first in
+                    read.resume(returning: (try? first.get()) ?? nil)
                 }
             }
         }
@@ -75,11 +76,14 @@ struct PastTests {
 private final class DamagedHistory: ReadOnlyHistory {
     let damaged = Mutex<Set<UInt64>>([])
 
-    func read(after seq: UInt64, done: @escaping Answer) {
+    func read(_ query: TransitionQuery, done: @escaping Answer) {
+        let seq = query.after
         if self.damaged.withLock({ $0.contains(seq) }) {
             done(.failure(HistoryFailure("damage after \(seq)")))
+        } else if seq < 10 {
+            done(.success(.ready(seq + 1)))
         } else {
-            done(.success(seq < 10 ? [.ready(seq + 1)] : []))
+            done(.success(TransitionFinding(nothingFor: query)))
         }
     }
 }
@@ -88,26 +92,33 @@ private final class DamagedHistory: ReadOnlyHistory {
 private final class SlowHistory: ReadOnlyHistory {
     private let asked = Mutex<[Answer]>([])
 
-    func read(after seq: UInt64, done: @escaping Answer) {
+    func read(_ query: TransitionQuery, done: @escaping Answer) {
         self.asked.withLock { $0.append(done) }
     }
 
     func answer() {
-        for done in self.asked.withLock({ $0 }) { done(.success([.ready(1)])) }
+        for done in self.asked.withLock({ $0 }) { done(.success(.ready(1))) }
     }
 }
 
-extension RecordedTransition {
-    fileprivate static func ready(_ seq: UInt64) -> RecordedTransition {
-        let state = State(name: "ready", data: #"{"value":true}"#)
-        return RecordedTransition(seq: seq, old: nil, new: state, at: .now)
+extension TransitionFinding {
+    fileprivate static func ready(_ seq: UInt64) -> TransitionFinding {
+        let state = RecordedTransition.State(name: "ready", data: #"{"value":true}"#)
+        let transition = RecordedTransition(seq: seq, old: nil, new: state, at: .now)
+        return TransitionFinding([transition], first: seq, examined: seq)
+    }
+}
+
+extension TransitionQuery {
+    fileprivate static func next(after seq: UInt64) -> TransitionQuery {
+        TransitionQuery(after: seq, before: seq + 2)
     }
 }
 
 private protocol ReadOnlyHistory: TransitionHistory {}
 
 extension ReadOnlyHistory {
-    typealias Answer = @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
+    typealias Answer = @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
 
     var epoch: String { "a" }
     var earlier: [EarlierNumbering] { [] }
@@ -122,21 +133,10 @@ extension ReadOnlyHistory {
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) { done(nil) }
 
-    func find(
-        _ query: TransitionQuery,
-        done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
-    ) { done(.failure(HistoryFailure("only reads are expected"))) }
-
     func locate(
         _ time: WallTime,
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
-    ) { done(.failure(HistoryFailure("only reads are expected"))) }
-
-    func outline(
-        _ query: TransitionQuery,
-        limit: Int,
-        done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
     ) { done(.failure(HistoryFailure("only reads are expected"))) }
 
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }

@@ -25,7 +25,7 @@ struct WaitsTests {
                 }
                 server.catchUp()
                 // All changes are there, and the wait has not been compared with one of them.
-                #expect(server.ring.head == 400)
+                #expect(server.past.ring.head == 400)
                 #expect(waits.count == 1)
                 #expect(waits.areBehind)
             }

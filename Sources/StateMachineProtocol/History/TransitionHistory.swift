@@ -22,26 +22,15 @@ package protocol TransitionHistory: Recording {
     /// What is kept, and how safe it is, by name; shown to clients beside the limits.
     var settings: [(name: String, value: HistorySetting)] { get }
 
-    /// Reads the next few transitions after `seq`, in order, without a gap among them.
-    ///
-    /// How many is up to the history: as many as are good to have in memory at a time. The first
-    /// one is not `seq` + 1 if that is no longer kept; there is none if nothing newer is committed.
-    ///
-    /// - Parameters:
-    ///   - seq: the transition before the first that is wanted.
-    ///   - done: called once, from anywhere, possibly after a while.
-    func read(
-        after seq: UInt64,
-        done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
-    )
-
     /// Reads the first few transitions that a query asks for; there may be none among those
     /// examined.
     ///
+    /// How many is up to the history: as many as are good to have in memory at a time.
+    ///
     /// - Parameters:
-    ///   - query: its `before` is at most one past the newest transition.
+    ///   - query: what is wanted.
     ///   - done: called once, from anywhere, possibly after a while.
-    func find(
+    func read(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     )
@@ -58,21 +47,6 @@ package protocol TransitionHistory: Recording {
         _ time: WallTime,
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
-    )
-
-    /// Reads an outline of the first few transitions between a query's ends, oldest first and
-    /// without a gap among them.
-    ///
-    /// The rest of the query is ignored.
-    ///
-    /// - Parameters:
-    ///   - query: its `before` is at most one past the newest transition.
-    ///   - limit: how many at most.
-    ///   - done: called once, from anywhere, possibly after a while.
-    func outline(
-        _ query: TransitionQuery,
-        limit: Int,
-        done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
     )
 
     /// Makes all that was committed as safe as can be, and notes that nothing is under way: the

@@ -26,8 +26,6 @@ public struct TransitionOutline: Hashable, Sendable {
     /// The last transition that was examined: the last of the entries or, if nothing is left, the
     /// last that was requested.
     public var examined: UInt64
-    /// Whether some are missing before the first.
-    public var hasGap = false
 
     /// The names in UTF-8.
     private var spellings: [[UInt8]] = []

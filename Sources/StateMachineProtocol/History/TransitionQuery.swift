@@ -10,12 +10,11 @@ package struct TransitionQuery: Hashable, Sendable {
     package var isNewestFirst: Bool
     /// Only those that lead to a state with one of these names; nil: any name.
     package var names: [String]?
-    /// Only those that this user requested; nil: anyone, including the process itself.
-    package var uid: UInt32?
-    /// Only those that came from a command or a unit of this name; nil: from anywhere.
-    package var program: String?
-    /// Only those whose cause contains this text, byte for byte; nil: any cause.
-    package var cause: String?
+    /// Only those of this origin.
+    package var origin = Origin()
+    /// How many at most are to be in an outline of all of them, the oldest first; nil: no outline is
+    /// wanted.
+    package var outlined: Int?
 
     /// All transitions between two others.
     package init(after: UInt64, before: UInt64, isNewestFirst: Bool = false) {
@@ -25,38 +24,66 @@ package struct TransitionQuery: Hashable, Sendable {
     }
 
     /// Whether it selects among the transitions between the two ends.
-    package var isSelective: Bool {
-        self.names != nil || self.uid != nil || self.program != nil || self.cause != nil
-    }
+    package var isSelective: Bool { self.names != nil || self.origin != Origin() }
 
-    /// Whether a transition between the two ends is wanted.
-    package func wants(_ transition: RecordedTransition) -> Bool {
-        guard self.uid.map({ transition.by?.uid == $0 }) ?? true,
-            self.program.map({ transition.by?.runs($0) ?? false }) ?? true,
-            self.names?.contains(transition.new.name) ?? true
-        else { return false }
-        guard let cause = self.cause else { return true }
-        return transition.cause?.holds(cause) ?? false
+    /// Who or what requested transitions, and why.
+    package struct Origin: Hashable, Sendable {
+        /// This user; nil: anyone, including the process itself.
+        package var uid: UInt32?
+        /// A command or a unit of this name; nil: any.
+        package var program: String?
+        /// A cause that contains this text, byte for byte; nil: any cause.
+        package var cause: String?
+
+        /// Anyone, for any reason.
+        package init() {}
+
+        /// Whether that is such an origin.
+        package func includes(_ by: Peer?, _ cause: String?) -> Bool {
+            if let uid, by?.uid != uid { return false }
+            if let program, by?.runs(program) != true { return false }
+            return self.cause.map { cause?.holds($0) ?? false } ?? true
+        }
     }
 }
 
 /// The first few transitions that a query asks for.
 package struct TransitionFinding: Sendable {
-    /// In the order requested.
+    /// In the order requested; none if an outline is wanted.
     package var transitions: [RecordedTransition]
+    /// All that were examined, if an outline is wanted.
+    package var outline: TransitionOutline?
+    /// The first transition that there is between the query's ends, wanted or not; the end itself if
+    /// there is none.
+    ///
+    /// What lies before it is missing.
+    package var first: UInt64
     /// The last transition that was examined, wanted or not; for what is wanted beyond it, query
     /// again.
     ///
-    /// The one before the query's end if nothing is left.
+    /// None is missing from the first to this one; it is the one before the query's end if nothing is
+    /// left.
     package var examined: UInt64
-    /// Whether some are missing among those that were examined.
-    package var hasGap: Bool
 
-    /// What was found, and how far the search went.
-    package init(_ transitions: [RecordedTransition], examined: UInt64, hasGap: Bool = false) {
+    /// What was found, and between which two transitions all were examined.
+    package init(_ transitions: [RecordedTransition], first: UInt64, examined: UInt64) {
         self.transitions = transitions
+        self.first = first
         self.examined = examined
-        self.hasGap = hasGap
+    }
+
+    /// An outline, of all that were examined.
+    package init(_ outline: TransitionOutline) {
+        self.init([], first: outline.first, examined: outline.examined)
+        self.outline = outline
+    }
+
+    /// Nothing, since there is nothing between the query's ends.
+    package init(nothingFor query: TransitionQuery) {
+        self =
+            query.isNewestFirst
+            ? Self([], first: query.after, examined: query.after + 1)
+            : Self([], first: query.before, examined: query.before - 1)
     }
 }
 

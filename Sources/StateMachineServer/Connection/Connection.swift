@@ -268,11 +268,11 @@ final class Connection {
                 self.voters.writeQuestions()
                 return
             }
-            let head = self.server.ring.head
+            let head = self.server.past.ring.head
             if seq > head {
                 self.server.catchUp()
                 // If they are arriving right now, whoever delivers them writes this afterwards.
-                guard self.server.ring.head > head else { return }
+                guard self.server.past.ring.head > head else { return }
                 continue
             }
             switch self.output.nextMark {

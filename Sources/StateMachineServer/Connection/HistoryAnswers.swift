@@ -1,3 +1,4 @@
+import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
@@ -12,20 +13,15 @@ struct HistoryAnswers {
 
     /// Queues an answer.
     func begin(_ call: HistoryCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        var cursor = self.server.first - 1
-        var end = self.server.ring.head
-        var resync: ServerLine.Resync?
+        let past = self.server.past
+        var (cursor, resync) = past.start(call.since, else: past.first - 1)
+        var end = past.ring.head
         if let after = try self.seq(of: call.after) {
             if after < cursor { resync = .evicted }
             cursor = max(cursor, after)
         }
         if let before = try self.seq(of: call.before) {
             end = min(end, max(before, 1) - 1)
-        }
-        switch call.since.map({ self.server.resumePoint($0) }) {
-        case nil: break
-        case .replay(let seq): cursor = seq
-        case .resync(let reason, _): resync = reason
         }
         self.output.append(
             HistoryRun(
@@ -46,7 +42,7 @@ struct HistoryAnswers {
         case nil, .time: return nil
         case .seq(let seq): return seq
         case .cursor(let text):
-            guard let seq = self.server.seq(of: text) else {
+            guard let seq = self.server.past.seq(of: text) else {
                 throw WireError(
                     .badRequest,
                     "\(text.quoted) is a cursor from another epoch; give a time or a seq"
@@ -60,102 +56,129 @@ struct HistoryAnswers {
     /// written now.
     func write() -> Bool {
         guard let run = self.output.run else { return true }
-        let isWritten =
-            run.search.isNeeded ? HistorySearches(self.output).write(run) : self.write(run)
-        return isWritten && self.output.endRun()
+        return self.write(run) && self.output.endRun()
     }
 
-    /// Writes what an answer still lacks; false if the socket did not take it all.
+    /// Writes what an answer still lacks; false if the socket did not take it all, or there is no time.
     private func write(_ run: HistoryRun) -> Bool {
+        let past = self.server.past
         var isFirst = true
         while !run.isDone {
             guard exchange(&isFirst, with: false) || !self.output.mustStop() else { return false }
-            switch self.server.source(after: run.cursor) {
-            case .ring: break
-            case .none:
-                run.passOver(to: self.server.ring.first, asPruned: true)
-                continue
-            case .history(let past):
-                guard self.writePast(past, of: run) else { return false }
+            if run.left == 0, run.call.isSearch {
+                run.stop()
+                return true
+            }
+            if let time = run.unplaced {
+                guard self.place(run, at: time) else { return false }
                 continue
             }
-            guard run.left > 0 else {
-                if self.hasComeToNext(of: run) { return true }
-                continue
+            if run.call.reportsProgress { run.beginLooking(at: .now()) }
+            let step = past.next(run.cursor, for: self.output) { query in
+                run.narrow(&query)
+                let (selection, epoch) = (run.selection, past.epoch)
+                return { ChangeLines($0, selection, in: epoch) }
             }
-            let (examined, lines) = self.output.gather(
-                after: run.cursor,
-                through: run.end,
-                only: run.only,
-                head: run.head,
-                isReplayed: true,
-                limit: run.left
-            )
-            guard !lines.isEmpty else {
-                run.passed(to: examined)
-                continue
-            }
-            guard run.sent(self.output.write(lines), upTo: examined, count: lines.count) else {
-                return false
+            switch step {
+            case .ring(let changes):
+                guard self.write(changes, of: run) else { return false }
+            case .read(let piece):
+                let sent = self.output.write(piece)
+                guard run.sent(sent, upTo: piece.examined, count: piece.changes) else {
+                    return false
+                }
+                if piece.hasMore { run.stop() }
+                guard self.writeProgress(of: run, !piece.lines.isEmpty) else { return false }
+            case .wait: return false
+            case .lost(let next, let isPruned):
+                let hasHistory = past.disk != nil
+                run.passOver(to: next, asPruned: isPruned, hasHistory: hasHistory)
+            case .unreadable(let failure): run.fail(failure)
+            case .end, .declared: return true
             }
         }
         return true
     }
 
-    /// Has an answer that may show no more come to the next change that it would show, to say whether there
-    /// is one; false if that is farther than there is time for at once.
-    private func hasComeToNext(of run: HistoryRun) -> Bool {
-        let patterns = run.only?.count ?? 0
-        let end = min(run.end, self.server.endOfPiece(after: run.cursor, patterns: patterns))
-        while run.cursor < end {
-            guard !self.server.isWanted(run.cursor + 1, run.only) else { return true }
-            run.passed(to: run.cursor + 1)
+    /// Has an answer begin or end at that time; false if it cannot go on now.
+    private func place(_ run: HistoryRun, at time: WallTime) -> Bool {
+        guard !run.isPlacing else { return false }
+        run.isPlacing = true
+        self.server.past.place(of: time, upTo: run.cursor.end, for: self.output) { result in
+            run.isPlacing = false
+            switch result {
+            case .success(let seq): run.placed(at: seq)
+            case .failure(let failure): run.fail(failure)
+            }
         }
-        return run.isDone
+        return !run.isPlacing
     }
 
-    /// Writes a piece of an answer that the ring does not have; false if it cannot go on now.
-    ///
-    /// What is missing is passed over, and what cannot be read ends the answer.
-    private func writePast(_ past: HistoryReader, of run: HistoryRun) -> Bool {
-        switch run.past.next() {
-        case .wait: return false
-        case .ask:
-            let selection = HistoryLines.Selection(
-                head: Array(run.head.bytes),
-                only: run.only,
-                end: run.end,
-                limit: run.left
-            )
-            self.output.ask(past, after: run.cursor, selection) { finding, canWrite in
-                run.past.arrived(finding, canWrite: canWrite)
-            }
-            return false
-        case .take(.unreadable(let failure)):
-            run.fail(failure)
-            return true
-        case .take(.nothing):
-            run.passOver(to: self.server.ring.first, asPruned: past.first > run.cursor + 1)
-            return true
-        case .take(.found(let piece, let first)):
-            if first > run.cursor + 1 {
-                // What the disk has lost the ring may have.
-                let next = min(first, self.server.ring.first)
-                run.passOver(to: next, asPruned: past.first > run.cursor + 1)
-                guard run.cursor + 1 == first, !run.isDone else { return true }
-            }
-            let sent = self.output.write(piece)
-            guard run.sent(sent, upTo: piece.examined, count: piece.lines.count) else {
-                return false
-            }
-            if piece.hasMore { run.stop() }
+    /// Writes some of the ring's changes; false if it cannot go on now.
+    private func write(_ changes: ClosedRange<UInt64>, of run: HistoryRun) -> Bool {
+        if run.call.isOutline {
+            let piece = self.outline(of: changes, for: run)
+            return run.sent(self.output.write(piece), upTo: piece.examined, count: piece.changes)
+        }
+        guard run.left > 0 else {
+            self.comeToNext(of: run, among: changes)
             return true
         }
+        let (examined, lines) = self.output.gather(
+            changes,
+            isNewestFirst: run.cursor.isNewestFirst,
+            run.filter,
+            head: run.head,
+            isReplayed: true,
+            limit: run.left
+        )
+        if lines.isEmpty {
+            run.cursor.passed(to: examined)
+        } else {
+            let sent = self.output.write(lines)
+            guard run.sent(sent, upTo: examined, count: lines.count) else { return false }
+        }
+        return self.writeProgress(of: run, !lines.isEmpty)
+    }
+
+    /// Has an answer that may show no more come to the next change that it would show, to say whether there
+    /// is one.
+    private func comeToNext(of run: HistoryRun, among changes: ClosedRange<UInt64>) {
+        for seq in changes.prefix(Int(Output.piece(patterns: run.filter.patterns))) {
+            guard !run.filter.wants(self.server.past.ring[seq]) else { return run.stop() }
+            run.cursor.passed(to: seq)
+        }
+    }
+
+    /// Tells a client that asked for it how far the search has come; false if the socket did not take it all.
+    private func writeProgress(of run: HistoryRun, _ hasSent: Bool) -> Bool {
+        guard run.call.reportsProgress else { return true }
+        guard let (examined, whole) = run.progress(hasSent, at: .now()) else { return true }
+        return self.output.write(
+            ServerLine.progress(id: run.id, examined: examined, of: whole)[...]
+        )
+    }
+
+    /// An outline of the first few of these changes: 256 at most, which takes some 25 µs.
+    private func outline(
+        of changes: ClosedRange<UInt64>,
+        for run: HistoryRun
+    ) -> ChangeLines {
+        var outline = TransitionOutline(from: changes.lowerBound)
+        for seq in changes.prefix(Int(min(run.left, 256))) {
+            let entered = self.server.past.ring[seq].entered
+            outline.append(
+                entered.state.name,
+                at: entered.at,
+                isSameStay: entered.stay.map { $0.seq != seq } ?? false
+            )
+        }
+        return ChangeLines(TransitionFinding(outline), run.selection, in: self.server.epoch)
     }
 
     /// Ends the one that is being read: the client may go on from its last line when it comes back.
     func leavePast() {
-        if let run = self.output.run, run.past.isUnderWay { run.stop() }
+        if let run = self.output.run, run.cursor.isReading { run.stop() }
     }
 
     /// Ends an answer of the last process whose numbering is gone.

@@ -125,7 +125,7 @@ final class HoldsAndGuards {
             since: since,
             request: line
         )
-        if let next = self.server.declarations.next { voter.patterns.expect(next) }
+        if let next = self.server.past.declarations.next { voter.patterns.expect(next) }
         if case .ask(let timeoutMs, _) = asked.terms {
             voter.deliver = { question, isInherited in
                 self.put(question, to: voter, timeoutMs, isInherited)

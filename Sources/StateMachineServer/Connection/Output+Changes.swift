@@ -23,39 +23,51 @@ extension Output {
 
     // MARK: - From the ring
 
-    /// Writes the ring's own bytes, all that are new as far as that change, in one call.
-    func writeAll(after cursor: UInt64, through end: UInt64) -> Sent {
+    /// Writes the ring's own bytes, all of these changes in one call.
+    func writeAll(_ changes: ClosedRange<UInt64>) -> Sent {
+        let (first, last) = (changes.lowerBound, changes.upperBound)
         self.scratch.vectors.removeAll(keepingCapacity: true)
-        self.server.ring.appendSlices(after: cursor, through: end, to: &self.scratch.vectors)
-        return self.write((cursor + 1...end).map { ($0, self.server.ring[$0].length) })
+        self.server.past.ring.appendSlices(
+            after: first - 1,
+            through: last,
+            to: &self.scratch.vectors
+        )
+        return self.write(changes.map { ($0, self.server.past.ring[$0].length) })
     }
 
-    /// Sets up the vectors for as many lines as one write takes, of as many changes as there is time for.
+    /// How many changes are checked before it is asked whether there is time for more: as many as make so many
+    /// comparisons.
+    ///
+    /// 256: some 25 µs if each takes as long as it can.
+    static func piece(patterns: Int) -> UInt64 { max(1, 256 / UInt64(max(1, patterns))) }
+
+    /// Sets up the vectors for as many lines as one write takes, of as many of the ring's changes as there is time for.
     func gather(
-        after cursor: UInt64,
-        through end: UInt64,
-        only: PatternList?,
+        _ changes: ClosedRange<UInt64>,
+        isNewestFirst: Bool = false,
+        _ filter: ChangeFilter,
         head: LineHead,
         isReplayed: Bool,
         limit: UInt64 = .max
     ) -> (examined: UInt64, lines: [Line]) {
         let tail = isReplayed ? ChangeLine.replayTail.buffer : nil
         var lines: [Line] = []
-        var seq = cursor
-        let patterns = only?.count ?? 0
-        var pause = self.server.endOfPiece(after: seq, patterns: patterns)
+        var seq = isNewestFirst ? changes.upperBound + 1 : changes.lowerBound - 1
+        let last = isNewestFirst ? changes.lowerBound : changes.upperBound
+        let piece = Self.piece(patterns: filter.patterns)
+        var left = piece
         self.scratch.vectors.removeAll(keepingCapacity: true)
         // A line takes four vectors: its head, the shared part that may wrap around, its tail.
-        while seq < end, lines.count < limit,
-            self.scratch.vectors.count + 4 <= Self.vectorLimit
-        {
-            if seq == pause {
+        while seq != last, lines.count < limit, self.scratch.vectors.count + 4 <= Self.vectorLimit {
+            if left == 0 {
                 guard !self.mustStop() else { break }
-                pause = self.server.endOfPiece(after: seq, patterns: patterns)
+                left = piece
             }
-            seq += 1
-            guard self.server.isWanted(seq, only) else { continue }
-            lines.append((seq, self.gather(self.server.ring[seq], head: head, tail: tail)))
+            left -= 1
+            seq = isNewestFirst ? seq - 1 : seq + 1
+            let change = self.server.past.ring[seq]
+            guard filter.wants(change) else { continue }
+            lines.append((seq, self.gather(change, head: head, tail: tail)))
         }
         return (seq, lines)
     }
@@ -69,7 +81,7 @@ extension Output {
     ) -> Sent {
         ChangeLine.tail(skipped: skipped, isReplayed: isReplayed).withUnsafeBytes { tail in
             self.scratch.vectors.removeAll(keepingCapacity: true)
-            let length = self.gather(self.server.ring[seq], head: head, tail: tail)
+            let length = self.gather(self.server.past.ring[seq], head: head, tail: tail)
             return self.write([(seq, length)])
         }
     }
@@ -82,7 +94,7 @@ extension Output {
     ) -> Int {
         let ownTail = tail == nil ? 0 : ChangeLine.tail.utf8CodeUnitCount
         self.scratch.vectors.append(head.bytes.vector)
-        self.server.ring.appendSlices(
+        self.server.past.ring.appendSlices(
             of: change,
             without: ChangeLine.head.count,
             ownTail,
@@ -122,84 +134,20 @@ extension Output {
 
     // MARK: - From before the ring
 
-    /// Has the next piece after `seq` read, and has `arrived` told of it and whether it can be written now.
-    func ask(
-        _ past: HistoryReader,
-        after seq: UInt64,
-        _ selection: HistoryLines.Selection,
-        arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
-    ) {
-        past.read(
-            after: seq,
-            for: self.peer.uid,
-            making: { HistoryLines($0, selection, in: past.epoch) },
-            done: self.handing(to: arrived)
-        )
-    }
-
-    /// Has the next piece of what a query asks for looked for, and has `arrived` told of it and whether it can be
-    /// written now.
-    func find(
-        _ past: HistoryReader,
-        _ query: TransitionQuery,
-        _ selection: HistoryLines.Selection,
-        arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
-    ) {
-        past.find(
-            query,
-            for: self.peer.uid,
-            making: { HistoryLines($0, selection, in: past.epoch) },
-            done: self.handing(to: arrived)
-        )
-    }
-
-    /// Has an outline of the next few changes between a query's ends made, and has `arrived` told of it and whether it
-    /// can be written now.
-    func outline(
-        _ past: HistoryReader,
-        _ query: TransitionQuery,
-        limit: Int,
-        id: RequestID?,
-        arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
-    ) {
-        past.outline(
-            query,
-            limit: limit,
-            for: self.peer.uid,
-            making: { HistoryLines($0, id: id, in: past.epoch) },
-            done: self.handing(to: arrived)
-        )
-    }
-
-    /// Has a time looked up, and has `arrived` told which change is the first from then on.
-    func locate(
-        _ past: HistoryReader,
-        _ time: WallTime,
-        upTo newest: UInt64,
-        arrived: @escaping (Result<UInt64, HistoryFailure>) -> Void
-    ) {
-        past.locate(
-            time,
-            upTo: newest,
-            for: self.peer.uid,
-            done: self.handing { result, _ in arrived(result) }
-        )
-    }
-
-    /// Hands what was read over on the loop, with whether it can be written now, and has the connection's turn come.
-    private func handing<Value>(
-        to arrived: @escaping (Value, Bool) -> Void
+    /// Hands what was read over on the loop, and has the connection's turn come.
+    func handing<Value>(
+        to arrived: @escaping (Value) -> Void
     ) -> @Sendable (Value) -> Void {
         let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
         return { value in
             let (writer, arrived) = reader.value
-            arrived(value, !writer.isBlocked)
+            arrived(value)
             writer.want()
         }
     }
 
     /// Writes the lines of a piece; what comes after the line in which the socket stops is forgotten.
-    func write(_ piece: HistoryLines) -> Sent {
+    func write(_ piece: ChangeLines) -> Sent {
         guard !piece.bytes.isEmpty else { return .all }
         guard let count = self.offer(piece.bytes[...]) else { return .none }
         guard count < piece.bytes.count else { return .all }

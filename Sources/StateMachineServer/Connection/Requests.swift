@@ -152,7 +152,7 @@ extension Connection {
                     self.server.writeAges(to: &writer)
                 }
             )
-            self.output.replyWithLine(after: self.server.ring.head)
+            self.output.replyWithLine(after: self.server.past.ring.head)
         case .set(let call):
             try self.sets.set(call, id: request.id, lineLength: line.count)
         case .send(let call):

@@ -218,7 +218,7 @@ final class Sets {
             }
         )
         self.output.replyWithLine(after: snapshot.seq)
-        if snapshot.seq >= self.server.ring.head + Self.burst { self.server.catchUp() }
+        if snapshot.seq >= self.server.past.ring.head + Self.burst { self.server.catchUp() }
     }
 
     /// How many changes of one reading the ring may be behind.

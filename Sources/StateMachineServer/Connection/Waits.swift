@@ -13,8 +13,6 @@ final class Waits {
     private let standing: StandingRequests
     private var server: StateServer { self.output.server }
     private var list: [Wait] { self.standing.waits }
-    /// Whether changes before the ring are being held against some of them.
-    private var isSearching = false
 
     init(_ output: Output, _ standing: StandingRequests) {
         self.output = output
@@ -27,8 +25,8 @@ final class Waits {
     var areBehind: Bool { self.list.contains(where: self.isBehind) }
 
     private func isBehind(_ wait: Wait) -> Bool {
-        wait.cursor < self.server.ring.head || wait.isNew || wait.isOver
-            || wait.declarations < self.server.declarations.count
+        wait.cursor.seq < self.server.past.ring.head || wait.isNew || wait.isOver
+            || wait.cursor.declarations < self.server.past.declarations.count
     }
 
     // MARK: - Requests
@@ -43,25 +41,20 @@ final class Waits {
         missing resync: ServerLine.Resync? = nil
     ) throws(WireError) {
         try self.standing.checkRoom("waits", self.count, of: self.server.limits.waitsPerConnection)
-        var (cursor, resync) = (self.server.ring.head, resync)
-        switch call.since.map({ self.server.resumePoint($0) }) {
-        case nil: break
-        case .replay(let seq): cursor = seq
-        case .resync(let reason, _): resync = reason
-        }
+        let past = self.server.past
+        let (cursor, missed) = past.start(call.since, else: past.ring.head)
         let wait = Wait(
             call,
             id: id,
             after: cursor,
-            resync: resync,
-            declarations: self.server.declarations.count,
+            resync: missed ?? resync,
+            declarations: past.declarations.count,
             request: line
         )
         guard !self.judge(wait), !self.output.isClosed else { return }
         try self.standing.checkRoom(for: wait.request)
         try self.standing.checkExceptions(wait.call.exceptingPatterns, of: "a wait")
         self.standing.waits.append(wait)
-        if let past = self.server.past { self.search(past) }
         if self.isBehind(wait) { self.output.want() }
         self.startTimeout(of: wait)
     }
@@ -96,56 +89,67 @@ final class Waits {
     /// The one that is farthest behind comes first, so that none starves.
     func judge(until bytes: Int) -> Bool {
         var (isFirst, hasAnswered) = (true, false)
-        for wait in self.list.filter(self.isBehind).sorted(by: { $0.cursor < $1.cursor }) {
+        for wait in self.list.filter(self.isBehind).sorted(by: { $0.cursor.seq < $1.cursor.seq }) {
             guard exchange(&isFirst, with: false) || !self.output.mustStop() else { break }
             guard self.output.owesLess(than: bytes) else { break }
             guard self.judge(wait) else { continue }
             self.remove(wait)
             hasAnswered = true
         }
-        if let past = self.server.past { self.search(past) }
         return hasAnswered
     }
 
-    /// Judges a wait by what the ring has after its cursor and by the current state, as far as there is time; returns
-    /// whether that has answered it.
+    /// Judges a wait by what follows its cursor and by the current state, as far as there is time; returns whether that
+    /// has answered it.
     private func judge(_ wait: Wait) -> Bool {
-        switch self.server.source(after: wait.cursor) {
-        case .ring: break
-        case .history:
-            guard wait.isOver, wait.call.timeoutMs != 0 else { return false }
-            self.timeOut(wait)
-            return true
-        case .none: self.skip(wait)
+        let past = self.server.past
+        while true {
+            let step = past.next(wait.cursor, for: self.output) { query in
+                let (call, epoch) = (wait.call, past.epoch)
+                query.names = call.names
+                return { Judgement(of: $0, on: call, in: epoch) }
+            }
+            switch step {
+            case .ring(let changes):
+                if self.judge(wait, by: changes) { return true }
+                guard wait.cursor.seq == changes.upperBound else { return false }
+            case .read(let judgement):
+                wait.cursor.passed(to: judgement.examined)
+                guard let (end, report) = judgement.end else { continue }
+                self.answer(wait, end, report)
+                return true
+            case .declared: if self.redeclare(wait) { return true }
+            case .wait:
+                guard wait.isOver, wait.call.timeoutMs != 0 else { return false }
+                self.timeOut(wait)
+                return true
+            case .lost, .unreadable: self.skip(wait)
+            case .end:
+                if exchange(&wait.isNew, with: false),
+                    let end = wait.call.end(self.server.isCurrent)
+                {
+                    self.answer(wait, end, self.server.report)
+                    return true
+                }
+                guard wait.isOver else { return false }
+                self.timeOut(wait)
+                return true
+            }
         }
-        while let declared = self.server.declarations.next(after: wait.declarations) {
-            if self.judge(wait, through: declared.seq) { return true }
-            guard wait.cursor >= declared.seq else { return false }
-            if self.redeclare(wait) { return true }
-        }
-        if self.judge(wait, through: self.server.ring.head) { return true }
-        guard wait.cursor == self.server.ring.head else { return false }
-        if exchange(&wait.isNew, with: false),
-            let end = wait.call.end(self.server.isCurrent)
-        {
-            self.answer(wait, end, self.server.report)
-            return true
-        }
-        guard wait.isOver else { return false }
-        self.timeOut(wait)
-        return true
     }
 
     /// Judges a wait by changes that the ring has, as far as there is time; returns whether that has answered it.
-    private func judge(_ wait: Wait, through end: UInt64) -> Bool {
-        var pause = self.server.endOfPiece(after: wait.cursor, patterns: wait.call.patterns)
-        while wait.cursor < end {
-            if wait.cursor == pause {
+    private func judge(_ wait: Wait, by changes: ClosedRange<UInt64>) -> Bool {
+        let piece = Output.piece(patterns: wait.call.patterns)
+        var left = piece
+        for seq in changes {
+            if left == 0 {
                 guard !self.output.mustStop() else { return false }
-                pause = self.server.endOfPiece(after: pause, patterns: wait.call.patterns)
+                left = piece
             }
-            wait.cursor += 1
-            let entered = self.server.ring[wait.cursor].entered
+            left -= 1
+            wait.cursor.passed(to: seq)
+            let entered = self.server.past.ring[seq].entered
             if let end = wait.call.end(entered.state.matches) {
                 self.answer(wait, end, self.server.report(of: entered))
                 return true
@@ -157,7 +161,7 @@ final class Waits {
     /// Has a wait mean what the present declaration says; answers it if that has nothing that it waits for.
     private func redeclare(_ wait: Wait) -> Bool {
         let schema = self.server.machine.schema
-        wait.declarations = self.server.declarations.count
+        wait.cursor.declarations = self.server.past.declarations.count
         wait.call.until = schema.resolvedAgain(wait.call.until)
         wait.call.fail = schema.resolvedAgain(wait.call.fail)
         guard let objection = schema.objection(to: wait.call.until) else { return false }
@@ -170,62 +174,8 @@ final class Waits {
     /// Has a wait go on from the current state: what follows its cursor is no longer available.
     private func skip(_ wait: Wait) {
         wait.resync = .evicted
-        wait.cursor = self.server.ring.head
+        wait.cursor.seq = self.server.past.ring.head
         wait.isNew = true
-    }
-
-    /// Holds changes before the ring against the waits that have not come so far, a few at a time and with
-    /// one read for as many as it serves.
-    private func search(_ past: HistoryReader) {
-        guard !self.isSearching else { return }
-        let waits = self.nextToSearch()
-        guard let seq = waits.first?.cursor else { return }
-        self.isSearching = true
-        let search = HistorySearch(
-            waits: waits.map { (call: $0.call, passed: $0.cursor) },
-            head: self.server.ring.head
-        )
-        let searcher = NIOLoopBound((self, waits), eventLoop: self.server.loop)
-        past.read(
-            after: seq,
-            for: self.output.peer.uid,
-            making: { search.progress(on: $0, in: past.epoch) },
-            done: { finding in
-                let (owner, waits) = searcher.value
-                owner.isSearching = false
-                owner.server.catchUp()
-                for (wait, result) in zip(waits, search.progress(in: finding, after: seq)) {
-                    owner.searched(wait, result)
-                }
-                owner.search(past)
-                owner.output.want()
-            }
-        )
-    }
-
-    /// Those before the ring that have come least far, as many as one look may be for.
-    private func nextToSearch() -> [Wait] {
-        let waits = self.list.filter { !self.server.ring.reaches(back: $0.cursor) }
-            .sorted { $0.cursor < $1.cursor }
-        var patterns = 0
-        let count = waits.prefix { wait in
-            patterns += wait.call.patterns
-            return patterns <= HistorySearch.patterns
-        }.count
-        return Array(waits.prefix(max(count, 1)))
-    }
-
-    /// Files what a look into the past has said to a wait; nil: what follows is no longer available.
-    private func searched(_ wait: Wait, _ result: HistorySearch.Progress?) {
-        guard self.list.contains(where: { $0 === wait }) else { return }
-        switch result {
-        case .decided(let end, let report):
-            self.answer(wait, end, report)
-            self.remove(wait)
-        // Once the ring has come into reach it goes on in the connection's turn.
-        case .examined(let seq): wait.cursor = seq
-        case nil: self.skip(wait)
-        }
     }
 
     // MARK: - Answers
@@ -323,12 +273,10 @@ final class Wait {
     let request: [UInt8]
     /// Set if its cursor could not be used; it was judged from the current state on.
     var resync: ServerLine.Resync?
-    /// The last change that it was judged by.
-    var cursor: UInt64
+    /// The last change that it was judged by, and what it knows of the declarations.
+    let cursor: PastCursor<Judgement>
     /// Whether it has yet to be judged by the current state.
     var isNew = true
-    /// How many of the declarations it knows.
-    var declarations: Int
     /// When its time is over; nil: never, or at once.
     let deadline: NIODeadline?
     /// Whether its time is over.
@@ -345,9 +293,8 @@ final class Wait {
     ) {
         self.call = call
         self.id = id
-        self.cursor = cursor
+        self.cursor = PastCursor(after: cursor, declarations: declarations, keepsPieces: true)
         self.resync = resync
-        self.declarations = declarations
         self.request = request
         self.deadline = call.timeoutMs.map { .now() + .bounded(milliseconds: $0) }
         self.isOver = call.timeoutMs == 0
@@ -355,11 +302,28 @@ final class Wait {
 
     var row: StandingRow {
         var row = StandingRow(.wait, self.request)
-        (row.cursor, row.resync) = (self.cursor, self.resync)
+        (row.cursor, row.resync) = (self.cursor.seq, self.resync)
         row.leftMs = self.deadline.map { deadline in
             UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
         }
         return row
+    }
+}
+
+/// What a few changes that the history has mean for a wait.
+struct Judgement: Sendable {
+    /// The last that it was judged by.
+    let examined: UInt64
+    /// How it ends, and with which change; nil if it goes on.
+    private(set) var end: (WaitCall.End, ServerLine.Report)?
+
+    init(of finding: TransitionFinding, on call: WaitCall, in epoch: Epoch) {
+        self.examined = finding.examined
+        for transition in finding.transitions {
+            guard let end = call.end(transition.new.names) else { continue }
+            self.end = (end, transition.report(in: epoch))
+            return
+        }
     }
 }
 
@@ -371,6 +335,12 @@ extension WaitCall {
     }
 
     var patterns: Int { self.until.count + self.fail.count }
+
+    /// The names of all states that may end it; nil if that is unknown.
+    var names: [String]? {
+        guard self.fail.count > 0 else { return self.until.names }
+        return self.until.names.flatMap { names in self.fail.names.map { names + $0 } }
+    }
 
     /// Those of its patterns that count towards ``ServerLimits/exceptingPatternsPerUid``.
     var exceptingPatterns: Int {

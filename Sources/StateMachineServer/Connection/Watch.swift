@@ -17,14 +17,17 @@ final class Watch {
     }
 
     let id: RequestID?
-    private(set) var only: PatternList?
+    private(set) var filter: ChangeFilter
     let mode: WatchMode
     /// Whether it began with the connection; then the client's end-of-file ends it.
     let isImplicit: Bool
     /// What its change lines begin with.
     let head: LineHead
 
-    private(set) var phase = Phase.queued
+    /// Only a replay is given what the ring no longer has: a slow reader of what happens now is told of the loss.
+    private(set) var phase = Phase.queued {
+        didSet { self.cursor.reachesDisk = self.isReplaying }
+    }
 
     /// Whether its end is queued; it goes on until everything before that has been written.
     var isEnding = false
@@ -40,17 +43,11 @@ final class Watch {
     /// The line that asked for it; empty for the implicit watch.
     let request: [UInt8]
 
-    /// The read of changes older than the ring.
-    var past = HistoryReading()
+    /// The last seq that it has been sent or that did not concern it, and what it knows of the declarations.
+    let cursor: PastCursor<ChangeLines>
 
     /// What it has found so far, if it wants the newest change alone.
     var newest = Newest()
-
-    /// The last seq that it has been sent or that did not concern it.
-    private(set) var cursor: UInt64
-
-    /// How many of the declarations it knows.
-    private(set) var declarations: Int
 
     /// The seq of the last line that it was sent, or of the cursor that it began with.
     private(set) var reported: UInt64
@@ -65,21 +62,20 @@ final class Watch {
         request: [UInt8] = [],
         isImplicit: Bool = false
     ) {
-        self.declarations = declarations
         self.request = request
         self.id = id
-        self.only = call.only
+        self.filter = ChangeFilter(only: call.only)
         self.mode = call.mode
         self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
         self.isImplicit = isImplicit
         self.head = LineHead(id)
         self.since = resume
         if case .replay(let after) = resume {
-            self.cursor = after
+            self.cursor = PastCursor(after: after, declarations: declarations)
         } else {
-            self.cursor = seq
+            self.cursor = PastCursor(after: seq, declarations: declarations)
         }
-        self.reported = self.cursor
+        self.reported = self.cursor.seq
     }
 
     /// The line that the watch begins with, in that state; nil for a replay.
@@ -101,7 +97,7 @@ final class Watch {
 
     /// Whether it is sent changes that lead to this state.
     func selects(_ state: Value) -> Bool {
-        self.only?.contains(where: state.matches) ?? true
+        self.filter.only?.contains(where: state.matches) ?? true
     }
 
     /// Starts it, when its turn has come.
@@ -121,14 +117,14 @@ final class Watch {
     /// Resumes where it was in the last process, which had sent it `reported`.
     func resume(in phase: Phase, reported: UInt64, head: UInt64) {
         // Changes not sent there are earlier changes here.
-        self.phase = phase == .live && self.cursor < head ? .replaying : phase
+        self.phase = phase == .live && self.cursor.seq < head ? .replaying : phase
         self.reported = reported
     }
 
     /// Notes that it was sent a line that makes it current.
     func becomeLive(at seq: UInt64) {
         self.phase = .live
-        self.cursor = seq
+        self.cursor.seq = seq
         self.reported = seq
     }
 
@@ -139,32 +135,29 @@ final class Watch {
     func sent(_ sent: Output.Sent, upTo examined: UInt64, last: UInt64) -> Bool {
         switch sent {
         case .all:
-            self.cursor = examined
+            self.cursor.passed(to: examined)
             self.reported = last
             return true
         case .some(let seq, _):
-            self.cursor = seq
+            self.cursor.passed(to: seq)
             self.reported = seq
             return false
         case .none: return false
         }
     }
 
-    /// Notes that it wants no change up to `seq`.
-    func passed(to seq: UInt64) { self.cursor = seq }
-
     /// Notes that it was sent a line that names its cursor.
-    func beatWent() { self.reported = self.cursor }
+    func beatWent() { self.reported = self.cursor.seq }
 
     /// Resolves its patterns anew after a redeclaration.
     func redeclared(by schema: StateSchema) {
-        self.only = self.only.map { schema.resolvedAgain($0) }
+        self.filter = ChangeFilter(only: self.filter.only.map { schema.resolvedAgain($0) })
     }
 
     /// Notes that it was sent the next declaration, in a line that names its cursor.
     func declaredWent() {
-        self.declarations += 1
-        self.reported = self.cursor
+        self.cursor.declarations += 1
+        self.reported = self.cursor.seq
     }
 
     /// Requests a turn for its connection at that time, unless one is set for sooner.
@@ -186,7 +179,7 @@ final class Watch {
     /// Whether its lines are the ring's own, byte for byte.
     var isPlain: Bool {
         switch self.mode {
-        case .all: self.id == nil && self.only == nil && !self.isReplaying
+        case .all: self.id == nil && self.filter.only == nil && !self.isReplaying
         case .latest: false
         }
     }

@@ -35,14 +35,14 @@ final class Watches {
         let limit = self.server.limits.watchesPerConnection
         try self.standing.checkRoom("watches", watches.count, of: limit)
         try self.standing.checkRoom(for: line)
-        let resume = call.since.map { self.server.resumePoint($0) }
+        let resume = call.since.map { self.server.past.resumePoint($0) }
         self.begin(
             Watch(
                 call,
                 id: id,
                 from: resume,
                 head: self.server.report.seq,
-                declarations: self.server.declarations.count,
+                declarations: self.server.past.declarations.count,
                 request: line
             )
         )
@@ -58,7 +58,7 @@ final class Watches {
                 id: nil,
                 from: nil,
                 head: head,
-                declarations: self.server.declarations.count,
+                declarations: self.server.past.declarations.count,
                 isImplicit: true
             )
         )
@@ -110,22 +110,22 @@ final class Watches {
     }
 
     /// Whether a watch is reading changes older than the ring, which go before queued lines.
-    var isReadingPast: Bool { self.watches.contains(where: \.past.isUnderWay) }
+    var isReadingPast: Bool { self.watches.contains(where: \.cursor.isReading) }
 
     /// Whether a watch may have something to be sent.
     var isRunning: Bool { self.watches.contains(where: \.isRunning) }
 
     /// Whether there are changes that the socket would take.
     var hasChangesToWrite: Bool {
-        let head = self.server.ring.head
-        return self.output.isFree && self.watches.contains { $0.isRunning && $0.cursor < head }
+        let head = self.server.past.ring.head
+        return self.output.isFree && self.watches.contains { $0.isRunning && $0.cursor.seq < head }
     }
 
     /// Whether a watch is more than a quarter of the ring behind.
     var isFarBehind: Bool {
         self.watches.contains { watch in
             watch.isRunning
-                && (self.server.ring.head - watch.cursor) * 4
+                && (self.server.past.ring.head - watch.cursor.seq) * 4
                     > UInt64(self.server.limits.ringChanges)
         }
     }
@@ -133,7 +133,7 @@ final class Watches {
     var count: Int { self.watches.count }
 
     /// How many changes the watch that is farthest behind has not been sent.
-    func lag(at head: UInt64) -> UInt64 { self.watches.map { head - $0.cursor }.max() ?? 0 }
+    func lag(at head: UInt64) -> UInt64 { self.watches.map { head - $0.cursor.seq }.max() ?? 0 }
 
     /// Brings a watch up to the head of the ring, as far as its pace lets it; false if the socket did
     /// not take it all.
@@ -146,8 +146,8 @@ final class Watches {
 
     private func writeTimed(_ watch: Watch) -> Bool {
         let now = NIODeadline.now()
-        if watch.cursor < self.server.ring.head, !watch.isReplaying, watch.pace.wait(at: now) != nil
-        {
+        let isBehind = watch.cursor.seq < self.server.past.ring.head
+        if isBehind, !watch.isReplaying, watch.pace.wait(at: now) != nil {
             return self.writeBeat(of: watch, ifDueAt: now)
         }
         let (reported, isReplaying) = (watch.reported, watch.isReplaying)
@@ -160,17 +160,44 @@ final class Watches {
         return isDone && self.writeBeat(of: watch, ifDueAt: now)
     }
 
-    /// Writes what a watch has not been sent; false if the socket did not take it all.
+    /// Writes what a watch has not been sent, as far as there is time; false if the socket did not take it all.
     private func writeNew(of watch: Watch) -> Bool {
-        while let declared = self.server.declarations.next(after: watch.declarations) {
-            guard self.writeChanges(of: watch, through: declared.seq) else { return false }
-            guard watch.cursor >= declared.seq else { return true }
-            guard self.write(declared, to: watch) else { return false }
+        let past = self.server.past
+        while true {
+            let step = past.next(watch.cursor, for: self.output) { query in
+                watch.filter.narrow(&query)
+                let selection = ChangeLines.Selection(
+                    id: watch.id,
+                    filter: watch.filter,
+                    mode: watch.mode
+                )
+                return { [epoch = past.epoch] in ChangeLines($0, selection, in: epoch) }
+            }
+            switch step {
+            case .ring(let changes):
+                guard self.write(changes, to: watch) else { return false }
+                guard watch.cursor.seq >= changes.upperBound || !self.output.mustStop() else {
+                    return true
+                }
+            case .read(let piece):
+                guard let last = piece.lines.last else {
+                    watch.cursor.passed(to: piece.examined)
+                    continue
+                }
+                let sent = self.output.write(piece)
+                guard watch.sent(sent, upTo: piece.examined, last: last.seq) else { return false }
+            case .declared(let declared):
+                guard self.write(declared, to: watch) else { return false }
+            case .wait: return true
+            case .lost, .unreadable: guard self.skip(watch) else { return false }
+            case .end: return !watch.isReplaying || self.makeLive(watch)
+            }
         }
-        let head = self.server.ring.head
-        guard self.writeChanges(of: watch, through: head) else { return false }
-        guard watch.isReplaying, watch.cursor == head else { return true }
-        watch.becomeLive(at: head)
+    }
+
+    /// Tells a watch that it has come to the newest change; false if the socket did not take it all.
+    private func makeLive(_ watch: Watch) -> Bool {
+        watch.becomeLive(at: self.server.past.ring.head)
         return self.output.write(
             ServerLine.live(
                 id: watch.id,
@@ -189,37 +216,15 @@ final class Watches {
                 seq: declared.seq,
                 hash: declared.hash,
                 version: declared.version,
-                cursor: Cursor(epoch: self.server.epoch, seq: watch.cursor)
+                cursor: Cursor(epoch: self.server.epoch, seq: watch.cursor.seq)
             )[...]
         )
     }
 
-    /// Writes the changes that a watch has not been sent, as far as there is time; false if the socket did not
-    /// take them all.
-    private func writeChanges(of watch: Watch, through end: UInt64) -> Bool {
-        while watch.cursor < end {
-            let source = self.server.source(after: watch.cursor)
-            switch source {
-            case .ring: break
-            // The history is for replays; a slow reader of what happens now is told about the loss.
-            case .history(let past) where watch.isReplaying:
-                switch self.writePast(past, of: watch, through: end) {
-                case .wrote: continue
-                case .waiting: return true
-                case .stopped: return false
-                case .lost: return self.skip(watch, .evicted)
-                }
-            case .history, .none: return self.skip(watch, .lagged)
-            }
-            guard self.writeRing(of: watch, through: end) else { return false }
-            guard watch.cursor >= end || !self.output.mustStop() else { return true }
-        }
-        return true
-    }
-
     /// Has a watch that has missed changes go on at the newest, and says so; false if the socket did not take it all.
-    private func skip(_ watch: Watch, _ reason: ServerLine.Resync) -> Bool {
-        let head = self.server.ring.head
+    private func skip(_ watch: Watch) -> Bool {
+        let wasInReach = watch.isReplaying && self.server.past.disk != nil
+        let head = self.server.past.ring.head
         let missed = head - watch.reported
         watch.becomeLive(at: head)
         self.resyncs += 1
@@ -228,7 +233,7 @@ final class Watches {
             ServerLine.state(
                 id: watch.id,
                 self.server.report,
-                resync: reason,
+                resync: wasInReach ? .evicted : .lagged,
                 missed: missed,
                 isSelected: watch.selects(self.server.snapshot.state)
             )[...]
@@ -237,49 +242,46 @@ final class Watches {
 
     // MARK: - Changes
 
-    /// Writes some of what a watch has not been sent and the ring has; false if the socket did not take it.
-    private func writeRing(of watch: Watch, through end: UInt64) -> Bool {
+    /// Writes some of the ring's changes; false if the socket did not take it.
+    private func write(_ changes: ClosedRange<UInt64>, to watch: Watch) -> Bool {
         switch watch.mode {
         case .all where watch.isPlain:
             // Its lines are the ring's own.
-            let sent = self.output.writeAll(after: watch.cursor, through: end)
-            return watch.sent(sent, upTo: end, last: end)
+            let sent = self.output.writeAll(changes)
+            return watch.sent(sent, upTo: changes.upperBound, last: changes.upperBound)
         case .all:
             let (examined, lines) = self.output.gather(
-                after: watch.cursor,
-                through: end,
-                only: watch.only,
+                changes,
+                watch.filter,
                 head: watch.head,
                 isReplayed: watch.isReplaying
             )
             guard let last = lines.last else {
-                watch.passed(to: examined)
+                watch.cursor.passed(to: examined)
                 return true
             }
             return watch.sent(self.output.write(lines), upTo: examined, last: last.seq)
         case .latest:
-            return self.writeNewest(of: watch, through: end)
+            return self.writeNewest(of: changes, to: watch)
         }
     }
 
     /// Writes the newest change that the watch wants, with the number of those that it stands for, when all
     /// have been looked at; until then it looks at some more.
-    private func writeNewest(of watch: Watch, through last: UInt64) -> Bool {
-        var newest = watch.newest.examined(after: watch.cursor, through: last)
-        let end = min(
-            last,
-            self.server.endOfPiece(after: newest.seq, patterns: watch.only?.count ?? 0)
-        )
+    private func writeNewest(of changes: ClosedRange<UInt64>, to watch: Watch) -> Bool {
+        let last = changes.upperBound
+        var newest = watch.newest.examined(after: watch.cursor.seq, through: last)
+        let end = min(last, newest.seq + Output.piece(patterns: watch.filter.patterns))
         while newest.seq < end {
             newest.seq += 1
-            guard self.server.isWanted(newest.seq, watch.only) else { continue }
+            guard watch.filter.wants(self.server.past.ring[newest.seq]) else { continue }
             newest.wanted = newest.seq
             newest.count += 1
         }
         watch.newest = newest
         guard end == last else { return true }
         guard let wanted = newest.wanted else {
-            watch.passed(to: end)
+            watch.cursor.passed(to: end)
             return true
         }
         let sent = self.output.write(
@@ -289,49 +291,6 @@ final class Watches {
             isReplayed: watch.isReplaying
         )
         return watch.sent(sent, upTo: end, last: wanted)
-    }
-
-    /// Where a watch stands after a piece of its past.
-    private enum PastProgress {
-        /// As far as it has got, and may go on.
-        case wrote
-        /// The next piece is being read.
-        case waiting
-        /// The socket is full, or the client gone.
-        case stopped
-        /// The rest is not to be had any more.
-        case lost
-    }
-
-    /// Writes a piece of what a watch has not been sent and the ring does not have.
-    private func writePast(
-        _ past: HistoryReader,
-        of watch: Watch,
-        through end: UInt64
-    ) -> PastProgress {
-        switch watch.past.next() {
-        case .wait: return .waiting
-        case .ask:
-            let selection = HistoryLines.Selection(
-                head: Array(watch.head.bytes),
-                only: watch.only,
-                mode: watch.mode,
-                // What is committed may be ahead of what has been announced.
-                end: end
-            )
-            self.output.ask(past, after: watch.cursor, selection) { finding, canWrite in
-                watch.past.arrived(finding, canWrite: canWrite)
-            }
-            return .waiting
-        case .take(let finding):
-            guard let piece = finding.following(watch.cursor) else { return .lost }
-            guard let last = piece.lines.last else {
-                watch.passed(to: piece.examined)
-                return .wrote
-            }
-            let sent = self.output.write(piece)
-            return watch.sent(sent, upTo: piece.examined, last: last.seq) ? .wrote : .stopped
-        }
     }
 
     // MARK: - Time
@@ -347,7 +306,7 @@ final class Watches {
             ServerLine.beat(
                 id: watch.id,
                 report,
-                resumingAt: watch.cursor,
+                resumingAt: watch.cursor.seq,
                 isSelected: watch.selects(self.server.snapshot.state)
             )[...]
         )
@@ -359,7 +318,7 @@ final class Watches {
     /// the time is waited for. While the socket is full there is none, since nothing can be written.
     private func setTimer(for watch: Watch) {
         let now = NIODeadline.now()
-        let isHeld = watch.cursor < self.server.ring.head
+        let isHeld = watch.cursor.seq < self.server.past.ring.head
         let waits = [isHeld ? watch.pace.wait(at: now) : nil, watch.pace.untilBeat(at: now)]
         guard let wait = waits.compactMap({ $0 }).min() else { return }
         watch.setTimer(at: now + wait, on: self.server.loop, for: self.output)
@@ -371,8 +330,8 @@ final class Watches {
     ///
     /// The client may resume from its last line when it comes back.
     func leavePast() {
-        for watch in self.watches where watch.past.isUnderWay { watch.cancelTimer() }
-        self.standing.watches.removeAll { $0.past.isUnderWay }
+        for watch in self.watches where watch.cursor.isReading { watch.cancelTimer() }
+        self.standing.watches.removeAll { $0.cursor.isReading }
     }
 
     /// Forgets them all.
@@ -400,7 +359,7 @@ final class Watches {
     func leave() -> [StandingRow] {
         self.watches.map { watch in
             watch.cancelTimer()
-            return watch.row(knowing: self.server.declarations.hash(knownTo: watch))
+            return watch.row(knowing: self.server.past.declarations.hash(knownTo: watch))
         }
     }
 
@@ -410,8 +369,8 @@ final class Watches {
             Watch(
                 row,
                 of: self.server.machine.schema,
-                head: self.server.ring.head,
-                declarations: self.server.declarations.count(knownBefore: row.declaration)
+                head: self.server.past.ring.head,
+                declarations: self.server.past.declarations.count(knownBefore: row.declaration)
             )
         }
         self.standing.watches = watches.compactMap(\.self)
@@ -430,8 +389,8 @@ final class Watches {
                 call,
                 id: id,
                 from: .resync(.restarted, missed: nil),
-                head: self.server.ring.head,
-                declarations: self.server.declarations.count(knownBefore: row.declaration),
+                head: self.server.past.ring.head,
+                declarations: self.server.past.declarations.count(knownBefore: row.declaration),
                 request: Array(row.line),
                 isImplicit: row.line.isEmpty
             )

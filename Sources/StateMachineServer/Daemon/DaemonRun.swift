@@ -107,7 +107,7 @@ struct DaemonRun: Sendable {
                 loop: loop,
                 limits: self.configuration.limits.fitting(connections: places),
                 places: places,
-                past: self.machine.history.map { history in
+                disk: self.machine.history.map { history in
                     HistoryReader(history, loop: loop) { self.log(trouble: $0) }
                 },
                 bell: bell.value,
@@ -128,7 +128,7 @@ struct DaemonRun: Sendable {
             throw error
         }
         try await loop.submit { server.stop() }.get()
-        await server.past?.finish()
+        await server.past.disk?.finish()
     }
 
     private func serve(

@@ -80,7 +80,7 @@ extension StateServer {
             let left = OutgoingConnections(
                 record: HandOverRecord(
                     epoch: self.epoch,
-                    seq: self.ring.head,
+                    seq: self.past.ring.head,
                     lastNumber: self.voters.lastNumber,
                     connections: records,
                     kept: self.kept.left
@@ -94,7 +94,7 @@ extension StateServer {
 
     /// Whether this process continues the epoch of the one that left the record.
     func isContinuing(_ handOver: HandOverRecord) -> Bool {
-        handOver.epoch == self.epoch.description && handOver.seq <= self.ring.head
+        handOver.epoch == self.epoch.description && handOver.seq <= self.past.ring.head
     }
 }
 

@@ -141,7 +141,7 @@ extension Watch {
     /// Its record, with the declaration that the client knows.
     func row(knowing declaration: String?) -> StandingRow {
         var row = StandingRow(.watch, self.request)
-        (row.cursor, row.reported, row.phase) = (self.cursor, self.reported, self.phase)
+        (row.cursor, row.reported, row.phase) = (self.cursor.seq, self.reported, self.phase)
         (row.isToReplay, row.isEnding) = (self.isToReplay, self.isEnding)
         row.declaration = declaration
         return row
@@ -205,7 +205,7 @@ extension Output.Mark {
 extension HistoryRun {
     var row: StandingRow {
         var row = StandingRow(.history, self.request)
-        (row.cursor, row.end, row.count) = (self.cursor, self.end, self.count)
+        (row.cursor, row.end, row.count) = (self.cursor.seq, self.cursor.end, self.count)
         row.resync = self.resync
         return row
     }

@@ -44,7 +44,7 @@ struct Declarations {
 
     /// The hash of the newest declaration that a watch knows.
     func hash(knownTo watch: Watch) -> String? {
-        watch.declarations > 0 ? self.all[watch.declarations - 1].hash : nil
+        watch.cursor.declarations > 0 ? self.all[watch.cursor.declarations - 1].hash : nil
     }
 
     /// How many declarations a watch of the last process knows, given the hash of the last one that it was told

@@ -117,7 +117,7 @@ extension ServerLine.Report {
 extension StateServer {
     /// What the history keeps; nothing without one.
     private var historyMembers: [JSONMember] {
-        (self.past?.history.settings ?? []).map { setting in
+        (self.past.disk?.history.settings ?? []).map { setting in
             switch setting.value {
             case .count(let count): JSONMember(setting.name, .count(count))
             case .word(let word): JSONMember(setting.name, .string(word))

@@ -4,7 +4,7 @@ import StateMachineProtocol
 extension StateServer {
     /// What `stats` answers: who is subscribed, how far behind, what was dropped.
     func stats(id: RequestID?) -> [UInt8] {
-        let head = self.ring.head
+        let head = self.past.ring.head
         return ServerLine.reply(
             id: id,
             own: { writer in
@@ -49,7 +49,7 @@ extension StateServer {
         if run.failure != nil {
             // What has failed, which names files, is in the log.
             let message =
-                "the changes after \(run.cursor) cannot be read from the history; "
+                "the changes after \(run.cursor.seq) cannot be read from the history; "
                 + "give a later cursor as since, or have the history repaired"
             self.counters.refusals.add()
             return ServerLine.refusal(id: run.id, WireError(.internal, message), rest: resync)
@@ -67,7 +67,7 @@ extension StateServer {
 
 extension HistoryRun {
     /// Whether there is more of what was asked for than the answer has shown, which has come to the next that is wanted.
-    fileprivate var hasMore: Bool { self.cursor < self.end }
+    fileprivate var hasMore: Bool { self.cursor.seq < self.cursor.end }
 }
 
 extension SocketVoter {

@@ -13,16 +13,14 @@ import StateMachineProtocol
 final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
     let machine: ServedMachine
-    let epoch: Epoch
-    /// Where changes are that the ring does not have any more; nil: nowhere.
-    let past: HistoryReader?
+    var epoch: Epoch { self.past.epoch }
+    /// All changes that can be read, the newest in the ring.
+    let past: Past
     private(set) var limits: ServerLimits
     /// How many connections there are descriptors for.
     let places: Int
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     let startedAt = NIODeadline.now()
-
-    private(set) var ring: ChangeRing
 
     var counters = ServerCounters()
 
@@ -55,9 +53,6 @@ final class StateServer: @unchecked Sendable {
     /// When the numbering began, which is when the initial state was entered; nil if that was before this run.
     let began: WallTime?
 
-    /// What has declared the machine.
-    var declarations: Declarations
-
     /// Who is told of changes beside the clients.
     private var onlookers: StateReporters
 
@@ -85,13 +80,11 @@ final class StateServer: @unchecked Sendable {
         loop: any EventLoop,
         limits: ServerLimits,
         places: Int = .max,
-        past: HistoryReader? = nil,
+        disk: HistoryReader? = nil,
         bell: LoopBell,
         clock: any StayClock = KernelClock()
     ) {
         loop.preconditionInEventLoop()
-        self.past = past
-        self.epoch = past?.epoch ?? .random()
         self.loop = loop
         self.machine = machine
         self.kept = KeptVoters(machine, on: loop, of: self.ownPeer.uid)
@@ -104,18 +97,21 @@ final class StateServer: @unchecked Sendable {
         self.clock = clock
         self.began = start.seq == 0 ? start.at : nil
         self.ages = ChangeAges(clock.moment, head: start.seq)
-        self.declarations = Declarations(machine.current.declaration, from: start.seq)
         self.onlookers = StateReporters(after: start.seq)
         self.turns = Turns(on: loop, bell: bell, after: start.seq)
-        self.ring = ChangeRing(
-            changes: limits.ringChanges,
-            bytes: limits.ringBytes,
-            after: start.seq
+        self.past = Past(
+            ring: ChangeRing(
+                changes: limits.ringChanges,
+                bytes: limits.ringBytes,
+                after: start.seq
+            ),
+            declarations: Declarations(machine.current.declaration, from: start.seq),
+            disk: disk
         )
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         machine.server = self
         self.turns.flush = { self.scheduleFlush() }
-        guard let last = past?.history.newest, last.seq == start.seq else { return }
+        guard let last = disk?.history.newest, last.seq == start.seq else { return }
         self.origin = (last.by, last.cause)
     }
 
@@ -131,9 +127,10 @@ final class StateServer: @unchecked Sendable {
 
     /// Brings the ring up to all that has been committed, which is of the time that the clocks show now.
     func catchUp() {
-        let head = self.ring.head
+        let head = self.past.ring.head
         self.machine.catchUp()
-        if self.ring.head > head { self.ages.look(at: self.clock.moment, head: self.ring.head) }
+        guard self.past.ring.head > head else { return }
+        self.ages.look(at: self.clock.moment, head: self.past.ring.head)
     }
 
     /// A state was entered: the ring has it from now on.
@@ -141,7 +138,7 @@ final class StateServer: @unchecked Sendable {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders {
-            self.turns.writeToReaders(upTo: self.ring.head)
+            self.turns.writeToReaders(upTo: self.past.ring.head)
             self.tellLog()
         }
         let left = exchange(&self.snapshot, with: entered)
@@ -154,7 +151,9 @@ final class StateServer: @unchecked Sendable {
             by: by,
             cause: cause
         )
-        self.scratch.line.withBytes { self.ring.append(entered, line: $0) }
+        self.scratch.line.withBytes {
+            self.past.ring.append(entered, by: by, cause: cause, line: $0)
+        }
         self.counters.changes.add()
         self.counters.transitions.add(from: left.state.name, to: entered.state.name)
     }
@@ -182,45 +181,11 @@ final class StateServer: @unchecked Sendable {
     /// Writes how long ago the present state was entered and its stay began, as far as that is known.
     func writeAges(to writer: inout LineWriter) {
         let now = self.clock.moment
-        self.ages.look(at: now, head: self.ring.head)
+        self.ages.look(at: now, head: self.past.ring.head)
         let present = self.snapshot
         writer.number(.ageMs, self.ages.age(of: present.seq, at: present.at, now))
         guard let stay = present.stay, let began = self.beganStay else { return }
         writer.number(.stayMs, self.ages.age(of: stay.seq, at: began, now))
-    }
-
-    /// Where a reader with that cursor goes on.
-    func resumePoint(_ since: String) -> ResumePoint {
-        ResumePoint(
-            since: since,
-            epoch: self.epoch,
-            after: self.past?.earlier ?? [:],
-            kept: self.first,
-            head: self.ring.head
-        )
-    }
-
-    /// The seq that a cursor stands for; nil if it is none of this numbering.
-    func seq(of cursor: String) -> UInt64? {
-        Cursor(cursor)?.seq(in: self.epoch, after: self.past?.earlier ?? [:])
-    }
-
-    /// The oldest change that is to be had.
-    var first: UInt64 { min(self.ring.first, self.past?.first ?? .max) }
-
-    /// Whether a kept change leads to a state that one of the patterns matches; nil means all.
-    func isWanted(_ seq: UInt64, _ only: PatternList?) -> Bool {
-        guard let only else { return true }
-        let state = self.ring[seq].entered.state
-        return only.contains(where: state.matches)
-    }
-
-    /// How far changes are held against patterns before it is asked whether there is time for more: as many
-    /// changes as make so many comparisons.
-    ///
-    /// 256: some 25 µs if each takes as long as it can.
-    func endOfPiece(after seq: UInt64, patterns: Int) -> UInt64 {
-        min(self.ring.head, seq + max(1, 256 / UInt64(max(1, patterns))))
     }
 
     /// Whether the newest state matches.
@@ -233,9 +198,9 @@ final class StateServer: @unchecked Sendable {
         self.loop.assumeIsolated().execute {
             self.catchUp()
             self.isFlushScheduled = false
-            self.ages.look(at: self.clock.moment, head: self.ring.head)
+            self.ages.look(at: self.clock.moment, head: self.past.ring.head)
             self.turns.writeToAnswered()
-            self.turns.begin(upTo: self.ring.head)
+            self.turns.begin(upTo: self.past.ring.head)
             self.counters.report()
             self.tellLog()
             self.onlookers.changed(to: self.snapshot)
@@ -249,7 +214,7 @@ final class StateServer: @unchecked Sendable {
     func answered(_ connection: Connection) { self.turns.answered(connection) }
 
     /// Has everything logged that happens from now on.
-    func log(to log: TransitionLogger) { self.onlookers.log(to: log, after: self.ring.head) }
+    func log(to log: TransitionLogger) { self.onlookers.log(to: log, after: self.past.ring.head) }
 
     /// Has everything logged that has happened; returns when the log has taken that.
     func finishLog() async throws {
@@ -264,7 +229,7 @@ final class StateServer: @unchecked Sendable {
     /// Has the log told of what it has not been told of.
     func tellLog() {
         self.onlookers.tellLog(
-            of: self.ring,
+            of: self.past.ring,
             through: self.snapshot,
             perSecond: self.limits.transitionsLoggedPerSecond
         )
@@ -277,7 +242,7 @@ final class StateServer: @unchecked Sendable {
 
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
     /// they were not written to before more are made.
-    var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.turns.flushed) }
+    var isAheadOfReaders: Bool { self.past.ring.isHalfFull(after: self.turns.flushed) }
 
     /// Has the connection go on with its requests once everybody has been written to.
     func pause(_ connection: Connection) {
@@ -334,7 +299,7 @@ final class StateServer: @unchecked Sendable {
 extension StateServer {
     /// Another declaration may come into force at any moment from now on; with nil: what is in force stays.
     func expect(_ next: StateSchema?) {
-        self.declarations.expect(next)
+        self.past.declarations.expect(next)
         self.kept.expect(next)
         for connection in self.clients {
             if let next {
@@ -352,7 +317,7 @@ extension StateServer {
 
     /// Another declaration is in force from that place on, which the ring has come to.
     func redeclared(_ declaration: RecordedDeclaration, at snapshot: EncodedSnapshot) {
-        self.declarations.append(declaration, from: snapshot.seq)
+        self.past.declarations.append(declaration, from: snapshot.seq)
         self.descriptions = [:]
         self.helps = [:]
         // The machine looks as it did, and what is known of it is another, unless it has moved on.

@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineCore
 import StateMachineProtocol
 
 /// The changes of the recent past, each encoded once, in one shared log of bytes.
@@ -14,6 +15,9 @@ struct ChangeRing: ~Copyable {
     struct Change {
         /// The snapshot that it led to.
         let entered: EncodedSnapshot
+        /// Who asked for it, and why.
+        let by: Peer?
+        let cause: String?
         /// Where its line begins, counted in bytes since the ring was made.
         fileprivate(set) var offset: UInt64
         fileprivate(set) var length: Int
@@ -48,7 +52,12 @@ struct ChangeRing: ~Copyable {
     ///
     /// A line longer than the whole ring is not kept, nor is anything before it: readers are told
     /// that they missed it.
-    mutating func append(_ entered: EncodedSnapshot, line: UnsafeRawBufferPointer) {
+    mutating func append(
+        _ entered: EncodedSnapshot,
+        by: Peer? = nil,
+        cause: String? = nil,
+        line: UnsafeRawBufferPointer
+    ) {
         precondition(
             entered.seq == self.head + 1,
             "change \(entered.seq) came to the ring after \(self.head)"
@@ -60,8 +69,9 @@ struct ChangeRing: ~Copyable {
         }
         let (start, weight) = (self.end, self.weight)
         self.end += UInt64(line.count)
-        // The state is kept as bytes and as values.
-        self.weight += UInt64(line.count + 2 * entered.state.fragment.count)
+        // The state is kept as bytes and as values, and the cause beside the line.
+        let kept = 2 * entered.state.fragment.count + (cause?.utf8.count ?? 0)
+        self.weight += UInt64(line.count + kept)
         if self.head >= UInt64(self.changes.count) {
             self.drop(before: self.head - UInt64(self.changes.count) + 1)
         }
@@ -71,6 +81,8 @@ struct ChangeRing: ~Copyable {
         }
         self.changes[self.slot(self.head)] = Change(
             entered: entered,
+            by: by,
+            cause: cause,
             offset: start,
             length: line.count,
             weight: weight
