@@ -6,19 +6,6 @@ import StateMachineProtocol
 ///
 /// The only place where the two are put together. Belongs to the event loop.
 final class Past {
-    /// The last change before what a request is to look at: the one of its cursor, or another if that cannot be used,
-    /// and why not.
-    func start(
-        _ since: String?,
-        else other: UInt64
-    ) -> (after: UInt64, resync: ServerLine.Resync?) {
-        switch since.map(self.resumePoint) {
-        case nil: (other, nil)
-        case .replay(let seq): (seq, nil)
-        case .resync(let reason, _): (other, reason)
-        }
-    }
-
     /// What a reader has to do next.
     enum Step<Piece: Sendable> {
         /// Look at these, which are in the ring, as far as there is time.
@@ -70,6 +57,19 @@ final class Past {
             kept: self.first,
             head: self.ring.head
         )
+    }
+
+    /// The last change before what a request is to look at: the one of its cursor, or another if that cannot be used,
+    /// and why not.
+    func start(
+        _ since: String?,
+        else other: UInt64
+    ) -> (after: UInt64, resync: ServerLine.Resync?) {
+        switch since.map(self.resumePoint) {
+        case nil: (other, nil)
+        case .replay(let seq): (seq, nil)
+        case .resync(let reason, _): (other, reason)
+        }
     }
 
     /// What a reader has to do next from where it stands.
