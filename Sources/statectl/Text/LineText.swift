@@ -1,7 +1,6 @@
 import Glibc
 import StateMachineClient
 import StateMachineCore
-import SystemPackage
 
 /// A line as text for people; depends on nothing but what it holds.
 struct LineText {
@@ -85,10 +84,7 @@ struct LineText {
     /// The peer in an object with `uid` and `pid`, and what ran there if that is known:
     /// `root (812, deploy, deploy.service)`.
     func peer(_ row: JSONValue) -> String {
-        self.peer(
-            row,
-            [row["comm"]?.string, row["unit"]?.string.flatMap { Programs.service(of: $0) }]
-        )
+        self.peer(row, [row["comm"]?.string, Self.service(row)])
     }
 
     /// The same without what runs there: `root (812)`.
@@ -97,18 +93,14 @@ struct LineText {
     /// The same where there is little room: `root (deploy.service)`; without a service the command,
     /// else the process.
     func shortPeer(_ row: JSONValue) -> String {
-        let service = row["unit"]?.string.flatMap { Programs.service(of: $0) }
-        let word = service ?? row["comm"]?.string ?? row["pid"]?.shortText ?? "?"
+        let word = Self.service(row) ?? row["comm"]?.string ?? row["pid"]?.shortText ?? "?"
         return "\(self.user(row)) (\(word.printable))"
     }
 
-    /// The same for a connection that exists; what an older daemon does not say is looked up.
-    func livePeer(_ row: JSONValue) -> String {
-        guard row["comm"] == nil, row["unit"] == nil,
-            let uid = row["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
-            let pid = row["pid"]?.integer.flatMap({ Int32(exactly: $0) })
-        else { return self.peer(row) }
-        return self.peer(row, Programs.names(pid: pid, uid: uid))
+    /// The service of its unit, perhaps after a user's manager; nil if it is none, as for a session.
+    private static func service(_ row: JSONValue) -> String? {
+        row["unit"]?.string?.split(separator: "/").last
+            .flatMap { $0.hasSuffix(".service") ? String($0) : nil }
     }
 
     private func peer(_ row: JSONValue, _ program: [String?]) -> String {
@@ -428,44 +420,5 @@ struct RowText {
         let width = self.columns.from(was.columns, limit: limit)
         let cell = limit.map { was.cut(to: $0) } ?? was
         return [isLast ? cell : cell.padded(to: width)]
-    }
-}
-
-/// Looks up what runs in existing processes.
-enum Programs {
-    /// The most bytes read of a file in /proc; names have 16, control groups' paths rarely 100.
-    private static let limit = 4096
-
-    /// The name of the command, and the systemd unit that it runs in if it is a service: `deploy`, `deploy.service`.
-    ///
-    /// - Parameters:
-    ///   - pid: of a process whose connection exists, so that the number is still its own.
-    ///   - uid: the process's user; if the number is another user's here, the process is on another
-    ///     machine, or in a container.
-    /// - Returns: the words; empty if nothing can be seen.
-    static func names(pid: Int32, uid: UInt32) -> [String] {
-        var status = stat()
-        guard stat("/proc/\(pid)", &status) == 0, status.st_uid == uid else { return [] }
-        let command = self.text("/proc/\(pid)/comm").map { String($0.prefix { $0 != "\n" }) }
-        let unit = self.text("/proc/\(pid)/cgroup").flatMap { self.service(in: $0) }
-        return [command, unit].compactMap(\.self)
-    }
-
-    /// The service that a process's cgroups(7) text names: `0::/system.slice/deploy.service`.
-    static func service(in groups: String) -> String? {
-        groups.split(separator: "\n").first { $0.hasPrefix("0::") }
-            .flatMap { $0.split(separator: "/").last { $0.hasSuffix(".service") } }
-            .map(String.init)
-    }
-
-    /// The service of a unit, perhaps after a user's manager; nil if it is none, as for a session.
-    static func service(of unit: String) -> String? {
-        unit.split(separator: "/").last.flatMap { $0.hasSuffix(".service") ? String($0) : nil }
-    }
-
-    private static func text(_ path: String) -> String? {
-        // Else it is gone by now, or hidden from us.
-        let bytes = try? FileDescriptor.bytes(of: path, atMost: self.limit)
-        return bytes.map { String(decoding: $0, as: UTF8.self) }
     }
 }
