@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineCore
 import TestSupport
 import Testing
 
@@ -45,9 +46,8 @@ import Testing
             for (path, reason) in [
                 (link, "it is a link; name the file itself"), (pipe, "it is not a regular file"),
             ] {
-                #expect(throws: CursorFile.Failure.unreadable(path: path, reason: reason)) {
-                    try CursorFile(path: path).read()
-                }
+                let refusal = #expect(throws: Refusal.self) { try CursorFile(path: path).read() }
+                #expect(refusal?.sentence == "the cursor file \(path) cannot be read: \(reason)")
             }
         }
     }
@@ -57,21 +57,21 @@ import Testing
         try await Scratch.with { scratch in
             try scratch.write(text, to: "cursor")
             let file = CursorFile(path: "\(scratch.path)/cursor")
-            let failure = CursorFile.Failure.nonsense(text, path: file.path)
-            #expect(throws: failure) { try file.read() }
-            #expect(failure.description.contains("holds \"\(text)\", which is not a cursor"))
-            #expect(ExitStatus.reporting(failure) == .usage)
+            let refusal = #expect(throws: Refusal.self) { try file.read() }
+            let quoted = "holds \"\(text)\", which is not a cursor".printable
+            #expect(refusal?.sentence.contains(quoted) == true)
+            #expect(refusal?.status == .usage)
         }
     }
 
     @Test func whatCannotBeReadOrWrittenIsAnError() async throws {
         try await Scratch.with { scratch in
             let directory = CursorFile(path: scratch.path)
-            #expect(throws: CursorFile.Failure.self) { try directory.read() }
+            #expect(throws: Refusal.self) { try directory.read() }
             let nowhere = CursorFile(path: "\(scratch.path)/a/b")
-            let error = #expect(throws: CursorFile.Failure.self) { try nowhere.write("a:1") }
-            #expect(error?.description.contains("\(scratch.path)/a/b cannot be written") == true)
-            #expect(error.map { ExitStatus.reporting($0) } == .no)
+            let refusal = #expect(throws: Refusal.self) { try nowhere.write("a:1") }
+            #expect(refusal?.sentence.contains("\(scratch.path)/a/b cannot be written") == true)
+            #expect(refusal?.status == .no)
         }
     }
 

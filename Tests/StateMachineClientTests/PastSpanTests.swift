@@ -18,8 +18,7 @@ import Testing
     ) -> PastSpan {
         var past = PastStays()
         for (index, stay) in stays.enumerated() {
-            let place = past.place(of: stay.state)
-            past.enter(place, at: stay.at * Self.second, seq: UInt64(index) + 1)
+            past.enter(stay.state, at: stay.at * Self.second, seq: UInt64(index) + 1)
         }
         return PastSpan(
             start: start * Self.second,
@@ -51,7 +50,7 @@ import Testing
         for index in 0..<70_000 {
             // Numbers that go back, and times far apart: a daemon may say anything.
             past.enter(
-                past.place(of: "s\(index)"),
+                "s\(index)",
                 at: index.isMultiple(of: 2) ? 1 << 57 : -(1 << 57),
                 seq: UInt64(70_000 - index)
             )

@@ -58,7 +58,7 @@ import Testing
                     target: MachineTarget(options: try SharedOptions.parse([]))
                 )
                 (run.queue, run.keeper) = (queue, keeper)
-                await #expect(throws: CursorFile.Failure.self) { try await run.run() }
+                await #expect(throws: Refusal.self) { try await run.run() }
             }
         }
     }

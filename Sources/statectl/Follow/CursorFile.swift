@@ -12,19 +12,11 @@ struct CursorFile: Sendable {
 
     let path: String
 
-    /// Why the file cannot be used.
-    enum Failure: Error, Equatable {
-        /// Its content is not a cursor.
-        case nonsense(String, path: String)
-        case unreadable(path: String, reason: String)
-        case unwritable(path: String, reason: String)
-    }
-
     /// What is there is a directory, a pipe, a device.
     private struct NoFile: Error {}
 
     /// The cursor; nil if there is no such file.
-    func read() throws(Failure) -> String? {
+    func read() throws(Refusal) -> String? {
         let text: String
         do {
             let file = try FileDescriptor.open(
@@ -45,22 +37,30 @@ struct CursorFile: Sendable {
         } catch Errno.noSuchFileOrDirectory {
             return nil
         } catch Errno.tooManySymbolicLinkLevels {
-            throw .unreadable(path: self.path, reason: "it is a link; name the file itself")
+            throw self.unreadable("it is a link; name the file itself")
         } catch is NoFile {
-            throw .unreadable(path: self.path, reason: "it is not a regular file")
+            throw self.unreadable("it is not a regular file")
         } catch {
-            throw .unreadable(path: self.path, reason: "\(error)")
+            throw self.unreadable("\(error)")
         }
         let cursor = text.hasSuffix("\n") ? String(text.dropLast()) : text
         // Cursors are the daemon's own affair; but what has not even their shape was never one.
         guard cursor.wholeMatch(of: /[!-9;-~]+:[0-9]+/) != nil else {
-            throw .nonsense(text, path: self.path)
+            throw Refusal(
+                "the cursor file \(self.path) holds \"\(text)\", which is not a cursor; delete it to start from the current state"
+                    .printable,
+                .usage
+            )
         }
         return cursor
     }
 
+    private func unreadable(_ reason: String) -> Refusal {
+        Refusal("the cursor file \(self.path) cannot be read: \(reason)".printable)
+    }
+
     /// Replaces the file as a whole: whoever reads it sees the old cursor or the new one.
-    func write(_ cursor: String) throws(Failure) {
+    func write(_ cursor: String) throws(Refusal) {
         // Nobody can have put a file, or a link to one, where this one will be.
         let temporary = "\(self.path).\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
         do {
@@ -78,21 +78,7 @@ struct CursorFile: Sendable {
             guard rename(temporary, self.path) == 0 else { throw Errno(rawValue: errno) }
         } catch {
             unlink(temporary)
-            throw .unwritable(path: self.path, reason: "\(error)")
-        }
-    }
-}
-
-extension CursorFile.Failure: CustomStringConvertible {
-    var description: String {
-        switch self {
-        case .nonsense(let text, let path):
-            "the cursor file \(path) holds \"\(text)\", which is not a cursor; "
-                + "delete it to start from the current state"
-        case .unreadable(let path, let reason):
-            "the cursor file \(path) cannot be read: \(reason)"
-        case .unwritable(let path, let reason):
-            "the cursor file \(path) cannot be written: \(reason)"
+            throw Refusal("the cursor file \(self.path) cannot be written: \(error)".printable)
         }
     }
 }
@@ -129,7 +115,7 @@ final class CursorKeeper: Sendable {
     }
 
     /// Writes the newest cursor unless it is written already.
-    func write() throws(CursorFile.Failure) {
+    func write() throws(Refusal) {
         let newest = self.cursors.withLock { $0.newest == $0.written ? nil : $0.newest }
         guard let newest else { return }
         try self.file.write(newest)

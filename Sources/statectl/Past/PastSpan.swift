@@ -16,24 +16,24 @@ struct PastSpan {
 
     /// The part of a stay that lies in the span; empty if none does.
     func part(of stay: Int) -> Range<Int64> {
-        let from = min(max(self.stays.starts[stay], self.start), self.end)
+        let from = min(max(self.stays.all[stay].start, self.start), self.end)
         return from..<max(from, min(self.end(of: stay), self.end))
     }
 
     /// The whole length of a stay; for the last one, up to the span's end.
     func length(of stay: Int) -> Int64 {
-        max(0, self.end(of: stay) - self.stays.starts[stay])
+        max(0, self.end(of: stay) - self.stays.all[stay].start)
     }
 
     /// When a stay ended; for the last one the span's end.
     private func end(of stay: Int) -> Int64 {
-        stay + 1 < self.stays.count ? self.stays.starts[stay + 1] : self.end
+        stay + 1 < self.stays.all.count ? self.stays.all[stay + 1].start : self.end
     }
 
     /// A summary of each state, in the order of the names.
     func summaries() -> [StateSummary] {
         var stays = [[Int]](repeating: [], count: self.stays.names.count)
-        for (stay, state) in self.stays.states.enumerated() { stays[Int(state)].append(stay) }
+        for (index, stay) in self.stays.all.enumerated() { stays[stay.state].append(index) }
         return zip(self.stays.names, stays).map { name, own in
             let time = own.reduce(Int64(0)) { sum, stay in
                 // Where clocks were set back stays overlap, and there may be any number of them.
@@ -46,7 +46,7 @@ struct PastSpan {
                 share: Double(time) / Double(max(1, self.end - self.start)),
                 entered: own.count { $0 > 0 || !self.hasEarlier },
                 // The last one goes on beyond the span.
-                median: own.filter { $0 + 1 < self.stays.count }.map(self.length).median,
+                median: own.filter { $0 + 1 < self.stays.all.count }.map(self.length).median,
                 longest: own.map(self.length).max() ?? 0
             )
         }
@@ -59,10 +59,10 @@ struct PastSpan {
             repeating: [Double](repeating: 0, count: columns),
             count: self.stays.names.count
         )
-        for stay in 0..<self.stays.count {
+        for stay in self.stays.all.indices {
             let part = self.part(of: stay)
             guard !part.isEmpty else { continue }
-            let state = Int(self.stays.states[stay])
+            let state = self.stays.all[stay].state
             let from = Double(part.lowerBound - self.start) / width
             let to = Double(part.upperBound - self.start) / width
             let last = min(Int(to), columns - 1)
@@ -99,34 +99,23 @@ extension [Int64] {
 }
 
 /// The stays of the past, the oldest first: which state was entered when, and by which change.
-///
-/// Kept in columns: a million of them take 14 MB.
 struct PastStays {
-    /// The names of the states, each once.
-    private(set) var names: [String] = []
-    private var places: [Spelling: UInt16] = [:]
-    /// For each stay the index of its state in `names`.
-    private(set) var states: [UInt16] = []
-    /// When each stay began, in microseconds; not always ascending, as clocks are set back.
-    private(set) var starts: [Int64] = []
-    /// For each stay, by how much the change that began it is beyond `firstSeq`.
-    private var offsets: [UInt32] = []
-    private var firstSeq: UInt64 = 0
-    /// The number of changes that were read, including those that began no stay.
-    private(set) var changes: UInt64 = 0
-
-    var count: Int { self.states.count }
-    var isEmpty: Bool { self.states.isEmpty }
-
-    /// Reserves room for that many stays.
-    mutating func reserve(_ count: Int) {
-        self.states.reserveCapacity(count)
-        self.starts.reserveCapacity(count)
-        self.offsets.reserveCapacity(count)
+    /// 24 bytes: there may be a million of them.
+    struct Stay {
+        /// The index of its state in `names`.
+        let state: Int
+        /// When it began, in microseconds; not always later than the one before, as clocks are set back.
+        let start: Int64
+        /// The number of the change that began it.
+        let seq: UInt64
     }
 
-    /// The number of the change that began a stay.
-    func seq(of stay: Int) -> UInt64 { self.firstSeq + UInt64(self.offsets[stay]) }
+    /// The names of the states, each once.
+    private(set) var names: [String] = []
+    private var places: [Spelling: Int] = [:]
+    private(set) var all: [Stay] = []
+    /// The number of changes that were read, including those that began no stay.
+    private(set) var changes: UInt64 = 0
 
     /// The most states.
     ///
@@ -137,30 +126,21 @@ struct PastStays {
     private(set) var isTooMany = false
 
     /// The index of a state in `names`, to which a new one is added.
-    mutating func place(of name: String) -> UInt16 {
+    private mutating func place(of name: String) -> Int {
         let spelling = Spelling(name)
         if let place = self.places[spelling] { return place }
         guard self.names.count < Self.mostNames else {
             self.isTooMany = true
-            return UInt16(Self.mostNames - 1)
+            return Self.mostNames - 1
         }
-        let place = UInt16(self.names.count)
         self.names.append(name)
-        self.places[spelling] = place
-        return place
+        self.places[spelling] = self.names.count - 1
+        return self.names.count - 1
     }
 
     /// Adds a stay in the state of that name.
     mutating func enter(_ state: String, at time: Int64, seq: UInt64) {
-        self.enter(self.place(of: state), at: time, seq: seq)
-    }
-
-    /// Adds a stay.
-    mutating func enter(_ state: UInt16, at time: Int64, seq: UInt64) {
-        if self.isEmpty { self.firstSeq = seq }
-        self.states.append(state)
-        self.starts.append(time)
-        self.offsets.append(seq > self.firstSeq ? UInt32(clamping: seq - self.firstSeq) : 0)
+        self.all.append(Stay(state: self.place(of: state), start: time, seq: seq))
     }
 
     /// Adds the stays of an outline.
@@ -168,11 +148,8 @@ struct PastStays {
         let places = outline.names.map { self.place(of: $0) }
         for (index, entry) in outline.entries.enumerated() {
             guard let state = entry.state else { continue }
-            self.enter(
-                places[state],
-                at: entry.at.microseconds,
-                seq: outline.first + UInt64(index)
-            )
+            let seq = outline.first + UInt64(index)
+            self.all.append(Stay(state: places[state], start: entry.at.microseconds, seq: seq))
         }
         self.changes += UInt64(outline.entries.count)
     }
@@ -212,7 +189,7 @@ struct PictureMarks {
             repeating: [Cell](repeating: Cell(), count: columns),
             count: span.stays.names.count
         )
-        for stay in 0..<span.stays.count {
+        for stay in span.stays.all.indices {
             let part = span.part(of: stay)
             if Double(part.count) >= width {
                 self.stays.append(stay)
@@ -221,7 +198,7 @@ struct PictureMarks {
             // It lies in one column, or in two that follow each other, of which the first counts.
             let from = Double(part.lowerBound - span.start) / width
             let column = min(Int(from), columns - 1)
-            let state = Int(span.stays.states[stay])
+            let state = span.stays.all[stay].state
             cells[state][column].share += Double(part.count) / width
             cells[state][column].stays += 1
             cells[state][column].last = stay

@@ -81,7 +81,7 @@ struct TimelineCommand: DaemonCommand {
             text: self.options.text,
             isUTC: self.options.utc,
             title: description["machine"]?.string,
-            changes: try await reading.changes(marks.stays.map { span.stays.seq(of: $0) })
+            changes: try await reading.changes(marks.stays.map { span.stays.all[$0].seq })
         )
         let text = picture.text(span, marks)
         guard file != "-" else { return try StandardOutput.offer(text) }
@@ -153,7 +153,7 @@ struct PastReading {
             let began = try await self.beginning(of: earlier)
             stays.enter(state, at: began.at, seq: began.seq)
         }
-        var hasEarlier = !stays.isEmpty
+        var hasEarlier = !stays.all.isEmpty
         let oldest =
             hasEarlier
             ? nil
@@ -165,17 +165,17 @@ struct PastReading {
             stays.enter(state, at: began.microseconds, seq: 0)
             hasEarlier = start.at.map { began.microseconds < $0 } ?? false
         }
-        let isWhole = !stays.isEmpty
+        let isWhole = !stays.all.isEmpty
         try await self.read(into: &stays, upTo: present.seq ?? 0)
-        if stays.isEmpty, let state = present.state?.name, let at = present.at,
+        if stays.all.isEmpty, let state = present.state?.name, let at = present.at,
             at.microseconds < end ?? .max
         {
             // Nothing has changed yet.
             stays.enter(state, at: at.microseconds, seq: present.seq ?? 0)
         }
         // If a clock was set back, the last change may be in the future.
-        let last = end ?? max(WallTime.now.microseconds, stays.starts.last ?? .min)
-        let first = start.at ?? stays.starts.first ?? last
+        let last = end ?? max(WallTime.now.microseconds, stays.all.last?.start ?? .min)
+        let first = start.at ?? stays.all.first?.start ?? last
         return PastSpan(
             start: min(first, last),
             end: last,
@@ -216,11 +216,7 @@ struct PastReading {
         var hasGap = false
         let reply = try await self.client.outline(after: self.since, before: self.until) {
             outline in
-            if first == nil {
-                first = outline.first
-                let count = max(newest, outline.first) - outline.first + 1
-                stays.reserve(Int(min(count, Self.reserved)))
-            }
+            first = first ?? outline.first
             if let next, outline.first > next { hasGap = true }
             next = outline.examined + 1
             stays.take(outline)
@@ -249,19 +245,16 @@ struct PastReading {
         }
     }
 
-    /// The most stays that there is room for before they come; a million are kept by default.
-    private static let reserved: UInt64 = 4_000_000
-
     // MARK: - Single changes
 
     /// The most unwanted changes read between wanted ones: less than another request costs.
     private static let between: UInt64 = 32
 
-    /// The changes with those numbers, which must ascend, as far as they are kept.
+    /// The changes with those numbers, as far as they are kept.
     func changes(_ seqs: [UInt64]) async throws -> [UInt64: Line] {
         let wanted = Set(seqs)
         var ranges: [ClosedRange<UInt64>] = []
-        for seq in seqs {
+        for seq in seqs.sorted() {
             if let last = ranges.last, seq <= last.upperBound + Self.between,
                 seq - last.lowerBound < RequestLimits.historyChanges
             {
@@ -314,21 +307,18 @@ struct PastReading {
 extension PastSpan {
     /// How often each way from one state to another was taken, and the median of the stays that ended that way.
     func ways() -> [DrawingWay: (count: Int, median: String?)] {
-        var lengths: [UInt32: [Int64]] = [:]
-        for stay in self.stays.states.indices.dropLast() {
-            let (from, to) = (self.stays.states[stay], self.stays.states[stay + 1])
-            lengths[UInt32(from) << 16 | UInt32(to), default: []].append(self.length(of: stay))
+        let (all, names) = (self.stays.all, self.stays.names)
+        var lengths: [DrawingWay: [Int64]] = [:]
+        for stay in all.indices.dropLast() {
+            let way = DrawingWay(from: names[all[stay].state], to: names[all[stay + 1].state])
+            lengths[way, default: []].append(self.length(of: stay))
         }
-        var ways: [DrawingWay: (count: Int, median: String?)] = [:]
-        for (way, lengths) in lengths {
-            let names = (self.stays.names[Int(way >> 16)], self.stays.names[Int(way & 0xFFFF)])
-            ways[DrawingWay(from: names.0, to: names.1)] = (
-                lengths.count, SpanText.text(lengths.median ?? 0)
-            )
+        var ways = lengths.mapValues { lengths in
+            (count: lengths.count, median: lengths.median.map { SpanText.text($0) })
         }
         // The first change ended a stay of unknown length.
-        if let origin, let first = self.stays.states.first {
-            let way = DrawingWay(from: origin, to: self.stays.names[Int(first)])
+        if let origin, let first = all.first {
+            let way = DrawingWay(from: origin, to: names[first.state])
             ways[way] = ((ways[way]?.count ?? 0) + 1, ways[way]?.median)
         }
         return ways

@@ -258,7 +258,7 @@ struct TimelinePicture {
 
     private func band(_ stay: Int, _ span: PastSpan, _ left: Int) -> String {
         let part = span.part(of: stay)
-        let state = Int(span.stays.states[stay])
+        let state = span.stays.all[stay].state
         let from = Double(left) + self.place(of: part.lowerBound, span)
         let width = max(1.5, self.place(of: part.upperBound, span) + Double(left) - from)
         return self.rectangle(
@@ -276,19 +276,18 @@ struct TimelinePicture {
     }
 
     private func title(of stay: Int, _ span: PastSpan) -> [String] {
-        let change = self.changes[span.stays.seq(of: stay)]
-        let name = span.stays.names[Int(span.stays.states[stay])]
-        let isOver = stay + 1 < span.stays.count
-        let start = span.stays.starts[stay]
+        let (all, names) = (span.stays.all, span.stays.names)
+        let (state, start, change) = (all[stay].state, all[stay].start, self.changes[all[stay].seq])
+        let isOver = stay + 1 < all.count
         let length = span.length(of: stay)
         let end = isOver ? " – \(self.moment(start + length))" : ""
         var lines = [
-            change?.state?.text ?? name,
+            change?.state?.text ?? names[state],
             "\(self.moment(start))\(end), \(SpanText.text(length))\(isOver ? "" : " so far")",
         ]
         if let change {
             let was = change.from.map { ", was \($0.text)" } ?? ""
-            lines.append("#\(change.seq.map(String.init) ?? "?")\(was)")
+            lines.append("#\(change.number)\(was)")
             if let by = change[.by] { lines.append("by \(self.text.peer(by))") }
             if let cause = change.cause { lines.append(cause) }
         }

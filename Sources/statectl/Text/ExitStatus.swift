@@ -41,13 +41,6 @@ enum ExitStatus: Int32, Error {
         }
     }
 
-    init(_ error: CursorFile.Failure) {
-        switch error {
-        case .nonsense: self = .usage
-        case .unreadable, .unwritable: self = .no
-        }
-    }
-
     init(_ code: ErrorCode) {
         switch code {
         case .unknownState, .unknownEvent, .badData, .badRequest, .badJSON, .unknownOperation:
@@ -78,9 +71,6 @@ enum ExitStatus: Int32, Error {
             return .no
         case let error as ClientError:
             StandardError.say("\(error.description.printable)\(error.others)")
-            return ExitStatus(error)
-        case let error as CursorFile.Failure:
-            StandardError.say(error.description.printable)
             return ExitStatus(error)
         default:
             let text = Statectl.fullMessage(for: error)

@@ -1,7 +1,6 @@
 import Glibc
 import StateMachineClient
 import StateMachineCore
-import SystemPackage
 
 /// A line as text for people; depends on nothing but what it holds.
 struct LineText {
@@ -37,11 +36,8 @@ struct LineText {
 
     /// Parts with spaces between them, on as many lines as it takes; `indent` is for all but the first.
     func wrapped(_ parts: [StyledText], indent: Int = 4) -> String {
-        guard let width else { return parts.joined(separator: "   ").text(self.style) }
-        return parts.wrapped(separator: "   ", to: width, indent: indent).map {
-            $0.text(self.style)
-        }
-        .joined(separator: "\n")
+        parts.wrapped(separator: "   ", to: self.width, indent: indent).map { $0.text(self.style) }
+            .joined(separator: "\n")
     }
 
     /// One line of a watch; nil if there is nothing in it for people.
@@ -55,7 +51,7 @@ struct LineText {
         case .state where !line.isSelected: self.notice(line).map { self.marked($0, as: .notice) }
         case .beat where !line.isSelected: self.marked("— still no match", as: .aside)
         case .state, .change, .beat: RowText(text: self, columns: columns).text(line)
-        case .live: self.aside("— up to date at #\(line.seq.map(String.init) ?? "?")")
+        case .live: self.aside("— up to date at #\(line.number)")
         case .declared: self.aside(self.declared(line))
         case .other where line.isStuck: RowText(text: self, columns: columns).text(line)
         case .reply, .ask, .bye, .other: nil
@@ -73,22 +69,19 @@ struct LineText {
     /// A line of a watch about the present moment and no state.
     private func marked(_ text: String, as role: Style.Role) -> String {
         let time = self.localTime(self.now).map { StyledText($0.time + "  ", as: .aside) }
-        let line = (time ?? StyledText()) + StyledText(text, as: role)
-        return (self.width.map { line.cut(to: $0) } ?? line).text(self.style)
+        return ((time ?? StyledText()) + StyledText(text, as: role)).cut(to: self.width)
+            .text(self.style)
     }
 
     private func declared(_ line: Line) -> String {
         let name = line.version ?? line.declaration.map { String($0.prefix(12)) } ?? "?"
-        return "— declared by \(name.printable) from #\(line.seq.map(String.init) ?? "?") on"
+        return "— declared by \(name.printable) from #\(line.number) on"
     }
 
     /// The peer in an object with `uid` and `pid`, and what ran there if that is known:
     /// `root (812, deploy, deploy.service)`.
     func peer(_ row: JSONValue) -> String {
-        self.peer(
-            row,
-            [row["comm"]?.string, row["unit"]?.string.flatMap { Programs.service(of: $0) }]
-        )
+        self.peer(row, [row["comm"]?.string, Self.service(row)])
     }
 
     /// The same without what runs there: `root (812)`.
@@ -97,18 +90,14 @@ struct LineText {
     /// The same where there is little room: `root (deploy.service)`; without a service the command,
     /// else the process.
     func shortPeer(_ row: JSONValue) -> String {
-        let service = row["unit"]?.string.flatMap { Programs.service(of: $0) }
-        let word = service ?? row["comm"]?.string ?? row["pid"]?.shortText ?? "?"
+        let word = Self.service(row) ?? row["comm"]?.string ?? row["pid"]?.shortText ?? "?"
         return "\(self.user(row)) (\(word.printable))"
     }
 
-    /// The same for a connection that exists; what an older daemon does not say is looked up.
-    func livePeer(_ row: JSONValue) -> String {
-        guard row["comm"] == nil, row["unit"] == nil,
-            let uid = row["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
-            let pid = row["pid"]?.integer.flatMap({ Int32(exactly: $0) })
-        else { return self.peer(row) }
-        return self.peer(row, Programs.names(pid: pid, uid: uid))
+    /// The service of its unit, perhaps after a user's manager; nil if it is none, as for a session.
+    private static func service(_ row: JSONValue) -> String? {
+        row["unit"]?.string?.split(separator: "/").last
+            .flatMap { $0.hasSuffix(".service") ? String($0) : nil }
     }
 
     private func peer(_ row: JSONValue, _ program: [String?]) -> String {
@@ -245,6 +234,11 @@ extension LineText {
     }
 }
 
+extension Line {
+    /// The number of its change, as far as it says.
+    var number: String { self.seq.map(String.init) ?? "?" }
+}
+
 extension NamedState {
     /// The state as it would stand in Swift: `authentication(phase: active)`, `ready(true)`.
     var text: String { self.name.printable + self.valuesText }
@@ -362,7 +356,7 @@ struct RowText {
         // A sign of life tells that nothing has happened up to now.
         let isSign = line.kind == .beat || line.isStuck
         let time = StyledText(self.time(isSign ? self.text.now : line.at), as: .aside)
-        let number = StyledText("#\(line.seq.map(String.init) ?? "?")", as: .aside)
+        let number = StyledText("#\(line.number)", as: .aside)
         let state = line.state.map { self.text.styled($0) } ?? StyledText("?")
         if let width = self.text.width, width < Self.narrow {
             return
@@ -379,11 +373,10 @@ struct RowText {
         }
         let width = self.columns.state(state.columns, limit: limit)
         let rest = self.rest(of: line, after: start.columns + 2 + width)
-        let cell = limit.map { state.cut(to: $0) } ?? state
+        let cell = state.cut(to: limit)
         let row = [start, rest.isEmpty ? cell : cell.padded(to: width)] + rest
-        guard let columns = self.text.width else { return [row.joined(separator: "  ")] }
-        return row.wrapped(separator: "  ", to: columns, indent: start.columns + 2)
-            .map { $0.cut(to: columns) }
+        return row.wrapped(separator: "  ", to: self.text.width, indent: start.columns + 2)
+            .map { $0.cut(to: self.text.width) }
     }
 
     /// The time; to the second, and without a date, where there is no room.
@@ -426,46 +419,7 @@ struct RowText {
         let limit = self.text.width.map { min($0 / 4, $0 - taken - Self.actor - 4) }
         guard limit.map({ $0 >= Self.leastFrom }) ?? true else { return [] }
         let width = self.columns.from(was.columns, limit: limit)
-        let cell = limit.map { was.cut(to: $0) } ?? was
+        let cell = was.cut(to: limit)
         return [isLast ? cell : cell.padded(to: width)]
-    }
-}
-
-/// Looks up what runs in existing processes.
-enum Programs {
-    /// The most bytes read of a file in /proc; names have 16, control groups' paths rarely 100.
-    private static let limit = 4096
-
-    /// The name of the command, and the systemd unit that it runs in if it is a service: `deploy`, `deploy.service`.
-    ///
-    /// - Parameters:
-    ///   - pid: of a process whose connection exists, so that the number is still its own.
-    ///   - uid: the process's user; if the number is another user's here, the process is on another
-    ///     machine, or in a container.
-    /// - Returns: the words; empty if nothing can be seen.
-    static func names(pid: Int32, uid: UInt32) -> [String] {
-        var status = stat()
-        guard stat("/proc/\(pid)", &status) == 0, status.st_uid == uid else { return [] }
-        let command = self.text("/proc/\(pid)/comm").map { String($0.prefix { $0 != "\n" }) }
-        let unit = self.text("/proc/\(pid)/cgroup").flatMap { self.service(in: $0) }
-        return [command, unit].compactMap(\.self)
-    }
-
-    /// The service that a process's cgroups(7) text names: `0::/system.slice/deploy.service`.
-    static func service(in groups: String) -> String? {
-        groups.split(separator: "\n").first { $0.hasPrefix("0::") }
-            .flatMap { $0.split(separator: "/").last { $0.hasSuffix(".service") } }
-            .map(String.init)
-    }
-
-    /// The service of a unit, perhaps after a user's manager; nil if it is none, as for a session.
-    static func service(of unit: String) -> String? {
-        unit.split(separator: "/").last.flatMap { $0.hasSuffix(".service") ? String($0) : nil }
-    }
-
-    private static func text(_ path: String) -> String? {
-        // Else it is gone by now, or hidden from us.
-        let bytes = try? FileDescriptor.bytes(of: path, atMost: self.limit)
-        return bytes.map { String(decoding: $0, as: UTF8.self) }
     }
 }

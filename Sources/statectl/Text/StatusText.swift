@@ -69,7 +69,7 @@ struct StatusText {
         let sorted = rows.sorted { lag($0) > lag($1) }
         var shown = sorted.prefix(Self.watchersShown).map { row in
             let place = lag(row) == 0 ? "up to date" : "\(lag(row)) behind"
-            return [StyledText(self.text.livePeer(row)), StyledText(place, as: .aside)]
+            return [StyledText(self.text.peer(row)), StyledText(place, as: .aside)]
         }
         if sorted.count > shown.count {
             let others = "and \(sorted.count - shown.count) others"
@@ -130,7 +130,7 @@ struct VoterText {
         if let missing = row["missing"]?.string { return self.absence(row, missing) }
         let hold = row["hold"]
         let number = (hold ?? row["guard"])?.shortText ?? "?"
-        var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.text.livePeer(row))"
+        var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.text.peer(row))"
         if let at = row["at"]?.string.flatMap({ WallTime(rfc3339: $0) }) {
             let seconds = (self.text.now.microseconds - at.microseconds) / 1_000_000
             words += ", for \(LineText.span(max(0, seconds)))"
@@ -252,7 +252,7 @@ struct StatsText {
 
     private func age(_ reply: Line) -> String {
         let seconds = (reply["uptimeMs"]?.integer ?? 0) / 1000
-        return "up \(LineText.span(seconds)), #\(reply.seq.map(String.init) ?? "?")"
+        return "up \(LineText.span(seconds)), #\(reply.number)"
     }
 }
 

@@ -23,33 +23,38 @@ struct ChildCommand: Sendable {
         self.words = words
     }
 
-    /// Why it cannot be started as things are; nil if nothing is known against it.
-    var obstacle: Ending? {
+    /// Where the program is.
+    private func path() throws(Ending) -> String {
         let program = self.words[0]
-        var candidates = [program]
-        if !program.contains("/") {
-            // Without a PATH the system uses one of its own.
-            guard let path = getenv("PATH").map({ String(cString: $0) }) else { return nil }
-            candidates = path.split(separator: ":", omittingEmptySubsequences: false)
+        // Where there is no PATH, as confstr(3) has it.
+        let directories = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
+        let candidates =
+            program.contains("/")
+            ? [program]
+            : directories.split(separator: ":", omittingEmptySubsequences: false)
                 .map { "\($0.isEmpty ? "." : $0)/\(program)" }
-        }
-        let found = candidates.filter { candidate in
+        var obstacle = Ending.notFound
+        for candidate in candidates {
             var status = stat()
-            return stat(candidate, &status) == 0 && status.st_mode & S_IFMT != S_IFDIR
+            guard stat(candidate, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+                continue
+            }
+            if access(candidate, X_OK) == 0 { return candidate }
+            obstacle = .notStarted("permission denied")
         }
-        if found.contains(where: { access($0, X_OK) == 0 }) { return nil }
-        return found.isEmpty ? .notFound : .notStarted("permission denied")
+        throw obstacle
     }
 
     /// Throws if the command cannot be started.
     ///
     /// - Throws: ``ProcessEnd`` with a shell's status for that, once the reason has been reported.
     func check() throws(ProcessEnd) {
-        guard let obstacle = self.obstacle else { return }
-        if let complaint = obstacle.complaint(about: self) {
-            StandardError.say(complaint)
+        do {
+            _ = try self.path()
+        } catch {
+            if let complaint = error.complaint(about: self) { StandardError.say(complaint) }
+            throw .status(error.status)
         }
-        throw .status(obstacle.status)
     }
 
     /// Runs it to its end, with this process's output and errors.
@@ -103,14 +108,8 @@ struct ChildCommand: Sendable {
         _ text: String?,
         errors: CInt?
     ) throws(Ending) -> RunningProgram {
-        // Where there is no PATH, as confstr(3) has it.
-        let directories = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
-        let name = Array(self.words[0].utf8)
-        guard let path = ProgramStart.path(of: name, in: Array(directories.utf8)) else {
-            throw .notFound
-        }
         var program = ProgramStart(
-            path: path,
+            path: Array(try self.path().utf8),
             words: self.words.map { Array($0.utf8) },
             environment: self.environment(updates)
         )
