@@ -91,8 +91,11 @@ struct PlaceTests {
                 }
                 try await disk.remount("ro")
                 _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
+                    // A line of before READY=1 has been read by whoever waited for that.
+                    let watcher = try daemon.connect(\.events)
+                    #expect(try await watcher.next().seq == 3)
                     try await daemon.notify.wait(
-                        containing: "seq 3, 0 watches; changes are refused"
+                        containing: "seq 3, 1 watch; changes are refused"
                     )
                     let client = try daemon.connect(\.control)
                     #expect(try await client.ask("get").seq == 3)
@@ -104,6 +107,7 @@ struct PlaceTests {
                     #expect(try await client.next().type == "reply")
                     try await disk.remount("rw")
                     #expect(try await client.ask("set ready value=false").seq == 4)
+                    #expect(try await watcher.next().seq == 4)
                 }
             }
         }
