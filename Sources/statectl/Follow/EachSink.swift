@@ -49,7 +49,7 @@ struct EachSink {
                 await command.run(for: line, of: target, as: event, resync: resync)
             }
             guard let complaint = await run.value else { return }
-            let place = "change \(line.seq.map(String.init) ?? "?")"
+            let place = "change \(line.number)"
             guard self.isRetrying else {
                 throw Refusal("\(complaint); \(place) counts as not handled")
             }

@@ -151,7 +151,9 @@ struct LastingWait: Sendable {
         }
     }
 
-    /// The line that shows that it has lasted; nil if it has not. The cursor moves behind what is known.
+    /// The line that shows that it has lasted; nil if it has not.
+    ///
+    /// The cursor moves behind what is known.
     private func lasted(_ reached: Line, _ cursor: inout String?) async throws -> Line? {
         let age = try await self.client.age(of: reached)
         let due = ContinuousClock.now.advanced(by: self.span - age)

@@ -66,14 +66,12 @@ struct HistoryCommand: DaemonCommand {
 
     func validate() throws {
         try self.format.check(beside: self.options)
-        guard !self.follow || !self.stays else {
-            throw ValidationError("-f and --stays cannot be used together; give one")
-        }
-        guard !self.follow || self.until == nil else {
-            throw ValidationError("-f and --until cannot be used together; give one")
-        }
-        guard !self.follow || !self.oldestFirst else {
-            throw ValidationError("-f and --oldest-first cannot be used together; give one")
+        let others = [
+            (self.stays, "--stays"), (self.until != nil, "--until"),
+            (self.oldestFirst, "--oldest-first"),
+        ]
+        if self.follow, let other = others.first(where: \.0)?.1 {
+            throw ValidationError("-f and \(other) cannot be used together; give one")
         }
         _ = try self.search()
         try OptionLimits.checkText("--cause", self.cause)
@@ -367,17 +365,23 @@ extension [HistoryRun] {
                 failure = failure ?? end
                 self.remove(at: index)
             }
+            let heads = self.indices.compactMap { index in
+                self[index].found.first.map { (index: index, at: $0.at?.microseconds ?? 0) }
+            }
+            let isNewestFirst = self.first?.search.order == .newest
             guard
-                let next = self.indices.filter({ self[$0].head != nil }).min(by: { left, right in
-                    self[left].comes(before: self[right])
-                })
+                let next = heads.min(by: { isNewestFirst ? $0.at > $1.at : $0.at < $1.at })?.index,
+                let line = self[next].found.popFirst()
             else { break }
-            try self[next].showNext()
+            try self[next].target.show(line)
             left -= 1
         }
-        for run in self { try run.showEnd() }
-        if left == 0, self.contains(where: \.isCut), let first = self.first?.target,
-            !first.options.json
+        for run in self {
+            guard let reply = run.reply else { continue }
+            try run.target.end(reply, as: run.target.options.text.notice(reply))
+        }
+        if left == 0, self.contains(where: { !$0.found.isEmpty || $0.hasMore }),
+            let first = self.first?.target, !first.options.json
         {
             let text = "— there are more: -n all"
             if StandardOutput.isTerminal {
@@ -396,28 +400,11 @@ extension HistoryRun {
 
     /// Looks for more changes if there are none to be shown and there may be some.
     fileprivate mutating func look(for most: UInt64) async throws {
-        guard self.found.isEmpty, self.reply?.hasMore ?? true else { return }
+        guard self.found.isEmpty, self.hasMore else { return }
         let (lines, reply) = try await self.page(min(most, Self.portion))
         (self.found, self.reply) = (lines[...], reply)
     }
 
-    /// When the next change was made; nil if there is none.
-    fileprivate var head: Int64? { self.found.first.map { $0.at?.microseconds ?? 0 } }
-
-    fileprivate func comes(before other: HistoryRun) -> Bool {
-        let (own, others) = (self.head ?? 0, other.head ?? 0)
-        return self.search.order == .newest ? own > others : own < others
-    }
-
-    fileprivate mutating func showNext() throws {
-        if let line = self.found.popFirst() { try self.target.show(line) }
-    }
-
-    /// Whether there are more changes than were shown.
-    fileprivate var isCut: Bool { !self.found.isEmpty || self.reply?.hasMore ?? true }
-
-    fileprivate func showEnd() throws {
-        guard let reply = self.reply else { return }
-        try self.target.end(reply, as: self.target.options.text.notice(reply))
-    }
+    /// Whether there may be changes that were not asked for yet.
+    fileprivate var hasMore: Bool { self.reply?.hasMore ?? true }
 }

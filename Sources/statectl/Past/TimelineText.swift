@@ -287,7 +287,7 @@ struct TimelinePicture {
         ]
         if let change {
             let was = change.from.map { ", was \($0.text)" } ?? ""
-            lines.append("#\(change.seq.map(String.init) ?? "?")\(was)")
+            lines.append("#\(change.number)\(was)")
             if let by = change[.by] { lines.append("by \(self.text.peer(by))") }
             if let cause = change.cause { lines.append(cause) }
         }

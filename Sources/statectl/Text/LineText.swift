@@ -36,11 +36,8 @@ struct LineText {
 
     /// Parts with spaces between them, on as many lines as it takes; `indent` is for all but the first.
     func wrapped(_ parts: [StyledText], indent: Int = 4) -> String {
-        guard let width else { return parts.joined(separator: "   ").text(self.style) }
-        return parts.wrapped(separator: "   ", to: width, indent: indent).map {
-            $0.text(self.style)
-        }
-        .joined(separator: "\n")
+        parts.wrapped(separator: "   ", to: self.width, indent: indent).map { $0.text(self.style) }
+            .joined(separator: "\n")
     }
 
     /// One line of a watch; nil if there is nothing in it for people.
@@ -54,7 +51,7 @@ struct LineText {
         case .state where !line.isSelected: self.notice(line).map { self.marked($0, as: .notice) }
         case .beat where !line.isSelected: self.marked("— still no match", as: .aside)
         case .state, .change, .beat: RowText(text: self, columns: columns).text(line)
-        case .live: self.aside("— up to date at #\(line.seq.map(String.init) ?? "?")")
+        case .live: self.aside("— up to date at #\(line.number)")
         case .declared: self.aside(self.declared(line))
         case .other where line.isStuck: RowText(text: self, columns: columns).text(line)
         case .reply, .ask, .bye, .other: nil
@@ -72,13 +69,13 @@ struct LineText {
     /// A line of a watch about the present moment and no state.
     private func marked(_ text: String, as role: Style.Role) -> String {
         let time = self.localTime(self.now).map { StyledText($0.time + "  ", as: .aside) }
-        let line = (time ?? StyledText()) + StyledText(text, as: role)
-        return (self.width.map { line.cut(to: $0) } ?? line).text(self.style)
+        return ((time ?? StyledText()) + StyledText(text, as: role)).cut(to: self.width)
+            .text(self.style)
     }
 
     private func declared(_ line: Line) -> String {
         let name = line.version ?? line.declaration.map { String($0.prefix(12)) } ?? "?"
-        return "— declared by \(name.printable) from #\(line.seq.map(String.init) ?? "?") on"
+        return "— declared by \(name.printable) from #\(line.number) on"
     }
 
     /// The peer in an object with `uid` and `pid`, and what ran there if that is known:
@@ -237,6 +234,11 @@ extension LineText {
     }
 }
 
+extension Line {
+    /// The number of its change, as far as it says.
+    var number: String { self.seq.map(String.init) ?? "?" }
+}
+
 extension NamedState {
     /// The state as it would stand in Swift: `authentication(phase: active)`, `ready(true)`.
     var text: String { self.name.printable + self.valuesText }
@@ -354,7 +356,7 @@ struct RowText {
         // A sign of life tells that nothing has happened up to now.
         let isSign = line.kind == .beat || line.isStuck
         let time = StyledText(self.time(isSign ? self.text.now : line.at), as: .aside)
-        let number = StyledText("#\(line.seq.map(String.init) ?? "?")", as: .aside)
+        let number = StyledText("#\(line.number)", as: .aside)
         let state = line.state.map { self.text.styled($0) } ?? StyledText("?")
         if let width = self.text.width, width < Self.narrow {
             return
@@ -371,11 +373,10 @@ struct RowText {
         }
         let width = self.columns.state(state.columns, limit: limit)
         let rest = self.rest(of: line, after: start.columns + 2 + width)
-        let cell = limit.map { state.cut(to: $0) } ?? state
+        let cell = state.cut(to: limit)
         let row = [start, rest.isEmpty ? cell : cell.padded(to: width)] + rest
-        guard let columns = self.text.width else { return [row.joined(separator: "  ")] }
-        return row.wrapped(separator: "  ", to: columns, indent: start.columns + 2)
-            .map { $0.cut(to: columns) }
+        return row.wrapped(separator: "  ", to: self.text.width, indent: start.columns + 2)
+            .map { $0.cut(to: self.text.width) }
     }
 
     /// The time; to the second, and without a date, where there is no room.
@@ -418,7 +419,7 @@ struct RowText {
         let limit = self.text.width.map { min($0 / 4, $0 - taken - Self.actor - 4) }
         guard limit.map({ $0 >= Self.leastFrom }) ?? true else { return [] }
         let width = self.columns.from(was.columns, limit: limit)
-        let cell = limit.map { was.cut(to: $0) } ?? was
+        let cell = was.cut(to: limit)
         return [isLast ? cell : cell.padded(to: width)]
     }
 }

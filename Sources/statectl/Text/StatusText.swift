@@ -252,7 +252,7 @@ struct StatsText {
 
     private func age(_ reply: Line) -> String {
         let seconds = (reply["uptimeMs"]?.integer ?? 0) / 1000
-        return "up \(LineText.span(seconds)), #\(reply.seq.map(String.init) ?? "?")"
+        return "up \(LineText.span(seconds)), #\(reply.number)"
     }
 }
 

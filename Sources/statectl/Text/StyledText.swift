@@ -25,9 +25,9 @@ struct StyledText {
         return missing > 0 ? self + StyledText(String(repeating: " ", count: missing)) : self
     }
 
-    /// Cut to that many columns, with an ellipsis for the rest.
-    func cut(to width: Int) -> StyledText {
-        guard self.columns > width else { return self }
+    /// Cut to that many columns, with an ellipsis for the rest; whole if it may have any number.
+    func cut(to width: Int?) -> StyledText {
+        guard let width, self.columns > width else { return self }
         var (cut, room) = (StyledText(), width - 1)
         for (text, role) in self.parts where room > 0 {
             let shown = text.cut(to: room)
@@ -82,11 +82,12 @@ extension [StyledText] {
         }
     }
 
-    /// The same, on as many lines of that many columns as it takes.
+    /// The same, on as many lines of that many columns as it takes; on one if that may have any number.
     ///
     /// All but the first begin with `indent` spaces. A part that is longer than a line is divided between words; a
     /// word that is longer is not.
-    func wrapped(separator: String, to width: Int, indent: Int) -> [StyledText] {
+    func wrapped(separator: String, to width: Int?, indent: Int) -> [StyledText] {
+        guard let width else { return [self.joined(separator: separator)] }
         var lines: [StyledText] = []
         for part in self where part.columns > 0 {
             if let last = lines.last,

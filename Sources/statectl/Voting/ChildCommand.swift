@@ -36,7 +36,9 @@ struct ChildCommand: Sendable {
         var obstacle = Ending.notFound
         for candidate in candidates {
             var status = stat()
-            guard stat(candidate, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else { continue }
+            guard stat(candidate, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+                continue
+            }
             if access(candidate, X_OK) == 0 { return candidate }
             obstacle = .notStarted("permission denied")
         }
