@@ -380,8 +380,8 @@ extension [HistoryRun] {
             guard let reply = run.reply else { continue }
             try run.target.end(reply, as: run.target.options.text.notice(reply))
         }
-        if left == 0, self.contains(where: { !$0.found.isEmpty || $0.hasMore }), let first = self.first?.target,
-            !first.options.json
+        if left == 0, self.contains(where: { !$0.found.isEmpty || $0.hasMore }),
+            let first = self.first?.target, !first.options.json
         {
             let text = "— there are more: -n all"
             if StandardOutput.isTerminal {
