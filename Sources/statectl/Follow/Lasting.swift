@@ -1,6 +1,5 @@
 import StateMachineClient
 import StateMachineCore
-import StateMachineProtocol
 
 /// Tells when the state that a machine is in has lasted for long.
 ///
@@ -113,6 +112,33 @@ struct StuckWatch: Sendable {
     }
 }
 
+/// Decides how long the machine has been in one of some states without a break.
+///
+/// It takes the lines of a watch for these states alone: a change whose number does not follow the
+/// last one's comes back from another state.
+struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration {
+    /// The seq of the last line, while the machine is in one of them; nil otherwise.
+    private(set) var seq: UInt64?
+    /// Since when; nil while it is in none.
+    private(set) var since: Instant?
+
+    /// Takes a line of the watch, whose change was made that long ago.
+    mutating func lineReceived(_ line: Line, at now: Instant, _ age: Duration) {
+        switch line.kind {
+        case .change, .state: break
+        case .live where !line.isSelected: return self.left()
+        // The changes before it have said so.
+        case .live, .beat, .reply, .declared, .ask, .bye, .other: return
+        }
+        guard line.isSelected, let seq = line.seq else { return self.left() }
+        let isNext = line.kind == .change && self.seq.map { $0 + 1 == seq } ?? false
+        if !isNext { self.since = now.advanced(by: .zero - age) }
+        self.seq = seq
+    }
+
+    private mutating func left() { (self.seq, self.since) = (nil, nil) }
+}
+
 /// A wait for one of some states to last.
 struct LastingWait: Sendable {
     let client: Client
@@ -120,111 +146,70 @@ struct LastingWait: Sendable {
     var fail: [Pattern] = []
     /// How long it has to last without a break.
     let span: Duration
+    /// After how long to give up; nil means never.
+    var timeout: Duration?
     var isPatient = false
 
-    /// The line that shows the state which has lasted.
+    /// The line that shows the state which has lasted, or what `failed` makes of one that ends the wait badly.
     ///
-    /// - Throws: ``ClientError``, also for a state that ends the wait badly, or `CancellationError`.
-    func run() async throws -> Line {
-        // What happened between two waits is evaluated by the second.
-        var (cursor, isPatient) = (nil as String?, self.isPatient)
-        while true {
-            let reached: Line
-            defer { isPatient = true }
-            do {
-                reached = try await self.client.waitReporting(
-                    until: self.patterns,
-                    fail: self.fail,
-                    since: cursor,
-                    isPatient: isPatient
+    /// - Throws: ``ClientError``, `CancellationError`, or what `failed` throws.
+    func run(failed: @escaping @Sendable (Line) throws -> Line) async throws -> Line {
+        let timer = StayTimer()
+        let entries: [Race.Entry<Line>] = [
+            { try failed(try await self.follow(timer)) },
+            { try await timer.next(self.present) },
+        ]
+        return try await Race.run(entries, within: self.timeout) {
+            throw Refusal(
+                "no such state lasted that long within the timeout; give a longer --timeout",
+                .timeout
+            )
+        }
+    }
+
+    /// Notes stays; returns with one of the states that end the wait badly.
+    private func follow(_ timer: StayTimer) async throws -> Line {
+        var state = LastingState<ContinuousClock.Instant>()
+        var failure: Line?
+        let watch = self.client.watch(
+            only: self.patterns,
+            until: self.fail,
+            isPatient: self.isPatient
+        )
+        try await Follow(watch: watch).run { news in
+            switch news {
+            case .line(let line):
+                state.lineReceived(line, at: .now, try await self.age(of: line))
+                timer.note(
+                    state.since.map {
+                        StayTimer.Stay(number: state.seq, due: $0.advanced(by: self.span))
+                    }
                 )
-                .accepted()
-            } catch ClientError.lostForGood {
-                // A daemon that was there once is waited for without an end.
-                continue
+            case .reached(let line): failure = line
+            case .connected(isAgain: false): break
+            case .connected, .gone, .awaited: news.complain()
             }
-            do {
-                if let lasted = try await self.lasted(reached, &cursor) { return lasted }
-            } catch let error as ClientError {
-                if case .refused(let reply) = error, reply.error != .shuttingDown { throw error }
-            }
+            return .next
+        }
+        guard let failure else { throw CancellationError() }
+        return failure
+    }
+
+    /// How long ago a line's change was made; a change that was just made is told at once.
+    private func age(of line: Line) async throws -> Duration {
+        guard line.kind == .state || line.isReplay, line.isSelected else { return .zero }
+        do {
+            return try await self.client.age(of: line)
+        } catch is ClientError {
+            // The watch notices, and tells the state again when the daemon is back.
+            return .zero
         }
     }
 
-    /// The line that shows that it has lasted; nil if it has not.
-    ///
-    /// The cursor moves behind what is known.
-    private func lasted(_ reached: Line, _ cursor: inout String?) async throws -> Line? {
-        let age = try await self.client.age(of: reached)
-        let due = ContinuousClock.now.advanced(by: self.span - age)
-        cursor = reached.cursor
-        while true {
-            let reply = try await self.departure(since: cursor, until: due)
-            guard reply.error == .timeout else {
-                cursor = try reply.accepted().cursor
-                return nil
-            }
-            let present = try await self.client.accepted(.get)
-            // Where the numbering has begun again, nothing is known of what was before.
-            guard present.epoch == reached.epoch else {
-                cursor = nil
-                return nil
-            }
-            if present.seq == reply.seq { return present }
-        }
+    private func present() async throws -> (Line, StayTimer.Stay)? {
+        let line = try await self.client.accepted(.get)
+        return (line, StayTimer.Stay(number: line.seq, due: .now))
     }
-
-    /// The reply that shows another state, one that ends the wait badly, or that neither came until then.
-    private func departure(
-        since cursor: String?,
-        until due: ContinuousClock.Instant
-    ) async throws -> Line {
-        let left = max(.zero, ContinuousClock.now.duration(to: due))
-        return try await Race.run(
-            self.patterns.others.map { others in
-                {
-                    try await self.client.waitReporting(
-                        until: others,
-                        fail: self.fail,
-                        since: cursor,
-                        timeout: left,
-                        isPatient: true
-                    )
-                }
-            }
-        )
-    }
-}
-
-extension Client {
-    /// Waits for a state, and says on standard error when the daemon is gone and when it is back.
-    func waitReporting(
-        until patterns: [Pattern],
-        fail: [Pattern],
-        since: String?,
-        timeout: Duration? = nil,
-        isPatient: Bool = false
-    ) async throws -> Line {
-        try await self.wait(
-            until: patterns,
-            fail: fail,
-            since: since,
-            timeout: timeout,
-            isPatient: isPatient,
-            interrupted: { error, attempt, _ in
-                guard attempt == 1 else { return }
-                // A daemon unreachable at the first attempt has not been there yet.
-                let isAwaited = if case .unreachable = error { true } else { false }
-                StandardError.say(isAwaited ? error.awaiting : error.reconnecting)
-            },
-            reconnected: { StandardError.say("connected") }
-        )
-    }
-}
-
-extension Line {
-    /// The numbering that it is of.
-    fileprivate var epoch: Epoch? { self.cursor.flatMap { Cursor($0) }?.epoch }
 }
 
 /// Whether the machine has been in one of some states for that long, by its history.
@@ -249,11 +234,18 @@ struct LastingPast: Sendable {
         guard let last = try await self.newest([], before: .time(start))?.seq, last < seq,
             try await self.newest(self.patterns, after: last - 1, before: .seq(last + 1)) != nil
         else { return false }
-        for others in self.patterns.others {
+        for others in self.others {
             let other = try await self.newest(others, after: last, before: .seq(seq + 1))
             if other != nil { return false }
         }
         return true
+    }
+
+    /// Patterns for all other states: those that no pattern selects, and those that one excepts.
+    private var others: [[Pattern]] {
+        let taken = self.patterns.filter(\.isException).map { !$0 }
+        let selected = self.patterns.filter { !$0.isException }.map { !$0 }
+        return [selected, taken].filter { !$0.isEmpty }
     }
 
     /// The newest change to one of those states between two places; nil if there is none.
@@ -271,15 +263,6 @@ struct LastingPast: Sendable {
                 before: before
             )
         )
-    }
-}
-
-extension [Pattern] {
-    /// Patterns for all other states: those that no pattern selects, and those that one excepts.
-    fileprivate var others: [[Pattern]] {
-        let taken = self.filter(\.isException).map { !$0 }
-        let selected = self.filter { !$0.isException }.map { !$0 }
-        return [selected, taken].filter { !$0.isEmpty }
     }
 }
 

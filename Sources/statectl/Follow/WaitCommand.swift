@@ -73,22 +73,30 @@ struct WaitCommand: DaemonCommand {
                 patterns: self.patterns,
                 fail: self.fail,
                 span: span,
+                timeout: left,
                 isPatient: isPatient
             )
-            let lasted = try await Race.run([wait.run], within: left) {
-                throw Refusal(
-                    "no such state lasted that long within the timeout; give a longer --timeout",
-                    .timeout
-                )
+            let lasted = try await wait.run { line in
+                if self.options.json { try StandardOutput.offer(line.text) }
+                let state = line.state?.text ?? "a state"
+                throw Refusal("reached \(state), which counts as failure")
             }
             return try target.print(lasted) { $0.report(lasted) }
         }
-        let reply = try await client.waitReporting(
+        let reply = try await client.wait(
             until: self.patterns,
             fail: self.fail,
             since: self.since,
             timeout: left,
-            isPatient: isPatient
+            isPatient: isPatient,
+            interrupted: { error, attempt, _ in
+                guard attempt == 1 else { return }
+                // A daemon unreachable at the first attempt has not been there yet.
+                let isAwaited = if case .unreachable = error { true } else { false }
+                let trouble = isAwaited ? error.awaiting : error.reconnecting
+                StandardError.say(trouble)
+            },
+            reconnected: { StandardError.say("connected") }
         )
         try target.print(try reply.accepted()) { $0.report(reply) }
     }
