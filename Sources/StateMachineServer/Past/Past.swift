@@ -18,7 +18,7 @@ final class Past {
         case wait
         /// Pass over what is no longer available; `next` is where there is something again, or one beyond the end.
         ///
-        /// `isPruned`: it was removed on purpose.
+        /// `isPruned`: it was removed on purpose, or there is nothing but the ring for this reader.
         case lost(next: UInt64, isPruned: Bool)
         /// The history cannot be read.
         case unreadable(HistoryFailure)
@@ -178,7 +178,7 @@ final class PastCursor<Piece: Sendable> {
     let isNewestFirst: Bool
     /// How many of the declarations it knows.
     var declarations: Int
-    /// Whether it is to be given what the ring no longer has.
+    /// Whether it is to be given what the ring no longer has; a watch is only while it replays.
     var reachesDisk = true
     /// Whether it is to be given what the ring has from the disk too.
     let prefersDisk: Bool
