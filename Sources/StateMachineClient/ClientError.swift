@@ -77,7 +77,8 @@ extension ClientError: CustomStringConvertible {
             "the socket path \(path) is longer than the \(SocketPath.limit) bytes that Linux allows; "
                 + "use a shorter runtime directory"
         case .notPermitted(let path):
-            "permission denied on \(path); only the socket's owner and group may open it (ls -l \(path))"
+            "permission denied on \(path); only the socket's owner and group may open it (ls -l \(path)); "
+                + "have root add you to that group with adduser, and log in again"
         case .silent(let path, let duration):
             "the daemon on \(path) accepted the connection but has not answered for \(duration.inWords); "
                 + "is it stopped? systemctl status statemachine"

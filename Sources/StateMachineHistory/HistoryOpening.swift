@@ -246,8 +246,8 @@ struct Restoration {
                 ? "whose data the machine's file does not allow: \(error.sentence); allow it there,"
                 : "that the machine's file does not have: \(error.sentence);"
             throw HistoryError(
-                "\(file) ends in a state \(trouble) write \"lost: STATE\" for where to go instead, or start "
-                    + "with the old file and set another state first"
+                "\(file) ends in a state \(trouble) write \"lost: STATE\" in the machine's file for where to "
+                    + "go instead, or start with the old file and set another state first"
             )
         }
     }

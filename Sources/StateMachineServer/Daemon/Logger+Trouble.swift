@@ -39,7 +39,7 @@ extension Logger {
         switch news {
         case .missing:
             self.warning(
-                "a required guard is not connected; its states cannot be entered until it connects or is released",
+                "a required guard is not connected; start it, or run statectl release --required NAME: its states cannot be entered until then",
                 metadata: facts
             )
         case .connected: self.notice("a required guard is connected again", metadata: facts)

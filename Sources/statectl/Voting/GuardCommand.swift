@@ -209,7 +209,7 @@ struct ReleaseCommand: DaemonCommand {
         discussion: """
             Your own, or as root anybody's. A refused set and "statectl status" show the numbers and names. A \
             required guard is released for good, connected or not; it is required again when it connects again, so \
-            stop it first.
+            stop it first. A program that held is not told, and takes its hold again if the daemon crashes.
 
             Examples:
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from typing import Any, Optional, Union
 
 __all__ = [
@@ -44,6 +45,12 @@ def _restored(cls: type[_Value], values: tuple[Any, ...]) -> _Value:
     return value
 
 
+def _text(state: str, data: dict[str, Any]) -> str:
+    """A state for people, as the tool shows it: `dim(level: 20)`."""
+    fields = (f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in data.items())
+    return f"{state}({', '.join(fields)})" if data else state
+
+
 class By(_Value):
     """Who asked for a change: `uid`, which may be trusted, and `pid`, `comm` and `unit`, which are for people."""
 
@@ -61,6 +68,9 @@ class Place(_Value):
     def __init__(self, state: str, data: dict[str, Any]) -> None:
         self.state, self.data = state, data
 
+    def __str__(self) -> str:
+        return _text(self.state, self.data)
+
 
 class Due(Place):
     """What time will do: the state that will be entered, its `data`, and `at`, when."""
@@ -69,6 +79,9 @@ class Due(Place):
 
     def __init__(self, state: str, data: dict[str, Any], at: datetime.datetime) -> None:
         self.state, self.data, self.at = state, data, at
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} at {self.at:%H:%M:%S}"
 
 
 class State(_Value):
@@ -98,6 +111,9 @@ class State(_Value):
     handled: Optional[bool]
     matched: Any
     selected: bool
+
+    def __str__(self) -> str:
+        return f"{_text(self.state, self.data)} #{self.seq}"
 
     @property
     def _is_flat(self) -> bool:
@@ -133,6 +149,9 @@ class Change(_Value):
     cause: Optional[str]
     from_: Place
     skipped: int
+
+    def __str__(self) -> str:
+        return f"{_text(self.state, self.data)} #{self.seq}, was {self.from_}"
 
 
 class Gap(_Value):

@@ -27,6 +27,15 @@ def test_the_state_has_what_the_wire_has(machine, daemon):
     assert got.cause == "lunch" and got.by.uid == os.getuid() and got.by.pid == os.getpid() and got.by.comm
 
 
+def test_a_state_is_printed_as_the_tool_shows_it(machine):
+    assert str(machine.get()) == "ready #0"
+    watch = machine.watch(latest=True)
+    next(watch)
+    state = str(machine.set("failed", why="a b"))
+    assert state == "failed(why: a b) #1"
+    assert str(next(watch)) == state + ", was ready"
+
+
 def test_a_state_that_is_asked_again_has_data_of_its_own(machine):
     machine.set("busy", title="a", tags=["x"])
     for _ in range(3):
