@@ -6,8 +6,8 @@ import Glibc
 /// open the file: whoever can open it could hold the lock.
 package final class LockFile: Sendable {
     package enum Failure: Error, Hashable {
-        /// Another process has it; its number is known if it could write it there.
-        case taken(by: Int32?)
+        /// Another process has it: ` (pid 4711)`, or nothing if it could not write its number there.
+        case taken(by: String)
         /// The file there is not a regular one of this user's, or has a second link elsewhere.
         case obstructed
         case system(errno: CInt)
@@ -74,11 +74,15 @@ package final class LockFile: Sendable {
 
     private static func opened(_ path: String, _ readingOnly: Bool) throws(Failure) -> CInt {
         let flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        let descriptor = open(path, O_RDWR | O_CREAT | flags, 0o600)
+        var descriptor = open(path, O_RDWR | O_CREAT | flags, 0o600)
+        let isForReading = readingOnly && descriptor < 0 && errno == EROFS
+        if isForReading {
+            descriptor = open(path, O_RDONLY | flags)
+            if descriptor < 0, errno == ENOENT { return try self.openedDirectory(of: path) }
+        }
         var status = stat()
         guard descriptor >= 0 else {
             let code = errno
-            if readingOnly, code == EROFS { return try self.openedForReading(path, flags) }
             // Somebody else's, which may not even be opened; or a link, or a directory.
             guard lstat(path, &status) != 0 || self.isOwn(status) else { throw .obstructed }
             throw .system(errno: code)
@@ -86,7 +90,7 @@ package final class LockFile: Sendable {
         // It is written to, so it must not be a file that somebody has put there. Whoever has it open already could
         // still hold it; nobody else can open it from here on.
         guard fstat(descriptor, &status) == 0, self.isOwn(status), status.st_nlink < 2,
-            status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o600) == 0
+            status.st_mode & 0o077 == 0 || isForReading || fchmod(descriptor, 0o600) == 0
         else {
             close(descriptor)
             throw .obstructed
@@ -94,12 +98,9 @@ package final class LockFile: Sendable {
         return descriptor
     }
 
-    private static func openedForReading(_ path: String, _ flags: CInt) throws(Failure) -> CInt {
-        var descriptor = open(path, O_RDONLY | flags)
-        if descriptor < 0, errno == ENOENT {
-            let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-            descriptor = open(directory, O_RDONLY | O_DIRECTORY | flags)
-        }
+    private static func openedDirectory(of path: String) throws(Failure) -> CInt {
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(errno: errno) }
         return descriptor
     }
@@ -116,7 +117,9 @@ package final class LockFile: Sendable {
                 pid_t($0.drop { $0 == " " })
             }
             let isGone = owner.map { kill($0, 0) != 0 && errno == ESRCH } ?? false
-            guard isGone, retry < self.retries else { throw .taken(by: owner) }
+            guard isGone, retry < self.retries else {
+                throw .taken(by: owner.map { " (pid \($0))" } ?? "")
+            }
             usleep(10_000)
         }
     }

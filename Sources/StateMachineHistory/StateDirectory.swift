@@ -28,13 +28,11 @@ final class StateDirectory: Sendable {
         }
         try PrivateFile.close(directory: path)
         let lockPath = "\(path)/statemachine.lock"
-        try PrivateFile.close(lockPath)
         do throws(LockFile.Failure) {
             self.lock = try LockFile(at: lockPath, readingOnly: true)
         } catch {
             switch error {
-            case .taken(let pid):
-                let owner = pid.map { " (pid \($0))" } ?? ""
+            case .taken(let owner):
                 throw HistoryError(
                     "\(lockPath) is locked by another daemon\(owner); "
                         + "stop that daemon, or choose another --state-directory"

@@ -75,7 +75,8 @@ struct PlaceTests {
         }
     }
 
-    /// Whoever looks at the daemon reads; nobody changes anything.
+    /// Whoever looks at the daemon reads; nobody changes anything. The directory may be a link, and the lock in it may be
+    /// missing.
     @Test(
         .enabled("needs to mount a file system") { try await SmallDisk.isAllowed() },
         arguments: [true, false]
@@ -89,8 +90,11 @@ struct PlaceTests {
                     try await setter.pipeline(1...3) { "set ready value=\($0 % 2 == 1)" }
                     if hasLog { try daemon.send(.kill) }
                 }
+                if !hasLog { #expect(unlink("\(disk.path)/state/statemachine.lock") == 0) }
+                #expect(symlink("\(disk.path)/state", "\(directory)/link") == 0)
                 try await disk.remount("ro")
-                _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
+                let linked = Array(arguments.dropLast()) + ["\(directory)/link"]
+                _ = try await DaemonProcess.run(in: directory, arguments: linked) { daemon in
                     // A line of before READY=1 has been read by whoever waited for that.
                     let watcher = try daemon.connect(\.events)
                     #expect(try await watcher.next().seq == 3)

@@ -128,8 +128,7 @@ extension RunnerError {
     /// For a lock that cannot be had; `taken` says what another runner does with it, and a remedy.
     fileprivate init(_ failure: LockFile.Failure, at path: String, taken: String) {
         switch failure {
-        case .taken(let pid):
-            let owner = pid.map { " (pid \($0))" } ?? ""
+        case .taken(let owner):
             self.init("another statemachine-runner\(owner) \(taken)")
         case .obstructed:
             self.init(

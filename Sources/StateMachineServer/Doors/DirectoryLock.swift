@@ -42,8 +42,7 @@ final class DirectoryLock: Sendable {
             return try LockFile(at: file)
         } catch {
             switch error {
-            case .taken(let pid):
-                let owner = pid.map { " (pid \($0))" } ?? ""
+            case .taken(let owner):
                 throw DaemonError(
                     lasting: "another daemon is running in \(path)\(owner); stop it, or give "
                         + "another --runtime-directory"
