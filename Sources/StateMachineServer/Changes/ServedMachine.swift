@@ -544,7 +544,7 @@ extension Refused {
     /// Why another declaration could not be put in force.
     fileprivate var sentence: String {
         guard case .notCommitted(let why) = self.reason else { return "\(self)" }
-        return "the change was not made, as the history cannot be written: \(why)"
+        return Refusal.notRecorded(why)
     }
 }
 

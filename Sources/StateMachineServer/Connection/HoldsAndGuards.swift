@@ -177,12 +177,7 @@ final class HoldsAndGuards {
             guard let (voter, owner) = self.server.voters[number] else {
                 throw WireError(.notFound, "there is no hold or guard \(number)")
             }
-            guard owner === self || self.peer.owns(owner.peer) else {
-                throw WireError(
-                    .forbidden,
-                    "\(voter.label) belongs to user \(owner.peer.uid); only that user and root may release it"
-                )
-            }
+            if owner !== self { try self.checkOwner(owner.peer, of: voter.label) }
             owner.end(number)
             self.output.reply(ServerLine.reply(id: id))
         }
@@ -201,6 +196,14 @@ final class HoldsAndGuards {
         }
     }
 
+    private func checkOwner(_ owner: Peer, of what: String) throws(WireError) {
+        guard !self.peer.owns(owner) else { return }
+        throw WireError(
+            .forbidden,
+            "\(what) belongs to user \(owner.uid); only that user and root may release it"
+        )
+    }
+
     /// Ends one that outlives its connections, and the guards of its name with it.
     private func release(_ kept: KeptVoter, id: RequestID?) throws(WireError) {
         let what =
@@ -209,12 +212,7 @@ final class HoldsAndGuards {
             case .required(let name): "the required guard \(name)"
             case .named(let name, _): "the hold \(name)"
             }
-        guard self.peer.owns(kept.peer) else {
-            throw WireError(
-                .forbidden,
-                "\(what) belongs to user \(kept.peer.uid); only that user and root may release it"
-            )
-        }
+        try self.checkOwner(kept.peer, of: what)
         self.output.replyLater(ServerLine.reply(id: id))
         let numbers = self.server.kept.release(kept) { failure in
             self.answer(failure, id: id) {

@@ -271,12 +271,7 @@ final class Sets {
                 + "set it again if that is still wanted"
             self.refuse(id, .conflict, message, current)
         case .notCommitted(let why):
-            self.refuse(
-                id,
-                .internal,
-                "the change was not made, as the history cannot be written: \(why)",
-                current
-            )
+            self.refuse(id, .internal, Refusal.notRecorded(why), current)
         case .overloaded:
             self.refuse(id, .limit, "too many set requests are pending; try again later", current)
         case .wouldWait:
@@ -318,6 +313,13 @@ final class Sets {
             ),
             after: current.seq
         )
+    }
+}
+
+extension Refusal {
+    /// What a client is told where the history has failed.
+    static func notRecorded(_ why: String) -> String {
+        "the change was not made, as the history cannot be written: \(why)"
     }
 }
 
