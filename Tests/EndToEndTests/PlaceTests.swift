@@ -75,8 +75,9 @@ struct PlaceTests {
         }
     }
 
-    /// Whoever looks at the daemon reads; nobody changes anything. The directory may be a link, and the lock in it may be
-    /// missing.
+    /// Whoever looks at the daemon reads; nobody changes anything.
+    ///
+    /// The directory may be a link, and the lock in it may be missing.
     @Test(
         .enabled("needs to mount a file system") { try await SmallDisk.isAllowed() },
         arguments: [true, false]
