@@ -92,7 +92,7 @@ import Testing
             return .dataRetrieval(.failure)
         }
         await events.wait(for: 1)
-        Task {
+        Task.immediate {
             await registration.cancelAndWait()
             events.record("cancelled")
         }
@@ -106,7 +106,7 @@ import Testing
         let events = Recorder<String>()
         let (registration, release) = await working(events)
         await events.wait { $0.contains("cancelled") }
-        Task {
+        Task.immediate {
             await registration.cancelAndWait()
             events.record("waited")
         }
@@ -124,7 +124,7 @@ import Testing
             let machine = StateMachine<AppState>(.ready(true))
             begun.record(work(in: machine, events, until: release))
             await events.wait(for: 1)
-            Task {
+            Task.immediate {
                 await begun.heard.first?.cancelAndWait()
                 events.record("waited")
             }
@@ -150,7 +150,7 @@ import Testing
         }
         let registration = listening.begin(delegate, with: machine, on: .queue(queue))
         machine.state = .ready(true)
-        Task {
+        Task.immediate {
             await registration.flushAndWait()
             events.record("flushed")
         }
@@ -176,7 +176,7 @@ import Testing
         )
         DispatchQueue(label: "setter").async { machine.state = .ready(true) }
         await events.wait(for: 1)
-        Task {
+        Task.immediate {
             await registration.flushAndWait()
             events.record("flushed")
         }
@@ -192,7 +192,7 @@ import Testing
         defer { queue.resume() }
         let registration = machine.addObserver(on: .queue(queue)) { _ in }
         machine.state = .ready(true)
-        let flush = Task { await registration.flushAndWait() }
+        let flush = Task.immediate { await registration.flushAndWait() }
         await others()
         registration.cancel()
         #expect(await returns { await flush.value })
@@ -208,7 +208,7 @@ import Testing
             gate.pass()
             events.record("called")
         }
-        Task {
+        Task.immediate {
             await registration.flushAndWait()
             events.record("flushed")
         }
@@ -233,7 +233,7 @@ import Testing
             }
         )
         machine.state = .ready(true)
-        Task {
+        Task.immediate {
             await machine.flush()
             events.record("flushed")
         }
@@ -250,7 +250,7 @@ import Testing
         machine.addObserver(on: .queue(queue), starting: .current) { _ in
             events.record("told")
         }
-        Task {
+        Task.immediate {
             await machine.flush()
             events.record("flushed")
         }
@@ -292,7 +292,7 @@ import Testing
         let machine = StateMachine<Door>(options: options)
         let answers = Recorder<String>()
         machine.propose(.open(1)) { answers.record("open: \($0.isCommitted)") }
-        let waiting = Task { try await machine.propose(.closed) }
+        let waiting = Task.immediate { try await machine.propose(.closed) }
         await others()
         // Legal only after the one that is withdrawn.
         machine.propose(.locked) { answers.record("locked: \($0.isCommitted)") }
@@ -381,7 +381,7 @@ import Testing
             let machine = StateMachine<AppState>(options: options)
             let gate = TestSupport.Gate()
             let begun = Recorder<Void>()
-            let slow = Task {
+            let slow = Task.immediate {
                 try? await machine.wait { state in
                     guard state == .ready(true) else { return false }
                     begun.record(())
@@ -416,7 +416,7 @@ import Testing
             let machine = StateMachine<AppState>(options: options)
             let gate = TestSupport.Gate()
             let begun = Recorder<Void>()
-            let waiting = Task {
+            let waiting = Task.immediate {
                 try? await machine.wait(
                     until: { state in
                         if state == .ready(true) {
@@ -498,7 +498,7 @@ import Testing
         delegates.add(asked, on: .queue(queue))
         queue.suspend()
         defer { queue.resume() }
-        let amended = Task {
+        let amended = Task.immediate {
             await delegates.amend((any StateDelegate).self, 1, Question(deadline: nil)) { $1 + 1 }
         }
         await others()
@@ -548,7 +548,7 @@ import Testing
 
     @Test func whoeverWaitsForSleepersStopsWhenItsTaskIsCancelled() async {
         let clock = ManualClock()
-        let waiting = Task { await clock.sleepers(1) }
+        let waiting = Task.immediate { await clock.sleepers(1) }
         await others()
         waiting.cancel()
         #expect(await returns { await waiting.value })
