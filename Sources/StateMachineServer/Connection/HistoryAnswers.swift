@@ -126,11 +126,9 @@ struct HistoryAnswers {
         }
         let (examined, lines) = self.output.gather(
             changes,
-            isNewestFirst: run.cursor.isNewestFirst,
-            run.filter,
+            run.selection,
             head: run.head,
-            isReplayed: true,
-            limit: run.left
+            isReplayed: true
         )
         if lines.isEmpty {
             run.cursor.passed(to: examined)
@@ -144,8 +142,8 @@ struct HistoryAnswers {
     /// Has an answer that may show no more come to the next change that it would show, to say whether there
     /// is one.
     private func comeToNext(of run: HistoryRun, among changes: ClosedRange<UInt64>) {
-        for seq in changes.prefix(Int(Output.piece(patterns: run.filter.patterns))) {
-            guard !run.filter.wants(self.server.past.ring[seq]) else { return run.stop() }
+        for seq in changes.prefix(Int(Output.piece(patterns: run.selection.patterns))) {
+            guard !run.selection.wants(self.server.past.ring[seq]) else { return run.stop() }
             run.cursor.passed(to: seq)
         }
     }

@@ -8,7 +8,8 @@ import StateMachineProtocol
 final class HistoryRun {
     let id: RequestID?
     let call: HistoryCall
-    let filter: ChangeFilter
+    /// What it has yet to show.
+    private(set) var selection: ChangeSelection
     /// The line that asked for it.
     let request: [UInt8]
     /// The first reason why its client has missed changes.
@@ -24,7 +25,6 @@ final class HistoryRun {
     /// The cursor before the oldest kept change, if it began there because the request named no
     /// place.
     private var oldest: UInt64?
-    private(set) var left: UInt64
     private(set) var count: UInt64 = 0
 
     /// Whether it stops before its end, with more changes available.
@@ -63,7 +63,7 @@ final class HistoryRun {
         self.request = request
         self.id = id
         self.call = call
-        self.filter = ChangeFilter(call)
+        self.selection = ChangeSelection(call, id: id)
         self.resync = resync
         self.cursor = PastCursor(
             after: cursor,
@@ -72,7 +72,6 @@ final class HistoryRun {
         )
         self.cursor.end = end
         self.oldest = isFromOldest ? cursor : nil
-        self.left = call.most
         self.head = LineHead(id)
         self.times = (call.after?.time, call.before?.time)
     }
@@ -110,19 +109,12 @@ final class HistoryRun {
         }
     }
 
-    /// What its lines are of.
-    var selection: ChangeLines.Selection {
-        ChangeLines.Selection(
-            id: self.id,
-            filter: self.filter,
-            isNewestFirst: self.cursor.isNewestFirst,
-            limit: self.left
-        )
-    }
+    /// How many changes it may still show.
+    var left: UInt64 { self.selection.limit }
 
     /// Says what it wants from the history.
     func narrow(_ query: inout TransitionQuery) {
-        self.filter.narrow(&query)
+        self.selection.narrow(&query)
         if self.call.isOutline { query.outlined = Int(min(self.left, Self.outlined)) }
     }
 
@@ -149,7 +141,7 @@ final class HistoryRun {
     }
 
     func sent(_ lines: Int) {
-        self.left -= UInt64(lines)
+        self.selection.limit -= UInt64(lines)
         self.count += UInt64(lines)
     }
 

@@ -44,21 +44,22 @@ extension Output {
     /// Sets up the vectors for as many lines as one write takes, of as many of the ring's changes as there is time for.
     func gather(
         _ changes: ClosedRange<UInt64>,
-        isNewestFirst: Bool = false,
-        _ filter: ChangeFilter,
+        _ selection: ChangeSelection,
         head: LineHead,
-        isReplayed: Bool,
-        limit: UInt64 = .max
+        isReplayed: Bool
     ) -> (examined: UInt64, lines: [Line]) {
+        let isNewestFirst = selection.isNewestFirst
         let tail = isReplayed ? ChangeLine.replayTail.buffer : nil
         var lines: [Line] = []
         var seq = isNewestFirst ? changes.upperBound + 1 : changes.lowerBound - 1
         let last = isNewestFirst ? changes.lowerBound : changes.upperBound
-        let piece = Self.piece(patterns: filter.patterns)
+        let piece = Self.piece(patterns: selection.patterns)
         var left = piece
         self.scratch.vectors.removeAll(keepingCapacity: true)
         // A line takes four vectors: its head, the shared part that may wrap around, its tail.
-        while seq != last, lines.count < limit, self.scratch.vectors.count + 4 <= Self.vectorLimit {
+        while seq != last, lines.count < selection.limit,
+            self.scratch.vectors.count + 4 <= Self.vectorLimit
+        {
             if left == 0 {
                 guard !self.mustStop() else { break }
                 left = piece
@@ -66,7 +67,7 @@ extension Output {
             left -= 1
             seq = isNewestFirst ? seq - 1 : seq + 1
             let change = self.server.past.ring[seq]
-            guard filter.wants(change) else { continue }
+            guard selection.wants(change) else { continue }
             lines.append((seq, self.gather(change, head: head, tail: tail)))
         }
         return (seq, lines)

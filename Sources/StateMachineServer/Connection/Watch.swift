@@ -17,8 +17,7 @@ final class Watch {
     }
 
     let id: RequestID?
-    private(set) var filter: ChangeFilter
-    let mode: WatchMode
+    var selection: ChangeSelection
     /// Whether it began with the connection; then the client's end-of-file ends it.
     let isImplicit: Bool
     /// What its change lines begin with.
@@ -64,8 +63,7 @@ final class Watch {
     ) {
         self.request = request
         self.id = id
-        self.filter = ChangeFilter(only: call.only)
-        self.mode = call.mode
+        self.selection = ChangeSelection(call, id: id)
         self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
         self.isImplicit = isImplicit
         self.head = LineHead(id)
@@ -80,7 +78,7 @@ final class Watch {
 
     /// The line that the watch begins with, in that state; nil for a replay.
     func firstLine(_ report: ServerLine.Report, in state: Value) -> [UInt8]? {
-        let isSelected = self.selects(state)
+        let isSelected = self.selection.wants(state)
         return switch self.since {
         case nil: ServerLine.state(id: self.id, report, isSelected: isSelected)
         case .resync(let resync, let missed):
@@ -93,11 +91,6 @@ final class Watch {
             )
         case .replay: nil
         }
-    }
-
-    /// Whether it is sent changes that lead to this state.
-    func selects(_ state: Value) -> Bool {
-        self.filter.only?.contains(where: state.matches) ?? true
     }
 
     /// Starts it, when its turn has come.
@@ -149,11 +142,6 @@ final class Watch {
     /// Notes that it was sent a line that names its cursor.
     func beatWent() { self.reported = self.cursor.seq }
 
-    /// Resolves its patterns anew after a redeclaration.
-    func redeclared(by schema: StateSchema) {
-        self.filter = ChangeFilter(only: self.filter.only.map { schema.resolvedAgain($0) })
-    }
-
     /// Notes that it was sent the next declaration, in a line that names its cursor.
     func declaredWent() {
         self.cursor.declarations += 1
@@ -178,8 +166,8 @@ final class Watch {
 
     /// Whether its lines are the ring's own, byte for byte.
     var isPlain: Bool {
-        switch self.mode {
-        case .all: self.id == nil && self.filter.only == nil && !self.isReplaying
+        switch self.selection.mode {
+        case .all: self.id == nil && self.selection.only == nil && !self.isReplaying
         case .latest: false
         }
     }

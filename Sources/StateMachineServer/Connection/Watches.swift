@@ -165,13 +165,9 @@ final class Watches {
         let past = self.server.past
         while true {
             let step = past.next(watch.cursor, for: self.output) { query in
-                watch.filter.narrow(&query)
-                let selection = ChangeLines.Selection(
-                    id: watch.id,
-                    filter: watch.filter,
-                    mode: watch.mode
-                )
-                return { [epoch = past.epoch] in ChangeLines($0, selection, in: epoch) }
+                watch.selection.narrow(&query)
+                let (selection, epoch) = (watch.selection, past.epoch)
+                return { ChangeLines($0, selection, in: epoch) }
             }
             switch step {
             case .ring(let changes):
@@ -202,7 +198,7 @@ final class Watches {
             ServerLine.live(
                 id: watch.id,
                 self.server.report,
-                isSelected: watch.selects(self.server.snapshot.state)
+                isSelected: watch.selection.wants(self.server.snapshot.state)
             )[...]
         )
     }
@@ -235,7 +231,7 @@ final class Watches {
                 self.server.report,
                 resync: wasInReach ? .evicted : .lagged,
                 missed: missed,
-                isSelected: watch.selects(self.server.snapshot.state)
+                isSelected: watch.selection.wants(self.server.snapshot.state)
             )[...]
         )
     }
@@ -244,7 +240,7 @@ final class Watches {
 
     /// Writes some of the ring's changes; false if the socket did not take it.
     private func write(_ changes: ClosedRange<UInt64>, to watch: Watch) -> Bool {
-        switch watch.mode {
+        switch watch.selection.mode {
         case .all where watch.isPlain:
             // Its lines are the ring's own.
             let sent = self.output.writeAll(changes)
@@ -252,7 +248,7 @@ final class Watches {
         case .all:
             let (examined, lines) = self.output.gather(
                 changes,
-                watch.filter,
+                watch.selection,
                 head: watch.head,
                 isReplayed: watch.isReplaying
             )
@@ -271,10 +267,10 @@ final class Watches {
     private func writeNewest(of changes: ClosedRange<UInt64>, to watch: Watch) -> Bool {
         let last = changes.upperBound
         var newest = watch.newest.examined(after: watch.cursor.seq, through: last)
-        let end = min(last, newest.seq + Output.piece(patterns: watch.filter.patterns))
+        let end = min(last, newest.seq + Output.piece(patterns: watch.selection.patterns))
         while newest.seq < end {
             newest.seq += 1
-            guard watch.filter.wants(self.server.past.ring[newest.seq]) else { continue }
+            guard watch.selection.wants(self.server.past.ring[newest.seq]) else { continue }
             newest.wanted = newest.seq
             newest.count += 1
         }
@@ -307,7 +303,7 @@ final class Watches {
                 id: watch.id,
                 report,
                 resumingAt: watch.cursor.seq,
-                isSelected: watch.selects(self.server.snapshot.state)
+                isSelected: watch.selection.wants(self.server.snapshot.state)
             )[...]
         )
     }
@@ -342,7 +338,7 @@ final class Watches {
 
     /// Adapts the watches to a new declaration of the states.
     func redeclared() {
-        for watch in self.watches { watch.redeclared(by: self.server.machine.schema) }
+        for watch in self.watches { watch.selection.redeclared(by: self.server.machine.schema) }
     }
 
     // MARK: - From one process to the next

@@ -12,19 +12,8 @@ struct ChangeLines: Sendable {
     /// How many changes the lines report.
     private(set) var changes = 0
 
-    /// Which old changes a reader wants, and in what form.
-    struct Selection: Sendable {
-        let id: RequestID?
-        let filter: ChangeFilter
-        /// In `latest`, one line stands for all wanted changes.
-        var mode = WatchMode.all
-        var isNewestFirst = false
-        /// How many at most.
-        var limit = UInt64.max
-    }
-
     /// The wanted changes among those that a query returned, or their outline, all of it in one line.
-    init(_ finding: TransitionFinding, _ selection: Selection, in epoch: Epoch) {
+    init(_ finding: TransitionFinding, _ selection: ChangeSelection, in epoch: Epoch) {
         self.examined = finding.examined
         if let outline = finding.outline, !outline.entries.isEmpty {
             self.bytes = ServerLine.outline(id: selection.id, outline, in: epoch)
@@ -32,7 +21,7 @@ struct ChangeLines: Sendable {
             self.changes = outline.entries.count
         }
         var wanted: [RecordedTransition] = []
-        for transition in finding.transitions where selection.filter.wants(transition) {
+        for transition in finding.transitions where selection.wants(transition) {
             guard wanted.count < selection.limit else {
                 self.hasMore = true
                 self.examined = transition.seq - 1
