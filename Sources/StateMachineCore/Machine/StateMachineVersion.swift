@@ -1,5 +1,5 @@
 /// The version of the software, written here and nowhere else.
 package enum StateMachineVersion {
     /// As in CHANGELOG.md.
-    package static let current = "0.1.0"
+    package static let current = "0.2.0"
 }

@@ -1,3 +1,3 @@
 """The version, which is that of the programs."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
