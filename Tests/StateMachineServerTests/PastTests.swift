@@ -72,6 +72,44 @@ struct PastTests {
     }
 }
 
+/// Where a request begins that names a cursor.
+@Suite
+struct PastStartTests {
+    private typealias Start = (after: UInt64, resync: ServerLine.Resync?, missed: UInt64?)
+
+    /// After a crash of the machine a numbering continues the one before up to a seq.
+    @Test(
+        arguments: [
+            ("ab12:10", (10, nil, nil)), ("ab12:20", (20, nil, nil)), ("ab11:15", (15, nil, nil)),
+            ("ab12:9", (99, .evicted, 11)), ("ab11:9", (99, .evicted, 11)),
+            ("ab11:16", (99, .restarted, nil)), ("ffff:15", (99, .restarted, nil)),
+            ("ffff:9999", (99, .restarted, nil)), (nil, (99, nil, nil)),
+        ]
+            + ["", ":", "ab12", "ab12:", "ab12:21", "ab12:x", "ab12:1:2", "ab12:-1", "z:1"]
+            .map { ($0, (99, .unknown, nil)) } as [(String?, Start)]
+    )
+    private func isAfterItOrWhereItSaysWhyNot(since: String?, expected: Start) {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let past = Past(
+            ring: ChangeRing(changes: 16, bytes: 4096, after: 20),
+            declarations: Declarations(nil, from: 20),
+            disk: HistoryReader(ContinuedHistory(), loop: loop) { _ in }
+        )
+        #expect(past.start(since, else: 99) == expected)
+    }
+}
+
+/// A history that has the changes from 11 on, in a numbering that continues another from 15 on.
+private final class ContinuedHistory: ReadOnlyHistory {
+    let epoch = "ab12"
+    let earlier = [EarlierNumbering(epoch: "ab11", end: 15)]
+    let oldest: UInt64 = 11
+
+    func read(_ query: TransitionQuery, done: @escaping Answer) {
+        done(.success(TransitionFinding(nothingFor: query)))
+    }
+}
+
 /// A history of ten changes on a disk with damaged places.
 private final class DamagedHistory: ReadOnlyHistory {
     let damaged = Mutex<Set<UInt64>>([])

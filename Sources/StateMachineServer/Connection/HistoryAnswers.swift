@@ -14,7 +14,7 @@ struct HistoryAnswers {
     /// Queues an answer.
     func begin(_ call: HistoryCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         let past = self.server.past
-        var (cursor, resync) = past.start(call.since, else: past.first - 1)
+        var (cursor, resync, _) = past.start(call.since, else: past.first - 1)
         var end = past.ring.head
         if let after = try self.seq(of: call.after) {
             if after < cursor { resync = .evicted }

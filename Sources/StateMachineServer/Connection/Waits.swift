@@ -42,12 +42,12 @@ final class Waits {
     ) throws(WireError) {
         try self.standing.checkRoom("waits", self.count, of: self.server.limits.waitsPerConnection)
         let past = self.server.past
-        let (cursor, missed) = past.start(call.since, else: past.ring.head)
+        let (cursor, unusable, _) = past.start(call.since, else: past.ring.head)
         let wait = Wait(
             call,
             id: id,
             after: cursor,
-            resync: missed ?? resync,
+            resync: unusable ?? resync,
             declarations: past.declarations.count,
             request: line
         )

@@ -37,7 +37,8 @@ final class Watch {
     /// Set while its next line or beat waits for its time.
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
-    private let since: ResumePoint?
+    /// Whether it begins with earlier changes.
+    let isToReplay: Bool
 
     /// The line that asked for it; empty for the implicit watch.
     let request: [UInt8]
@@ -51,12 +52,12 @@ final class Watch {
     /// The seq of the last line that it was sent, or of the cursor that it began with.
     private(set) var reported: UInt64
 
-    /// A watch that begins at `head`, or where `resume` says.
+    /// A watch of the changes after that one.
     init(
         _ call: WatchCall,
         id: RequestID?,
-        from resume: ResumePoint?,
-        head seq: UInt64,
+        after seq: UInt64,
+        isToReplay: Bool = false,
         declarations: Int,
         request: [UInt8] = [],
         isImplicit: Bool = false
@@ -67,45 +68,13 @@ final class Watch {
         self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
         self.isImplicit = isImplicit
         self.head = LineHead(id)
-        self.since = resume
-        if case .replay(let after) = resume {
-            self.cursor = PastCursor(after: after, declarations: declarations)
-        } else {
-            self.cursor = PastCursor(after: seq, declarations: declarations)
-        }
-        self.reported = self.cursor.seq
-    }
-
-    /// The line that the watch begins with, in that state; nil for a replay.
-    func firstLine(_ report: ServerLine.Report, in state: Value) -> [UInt8]? {
-        let isSelected = self.selection.wants(state)
-        return switch self.since {
-        case nil: ServerLine.state(id: self.id, report, isSelected: isSelected)
-        case .resync(let resync, let missed):
-            ServerLine.state(
-                id: self.id,
-                report,
-                resync: resync,
-                missed: missed,
-                isSelected: isSelected
-            )
-        case .replay: nil
-        }
+        self.isToReplay = isToReplay
+        self.cursor = PastCursor(after: seq, declarations: declarations)
+        self.reported = seq
     }
 
     /// Starts it, when its turn has come.
-    func start() {
-        if case .replay = self.since {
-            self.phase = .replaying
-        } else {
-            self.phase = .live
-        }
-    }
-
-    /// Whether it begins with earlier changes.
-    var isToReplay: Bool {
-        if case .replay = self.since { true } else { false }
-    }
+    func start() { self.phase = self.isToReplay ? .replaying : .live }
 
     /// Resumes where it was in the last process, which had sent it `reported`.
     func resume(in phase: Phase, reported: UInt64, head: UInt64) {

@@ -35,29 +35,30 @@ final class Watches {
         let limit = self.server.limits.watchesPerConnection
         try self.standing.checkRoom("watches", watches.count, of: limit)
         try self.standing.checkRoom(for: line)
-        let resume = call.since.map { self.server.past.resumePoint($0) }
+        let past = self.server.past
+        let start = past.start(call.since, else: self.server.report.seq)
         self.begin(
             Watch(
                 call,
                 id: id,
-                from: resume,
-                head: self.server.report.seq,
-                declarations: self.server.past.declarations.count,
+                after: start.after,
+                isToReplay: call.since != nil && start.resync == nil,
+                declarations: past.declarations.count,
                 request: line
-            )
+            ),
+            missing: start.resync,
+            start.missed
         )
     }
 
     /// Begins the implicit watch of a connection, at the newest change.
     func beginImplicit() {
         self.server.catchUp()
-        let head = self.server.report.seq
         self.begin(
             Watch(
                 WatchCall(),
                 id: nil,
-                from: nil,
-                head: head,
+                after: self.server.report.seq,
                 declarations: self.server.past.declarations.count,
                 isImplicit: true
             )
@@ -67,14 +68,24 @@ final class Watches {
     /// Queues the beginning of a watch.
     ///
     /// Its first line shows the state as it is now; changes follow when the lines before are written.
-    private func begin(_ watch: Watch) {
+    private func begin(
+        _ watch: Watch,
+        missing resync: ServerLine.Resync? = nil,
+        _ missed: UInt64? = nil
+    ) {
         guard !self.output.isClosed else { return }
         self.standing.watches.append(watch)
-        self.output.append(
-            watch.firstLine(self.server.report, in: self.server.snapshot.state) ?? [],
-            replies: 1,
-            mark: .start(watch)
-        )
+        let line =
+            watch.isToReplay
+            ? []
+            : ServerLine.state(
+                id: watch.id,
+                self.server.report,
+                resync: resync,
+                missed: missed,
+                isSelected: watch.selection.wants(self.server.snapshot.state)
+            )
+        self.output.append(line, replies: 1, mark: .start(watch))
     }
 
     /// Ends the watch of that id; false if there is none.
@@ -384,12 +395,12 @@ final class Watches {
             Watch(
                 call,
                 id: id,
-                from: .resync(.restarted, missed: nil),
-                head: self.server.past.ring.head,
+                after: self.server.past.ring.head,
                 declarations: self.server.past.declarations.count(knownBefore: row.declaration),
                 request: Array(row.line),
                 isImplicit: row.line.isEmpty
-            )
+            ),
+            missing: .restarted
         )
     }
 }

@@ -155,8 +155,8 @@ extension Watch {
         self.init(
             call,
             id: id,
-            from: row.isToReplay ? .replay(after: row.cursor) : nil,
-            head: row.cursor,
+            after: row.cursor,
+            isToReplay: row.isToReplay,
             declarations: declarations,
             request: Array(row.line),
             isImplicit: row.line.isEmpty

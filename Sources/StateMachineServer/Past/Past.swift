@@ -48,28 +48,21 @@ final class Past {
         Cursor(cursor)?.seq(in: self.epoch, after: self.disk?.earlier ?? [:])
     }
 
-    /// Where a reader with that cursor resumes.
-    func resumePoint(_ since: String) -> ResumePoint {
-        ResumePoint(
-            since: since,
-            epoch: self.epoch,
-            after: self.disk?.earlier ?? [:],
-            kept: self.first,
-            head: self.ring.head
-        )
-    }
-
-    /// The last change before what a request is to look at: the one of its cursor, or another if that cannot be used,
-    /// and why not.
+    /// The last change before what a request is to look at: the one of its cursor, or another if it has none, or one
+    /// that cannot be used.
+    ///
+    /// Of that it says why, and how many changes the reader has missed; nil if that is unknown.
     func start(
         _ since: String?,
         else other: UInt64
-    ) -> (after: UInt64, resync: ServerLine.Resync?) {
-        switch since.map(self.resumePoint) {
-        case nil: (other, nil)
-        case .replay(let seq): (seq, nil)
-        case .resync(let reason, _): (other, reason)
-        }
+    ) -> (after: UInt64, resync: ServerLine.Resync?, missed: UInt64?) {
+        guard let since else { return (other, nil, nil) }
+        guard Cursor(since) != nil else { return (other, .unknown, nil) }
+        guard let seq = self.seq(of: since) else { return (other, .restarted, nil) }
+        let head = self.ring.head
+        if seq > head { return (other, .unknown, nil) }
+        if seq + 1 < self.first { return (other, .evicted, head - seq) }
+        return (seq, nil, nil)
     }
 
     /// What a reader has to do next from where it stands.
@@ -232,39 +225,5 @@ final class PastCursor<Piece: Sendable> {
 
     fileprivate func arrived(_ chunk: Chunk, isBlocked: Bool) {
         self.state = isBlocked && !self.keepsPieces ? .idle : .arrived(chunk)
-    }
-}
-
-/// Where a reader that names a cursor resumes.
-enum ResumePoint: Equatable {
-    /// Every change after that seq is available.
-    case replay(after: UInt64)
-    /// They are not; it starts over with the current state. `missed` is nil if it is unknown.
-    case resync(ServerLine.Resync, missed: UInt64?)
-
-    /// Evaluates a client's cursor in an epoch of which `first` to `head` are kept, and which continues `earlier` ones,
-    /// each up to a seq.
-    init(
-        since: String,
-        epoch: Epoch,
-        after earlier: [Epoch: UInt64] = [:],
-        kept first: UInt64,
-        head: UInt64
-    ) {
-        guard let cursor = Cursor(since) else {
-            self = .resync(.unknown, missed: nil)
-            return
-        }
-        guard let seq = cursor.seq(in: epoch, after: earlier) else {
-            self = .resync(.restarted, missed: nil)
-            return
-        }
-        if seq > head {
-            self = .resync(.unknown, missed: nil)
-        } else if seq + 1 < first {
-            self = .resync(.evicted, missed: head - seq)
-        } else {
-            self = .replay(after: seq)
-        }
     }
 }
