@@ -38,16 +38,14 @@ final class LineReader: ChannelInboundHandler {
     ///
     /// - Returns: the lines; to be iterated over once. Dropping them closes the channel.
     static func add(to channel: any Channel, path: String) throws -> Producer {
-        let demand = Demand(channel: channel)
         let made = Producer.makeSequence(
             elementType: [UInt8].self,
             failureType: (any Error).self,
             backPressureStrategy: self.marks,
             finishOnDeinit: true,
-            delegate: demand
+            delegate: Demand(channel: channel)
         )
         let reader = LineReader(path: path, source: made.source)
-        demand.serve(reader)
         try channel.pipeline.syncOperations.addHandler(reader)
         return made.sequence
     }
@@ -96,33 +94,21 @@ final class LineReader: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    fileprivate func resume(_ channel: any Channel) {
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is Demand.More else { return context.fireUserInboundEventTriggered(event) }
         self.isPaused = false
-        channel.read()
+        context.read()
     }
-}
 
-extension LineReader {
     /// Tells the reader when the iterating task wants more, and the channel when it is gone.
-    final class Demand: NIOAsyncSequenceProducerDelegate {
-        private let channel: any Channel
-        private let reader: NIOLoopBoundBox<LineReader?>
+    struct Demand: NIOAsyncSequenceProducerDelegate {
+        fileprivate struct More {}
 
-        fileprivate init(channel: any Channel) {
-            self.channel = channel
-            self.reader = NIOLoopBoundBox(nil, eventLoop: channel.eventLoop)
-        }
+        fileprivate let channel: any Channel
 
-        fileprivate func serve(_ reader: LineReader) { self.reader.value = reader }
+        func produceMore() { self.channel.pipeline.fireUserInboundEventTriggered(More()) }
 
-        func produceMore() {
-            self.channel.eventLoop.execute { self.reader.value?.resume(self.channel) }
-        }
-
-        func didTerminate() {
-            self.channel.close(promise: nil)
-            self.channel.eventLoop.execute { self.reader.value = nil }
-        }
+        func didTerminate() { self.channel.close(promise: nil) }
     }
 }
 

@@ -81,36 +81,28 @@ extension Client {
                 }
                 guard case .retry(let pause) = resumption.connectionFailed(error, using: &random)
                 else { throw error }
-                if !resumption.isKnown, isPatient {
-                    // The time that the daemon takes to appear counts towards the timeout.
-                    deadline = timeout.map { beginning.advanced(by: $0) }
-                    if let timeout, let deadline, clock.now >= deadline {
+                // The time that the daemon takes to appear counts towards the timeout.
+                let isAppearing = !resumption.isKnown && isPatient
+                if isAppearing { deadline = timeout.map { beginning.advanced(by: $0) } }
+                let began = lostAt ?? clock.now
+                lostAt = began
+                let last = isAppearing ? nil : began.advanced(by: Self.reconnectionTimeout)
+                let giveUp = [last, deadline].compactMap(\.self).min()
+                if let giveUp, clock.now >= giveUp {
+                    if isAppearing, let timeout {
                         throw ClientError.timedOut(
                             path: self.directory.socketPath(of: .control),
                             after: timeout
                         )
                     }
-                    lostAt = lostAt ?? clock.now
-                    interrupted(error, resumption.attempts, pause)
-                    let next = clock.now.advanced(by: pause)
-                    try await clock.sleep(until: min(deadline ?? next, next), tolerance: nil)
-                    continue
-                }
-                let began = lostAt ?? clock.now
-                lostAt = began
-                let lastTime = began.advanced(by: Self.reconnectionTimeout)
-                let giveUp = min(lastTime, deadline ?? lastTime)
-                guard clock.now < giveUp else {
                     throw ClientError.lostForGood(
                         path: self.directory.socketPath(of: .events),
                         after: began.duration(to: clock.now)
                     )
                 }
                 interrupted(error, resumption.attempts, pause)
-                try await clock.sleep(
-                    until: min(giveUp, clock.now.advanced(by: pause)),
-                    tolerance: nil
-                )
+                let next = clock.now.advanced(by: pause)
+                try await clock.sleep(until: min(giveUp ?? next, next), tolerance: nil)
             }
         }
     }

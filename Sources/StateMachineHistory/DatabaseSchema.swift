@@ -20,126 +20,108 @@ enum DatabaseSchema {
         }
     }
 
-    /// A step from one form of the tables to the next; those that were made are kept by name.
-    private struct Migration {
-        let name: String
-        let sql: String
-    }
-
+    /// The steps from one form of the tables to the next; those that were made are noted by number.
     private static let migrations = [
-        Migration(
-            name: "1",
-            sql: """
-                CREATE TABLE change (
-                    seq INTEGER PRIMARY KEY,
-                    at INTEGER NOT NULL,
-                    state TEXT NOT NULL,
-                    data TEXT NOT NULL,
-                    fromState TEXT,
-                    fromData TEXT,
-                    uid INTEGER,
-                    pid INTEGER,
-                    cause TEXT
-                ) STRICT;
-                CREATE TABLE meta (
-                    id INTEGER PRIMARY KEY CHECK (id = 1),
-                    epoch TEXT NOT NULL,
-                    boot TEXT,
-                    durability TEXT NOT NULL,
-                    settled INTEGER NOT NULL
-                ) STRICT;
-                """
-        ),
+        """
+        CREATE TABLE change (
+            seq INTEGER PRIMARY KEY,
+            at INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            data TEXT NOT NULL,
+            fromState TEXT,
+            fromData TEXT,
+            uid INTEGER,
+            pid INTEGER,
+            cause TEXT
+        ) STRICT;
+        CREATE TABLE meta (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            epoch TEXT NOT NULL,
+            boot TEXT,
+            durability TEXT NOT NULL,
+            settled INTEGER NOT NULL
+        ) STRICT;
+        """,
         // Stays: that of each row, and the start of the newest.
-        Migration(
-            name: "2",
-            sql: """
-                ALTER TABLE change ADD COLUMN stay INTEGER;
-                ALTER TABLE change ADD COLUMN due TEXT;
-                CREATE TABLE stay (
-                    id INTEGER PRIMARY KEY CHECK (id = 1),
-                    seq INTEGER NOT NULL,
-                    boot TEXT,
-                    uptime INTEGER NOT NULL,
-                    wall INTEGER NOT NULL,
-                    origin INTEGER
-                ) STRICT;
-                """
-        ),
+        """
+        ALTER TABLE change ADD COLUMN stay INTEGER;
+        ALTER TABLE change ADD COLUMN due TEXT;
+        CREATE TABLE stay (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            seq INTEGER NOT NULL,
+            boot TEXT,
+            uptime INTEGER NOT NULL,
+            wall INTEGER NOT NULL,
+            origin INTEGER
+        ) STRICT;
+        """,
         // Declarations of the states, and from which change on; none for states built into a
         // program.
-        Migration(
-            name: "3",
-            sql: """
-                CREATE TABLE declaration (
-                    id INTEGER PRIMARY KEY,
-                    seq INTEGER NOT NULL,
-                    at INTEGER NOT NULL,
-                    hash TEXT NOT NULL,
-                    machine TEXT,
-                    version TEXT,
-                    text TEXT NOT NULL
-                ) STRICT;
-                """
-        ),
+        """
+        CREATE TABLE declaration (
+            id INTEGER PRIMARY KEY,
+            seq INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            hash TEXT NOT NULL,
+            machine TEXT,
+            version TEXT,
+            text TEXT NOT NULL
+        ) STRICT;
+        """,
         // Required guards, by name; the request is the line that asked for one. And the program
         // that a change came from. In older databases the view is there, with fewer columns.
-        Migration(
-            name: "4",
-            sql: """
-                CREATE TABLE required (
-                    name TEXT PRIMARY KEY,
-                    uid INTEGER NOT NULL,
-                    pid INTEGER NOT NULL,
-                    comm TEXT,
-                    unit TEXT,
-                    since INTEGER NOT NULL,
-                    missing INTEGER,
-                    request TEXT NOT NULL
-                ) STRICT;
-                ALTER TABLE change ADD COLUMN comm TEXT;
-                ALTER TABLE change ADD COLUMN unit TEXT;
-                DROP VIEW IF EXISTS history;
-                CREATE VIEW history AS
-                    SELECT
-                        seq,
-                        strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
-                            || printf('.%06dZ', at % 1000000) AS time,
-                        state, data, fromState, fromData, uid, pid, cause, stay, due,
-                        comm, unit
-                    FROM change ORDER BY seq;
-                """
-        ),
+        """
+        CREATE TABLE required (
+            name TEXT PRIMARY KEY,
+            uid INTEGER NOT NULL,
+            pid INTEGER NOT NULL,
+            comm TEXT,
+            unit TEXT,
+            since INTEGER NOT NULL,
+            missing INTEGER,
+            request TEXT NOT NULL
+        ) STRICT;
+        ALTER TABLE change ADD COLUMN comm TEXT;
+        ALTER TABLE change ADD COLUMN unit TEXT;
+        DROP VIEW IF EXISTS history;
+        CREATE VIEW history AS
+            SELECT
+                seq,
+                strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
+                    || printf('.%06dZ', at % 1000000) AS time,
+                state, data, fromState, fromData, uid, pid, cause, stay, due,
+                comm, unit
+            FROM change ORDER BY seq;
+        """,
         // All holds and guards, by number, instead of required guards alone: with a name and no end
         // it is a required guard, with both a hold that belongs to no connection. And the numberings that the present
         // one continues, each up to that seq.
-        Migration(
-            name: "5",
-            sql: """
-                CREATE TABLE kept (
-                    number INTEGER PRIMARY KEY,
-                    name TEXT,
-                    uid INTEGER NOT NULL,
-                    pid INTEGER NOT NULL,
-                    comm TEXT,
-                    unit TEXT,
-                    since INTEGER NOT NULL,
-                    missing INTEGER,
-                    until INTEGER,
-                    request TEXT NOT NULL
-                ) STRICT;
-                INSERT INTO kept
-                    SELECT rowid, name, uid, pid, comm, unit, since, missing, NULL, request
-                        FROM required;
-                DROP TABLE required;
-                CREATE TABLE numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT;
-                """
-        ),
+        """
+        CREATE TABLE kept (
+            number INTEGER PRIMARY KEY,
+            name TEXT,
+            uid INTEGER NOT NULL,
+            pid INTEGER NOT NULL,
+            comm TEXT,
+            unit TEXT,
+            since INTEGER NOT NULL,
+            missing INTEGER,
+            until INTEGER,
+            request TEXT NOT NULL
+        ) STRICT;
+        INSERT INTO kept
+            SELECT rowid, name, uid, pid, comm, unit, since, missing, NULL, request
+                FROM required;
+        DROP TABLE required;
+        CREATE TABLE numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT;
+        """,
     ]
+
+    private static var numbers: [String] { self.migrations.indices.map { "\($0 + 1)" } }
 
     /// Whether the database has been migrated by this version at most, and not by a newer one.
     static func isKnown(to db: Database) throws -> Bool {
-        try self.made(db).isSubset(of: self.migrations.map(\.name))
+        try self.made(db).isSubset(of: self.numbers)
     }
 
     /// Brings the tables up to date, each step in a transaction of its own.
@@ -149,10 +131,10 @@ enum DatabaseSchema {
             "CREATE TABLE IF NOT EXISTS grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)"
         )
         let made = try self.made(db)
-        for migration in self.migrations where !made.contains(migration.name) {
+        for (number, sql) in zip(self.numbers, self.migrations) where !made.contains(number) {
             try db.transaction(.writing) {
-                try db.execute(migration.sql)
-                try db.run("INSERT INTO grdb_migrations VALUES (?)", migration.name)
+                try db.execute(sql)
+                try db.run("INSERT INTO grdb_migrations VALUES (?)", number)
             }
         }
     }

@@ -217,7 +217,13 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         guard !self.isPruning else { return }
         do {
             let newest = self.writer.newest
-            let end = try self.pruning.next(in: self.database, from: self.oldest, to: newest)
+            let end = try self.pruning.next(
+                oldest: self.oldest,
+                newest: newest,
+                size: self.database.size,
+                now: .now,
+                firstSince: self.database.first(since:in:)
+            )
             guard let end else { return }
             self.isPruning = true
             self.thread.enqueue {
@@ -246,12 +252,12 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
     package var oldest: UInt64 { self.oldestKept.load(ordering: .acquiring) }
 
     /// `keepChanges`, `keepDays`, `keepBytes` and `durability`.
-    package var settings: [(name: String, value: HistorySetting)] {
+    package var settings: [JSONMember] {
         [
-            ("keepChanges", .count(self.options.keepChanges)),
-            ("keepDays", .count(self.options.keepDays)),
-            ("keepBytes", .count(self.options.keepBytes)),
-            ("durability", .word(self.options.durability.rawValue)),
+            JSONMember("keepChanges", .integer(self.options.keepChanges)),
+            JSONMember("keepDays", .integer(self.options.keepDays)),
+            JSONMember("keepBytes", .integer(self.options.keepBytes)),
+            JSONMember("durability", .string(self.options.durability.rawValue)),
         ]
     }
 

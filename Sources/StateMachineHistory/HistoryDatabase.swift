@@ -281,21 +281,17 @@ final class HistoryDatabase: @unchecked Sendable {
         return oldest
     }
 
-    /// The first of the next `count` transitions from `seq` on made at `time` or later, or one past
-    /// them if there is none.
-    func first(since time: WallTime, from seq: UInt64, count: Int) throws -> UInt64 {
-        let rows = try self.writer.statement(
-            "SELECT seq, at FROM change WHERE seq >= ? ORDER BY seq LIMIT ?"
-        )
-        defer { rows.reset() }
-        rows.bind([seq, count])
-        var next = seq
-        while try rows.step() {
-            let found = UInt64(clamping: rows.integer(0))
-            if rows.integer(1) >= time.microseconds { return found }
-            next = found + 1
-        }
-        return next
+    /// The first of these transitions made at `time` or later, or one past them if there is none.
+    func first(since time: WallTime, in rows: Range<UInt64>) throws -> UInt64 {
+        let sql =
+            "SELECT seq FROM change WHERE seq >= ? AND seq < ? AND at >= ? ORDER BY seq LIMIT 1"
+        let found: UInt64? = try self.writer.first(
+            sql,
+            rows.lowerBound,
+            rows.upperBound,
+            time.microseconds
+        ) { try $0.present(0) }
+        return found ?? rows.upperBound
     }
 
     // MARK: - Transactions

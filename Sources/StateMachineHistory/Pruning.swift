@@ -18,14 +18,6 @@ struct Pruning {
     /// 4 MiB: what is written between two looks at its size, so that pruning keeps up. Not tuned.
     static let stepBytes: UInt64 = 4 << 20
 
-    enum Decision {
-        case nothing
-        /// Remove what is before that seq.
-        case remove(before: UInt64)
-        /// Remove what is before that seq and older than that time.
-        case removeOld(before: UInt64, olderThan: WallTime)
-    }
-
     private let keep: UInt64
     private let bytes: UInt64
     private let days: Int64
@@ -54,49 +46,41 @@ struct Pruning {
         self.days = Int64(options.keepDays)
     }
 
-    /// Before which row to remove, in a database with rows `oldest` to `newest`; nil if there is
-    /// nothing to remove.
-    mutating func next(
-        in database: HistoryDatabase,
-        from oldest: UInt64,
-        to newest: UInt64
-    ) throws -> UInt64? {
-        let now = WallTime.now
-        let size = database.size
-        switch self.next(oldest: oldest, newest: newest, size: size, now: now) {
-        case .nothing: return nil
-        case .remove(let end): return end
-        case .removeOld(let limit, let time):
-            let count = Int(limit - oldest)
-            let first = try database.first(since: time, from: oldest, count: count)
-            return self.found(first, of: oldest..<limit, newest: newest, now: now)
-        }
-    }
-
-    /// What to do with the rows `oldest` to `newest`, which take `size` bytes; the newest one stays.
+    /// Which rows to remove next; the newest always stays.
+    ///
+    /// - Parameters:
+    ///   - oldest: the first row.
+    ///   - newest: the last row.
+    ///   - size: the bytes that they take.
+    ///   - now: the present time.
+    ///   - firstSince: finds the first of some rows made at a time or later, one past them if there is none.
+    /// - Returns: before which row to remove; nil if there is nothing to remove.
     mutating func next(
         oldest: UInt64,
         newest: UInt64,
         size: UInt64,
-        now: WallTime
-    ) -> Decision {
-        guard oldest < newest else { return .nothing }
+        now: WallTime,
+        firstSince: (WallTime, Range<UInt64>) throws -> UInt64
+    ) rethrows -> UInt64? {
+        guard oldest < newest else { return nil }
         let limit = min(newest, oldest + Self.step)
         // A hundredth above the limit, so that not every commit has a row to remove.
         if newest - oldest + 1 > self.keep + min(self.keep / 100, Self.step) {
-            return .remove(before: min(limit, newest + 1 - self.keep))
+            return min(limit, newest + 1 - self.keep)
         }
         if size > self.bytes {
             let average = max(1, size / (newest - oldest + 1))
             let excess = min(size - self.bytes, Self.stepBytes)
-            return .remove(before: min(limit, oldest + max(1, excess / average)))
+            return min(limit, oldest + max(1, excess / average))
         }
         if let lookedAt, abs(now.microseconds - lookedAt.microseconds) < 3_600_000_000 {
-            return .nothing
+            return nil
         }
-        guard self.believes(now) else { return .nothing }
+        guard self.believes(now) else { return nil }
         let oldestTime = WallTime(microseconds: now.microseconds - self.days * 86_400_000_000)
-        return .removeOld(before: limit, olderThan: oldestTime)
+        let first = try firstSince(oldestTime, oldest..<limit)
+        if first < limit || limit == newest { self.lookedAt = now }
+        return first > oldest ? first : nil
     }
 
     private mutating func believes(_ now: WallTime) -> Bool {
@@ -114,15 +98,4 @@ struct Pruning {
 
     /// Makes it look for old rows next time, however recent the last look was.
     mutating func look() { self.lookedAt = nil }
-
-    /// Takes the first row that is young enough; returns before which row to remove.
-    mutating func found(
-        _ first: UInt64,
-        of rows: Range<UInt64>,
-        newest: UInt64,
-        now: WallTime
-    ) -> UInt64? {
-        if first < rows.upperBound || rows.upperBound == newest { self.lookedAt = now }
-        return first > rows.lowerBound ? first : nil
-    }
 }

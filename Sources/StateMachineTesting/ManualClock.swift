@@ -36,8 +36,6 @@ public final class ManualClock: Clock, Sendable {
         var time = Instant(sinceBeginning: .zero)
         var sleepers: [Int: Sleeper] = [:]
         var lastID = 0
-        /// Those that were cancelled before they began.
-        var cancelled: Set<Int> = []
         var waiters: [Int: Waiter] = [:]
     }
 
@@ -74,21 +72,16 @@ public final class ManualClock: Clock, Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isReady = self.guarded.withLock { guarded in
-                    let isCancelled = guarded.cancelled.remove(id) != nil
-                    if isCancelled || guarded.sleepers.count >= count { return true }
+                    if Task.isCancelled || guarded.sleepers.count >= count { return true }
                     guarded.waiters[id] = Waiter(count: count, continuation: continuation)
                     return false
                 }
                 if isReady { continuation.resume() }
             }
         } onCancel: {
-            let waiter = self.guarded.withLock { guarded in
-                guarded.cancelled.insert(id)
-                return guarded.waiters.removeValue(forKey: id)
-            }
+            let waiter = self.guarded.withLock { $0.waiters.removeValue(forKey: id) }
             waiter?.continuation.resume()
         }
-        self.forget(id)
     }
 
     private func newID() -> Int {
@@ -98,21 +91,15 @@ public final class ManualClock: Clock, Sendable {
         }
     }
 
-    private func forget(_ id: Int) { self.guarded.withLock { _ = $0.cancelled.remove(id) } }
-
     /// Sleeps until the test has let enough time pass, or the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = self.newID()
-        defer { self.forget(id) }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 self.begin(id, Sleeper(deadline: deadline, continuation: continuation))
             }
         } onCancel: {
-            let sleeper = self.guarded.withLock { guarded in
-                guarded.cancelled.insert(id)
-                return guarded.sleepers.removeValue(forKey: id)
-            }
+            let sleeper = self.guarded.withLock { $0.sleepers.removeValue(forKey: id) }
             sleeper?.continuation.resume(throwing: CancellationError())
         }
     }
@@ -124,7 +111,7 @@ public final class ManualClock: Clock, Sendable {
             case isCancelled
         }
         let beginning = self.guarded.withLock { guarded -> Beginning in
-            if guarded.cancelled.remove(id) != nil { return .isCancelled }
+            if Task.isCancelled { return .isCancelled }
             if sleeper.deadline <= guarded.time { return .isDue }
             guarded.sleepers[id] = sleeper
             let count = guarded.sleepers.count

@@ -12,10 +12,8 @@ struct ClockTests {
     /// Whether rows are removed for their age at that time.
     private static func isBelieved(_ days: Double, by pruning: inout Pruning) -> Bool {
         pruning.look()
-        switch pruning.next(oldest: 1, newest: 100, size: 0, now: self.day(days)) {
-        case .removeOld: return true
-        case .nothing, .remove: return false
-        }
+        let time = self.day(days)
+        return pruning.next(oldest: 1, newest: 100, size: 0, now: time) { $1.upperBound } == 100
     }
 
     private static func believed(_ days: [Double], by pruning: inout Pruning) -> [Bool] {

@@ -13,7 +13,7 @@ final class PlainHistory: TransitionHistory {
     var earlier: [EarlierNumbering] { [] }
     var newest: RecordedTransition? { nil }
     var oldest: UInt64 { 1 }
-    var settings: [(name: String, value: HistorySetting)] { [] }
+    var settings: [JSONMember] { [] }
 
     func record(
         _ group: [Change],

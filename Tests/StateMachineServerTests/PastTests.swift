@@ -162,7 +162,7 @@ extension ReadOnlyHistory {
     var earlier: [EarlierNumbering] { [] }
     var newest: RecordedTransition? { nil }
     var oldest: UInt64 { 1 }
-    var settings: [(name: String, value: HistorySetting)] { [] }
+    var settings: [JSONMember] { [] }
 
     var isCurrent: Bool { false }
 

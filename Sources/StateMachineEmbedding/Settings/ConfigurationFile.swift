@@ -76,20 +76,19 @@ struct ConfigurationFile {
     init(_ text: String, path: String, for front: ProgramProfile) throws(ConfigurationError) {
         var entries: [Setting: Settings.Value] = [:]
         var problems: [String] = []
-        for line in try SettingLines.read(text, path: path) {
-            let place = "\(path):\(line.number)"
-            guard let name = line.key, let setting = front.setting(name) else {
-                problems.append("\(place): \(front.unknownKey(line.key ?? "?"))")
-                continue
+        let lines = SettingLines(path: path, events: YAMLEvents(Array(text.utf8)))
+        try lines.read { number, key, value in
+            let place = "\(path):\(number)"
+            guard let key, let setting = front.setting(key) else {
+                return problems.append("\(place): \(front.unknownKey(key ?? "?"))")
             }
-            guard let value = line.value, let said = setting.row.kind.value(of: value) else {
-                problems.append(
-                    "\(place): \(name) must be \(setting.row.kind.expected), but has "
-                        + (line.value == nil ? "several values" : "no value")
+            guard let value, let said = setting.row.kind.value(of: value) else {
+                return problems.append(
+                    "\(place): \(key) must be \(setting.row.kind.expected), but has "
+                        + (value == nil ? "several values" : "no value")
                 )
-                continue
             }
-            let origin = SettingOrigin.file(path: path, line: line.number)
+            let origin = SettingOrigin.file(path: path, line: number)
             entries[setting] = Settings.Value(said, origin, text: value.text)
         }
         self.entries = entries
@@ -99,39 +98,26 @@ struct ConfigurationFile {
 
 /// The keys and values of a file, whatever they are called.
 private struct SettingLines {
-    struct Line {
-        let number: Int
-        /// Nil for a list or a map.
-        let key: String?
-        /// Nil for a list or a map.
-        let value: Scalar?
-    }
-
     struct Scalar {
         let text: String
         /// Whether it is written without quotes.
         let isPlain: Bool
     }
 
-    private let path: String
-    private let events: YAMLEvents
-    private var lines: [Line] = []
+    let path: String
+    let events: YAMLEvents
 
+    /// Calls `found` with the line, the key and the value of each setting; a list or a map is nil.
+    ///
     /// - Throws: `ConfigurationError` if the text is not YAML, or no map.
-    static func read(_ text: String, path: String) throws(ConfigurationError) -> [Line] {
-        var lines = Self(path: path, events: YAMLEvents(Array(text.utf8)))
-        try lines.read()
-        return lines.lines
-    }
-
-    private mutating func read() throws(ConfigurationError) {
+    func read(_ found: (Int, String?, Scalar?) -> Void) throws(ConfigurationError) {
         var (event, position) = try self.next()
         guard case .document = event else { return }
         (event, position) = try self.next()
         switch event {
         // Nothing but comments.
         case .scalar(let text, _, _) where text.isEmpty: break
-        case .mapping: try self.readMap()
+        case .mapping: try self.readMap(found)
         case .scalar, .sequence, .alias, .end, .document, .over:
             // What is no YAML at all is said first.
             try self.skip(event)
@@ -145,14 +131,16 @@ private struct SettingLines {
         }
     }
 
-    private mutating func readMap() throws(ConfigurationError) {
+    private func readMap(
+        _ found: (Int, String?, Scalar?) -> Void
+    ) throws(ConfigurationError) {
         var places: [String: Int] = [:]
         while true {
             let (key, position) = try self.next()
             if case .end = key { break }
             let name = try self.scalar(key)?.text
             let value = try self.scalar(self.next().event)
-            self.lines.append(Line(number: position.line, key: name, value: value))
+            found(position.line, name, value)
             guard let name else { continue }
             if let first = places.updateValue(position.line, forKey: name) {
                 throw ConfigurationError(

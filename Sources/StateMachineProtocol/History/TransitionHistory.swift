@@ -20,7 +20,7 @@ package protocol TransitionHistory: Recording {
     var oldest: UInt64 { get }
 
     /// What is kept, and how safe it is, by name; shown to clients beside the limits.
-    var settings: [(name: String, value: HistorySetting)] { get }
+    var settings: [JSONMember] { get }
 
     /// Reads the first few transitions that a query asks for; there may be none among those
     /// examined.
@@ -89,14 +89,6 @@ package enum HistoryWork: Hashable, Sendable {
     case pruning
     /// Keeping its disk usage within bounds; it grows while that fails.
     case tidying
-}
-
-/// A number or a word among a history's settings.
-package enum HistorySetting: Hashable, Sendable {
-    /// A number.
-    case count(Int)
-    /// One of several words.
-    case word(String)
 }
 
 /// Why a history could not be read, in one sentence.

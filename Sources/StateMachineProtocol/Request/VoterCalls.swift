@@ -11,21 +11,6 @@ package struct HoldCall: RequestArguments {
     /// When it ends then, in milliseconds from now.
     package var untilMs: UInt64?
 
-    /// What a hold does to a transition that it matches.
-    package enum Effect {
-        /// It is denied.
-        case block
-        /// It is postponed, by at most that many milliseconds.
-        case delay(maxMs: UInt64)
-    }
-
-    package var effect: Effect {
-        switch self.mode {
-        case .block: .block
-        case .delay: .delay(maxMs: self.maxMs ?? RequestLimits.defaultVoteMs)
-        }
-    }
-
     static let arguments: [RequestArgument<Self>] = [
         .init(.before, \.before, .patterns),
         .init(.mode, \.mode, .choice, unless: .block),

@@ -50,13 +50,13 @@ struct Denials {
         let words = denial.label.split(separator: " ")
         let number = denial.peer == nil ? nil : words.last.flatMap { UInt64($0) }
         let name =
-            number.map { JSONMember(String(words[0]), .count($0)) }
+            number.map { JSONMember(String(words[0]), .integer($0)) }
             ?? JSONMember("delegate", .string(denial.label))
         let peer = denial.peer ?? ownPeer
         var members = [
             name,
-            JSONMember("uid", .count(peer.uid)),
-            JSONMember("pid", .count(peer.pid)),
+            JSONMember("uid", .integer(peer.uid)),
+            JSONMember("pid", .integer(peer.pid)),
         ]
         if let comm = peer.comm { members.append(JSONMember("comm", .string(comm))) }
         if let unit = peer.unit { members.append(JSONMember("unit", .string(unit))) }

@@ -14,9 +14,9 @@ struct VoterRequest {
         self.before = call.before
         self.why = call.why
         self.required = nil
-        switch call.effect {
+        switch call.mode {
         case .block: self.terms = .block
-        case .delay(let maxMs): self.terms = .delay(maxMs: maxMs)
+        case .delay: self.terms = .delay(maxMs: call.maxMs ?? RequestLimits.defaultVoteMs)
         }
     }
 

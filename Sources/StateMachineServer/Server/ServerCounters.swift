@@ -53,18 +53,14 @@ struct ServerCounters {
 
     var json: JSONValue {
         .object([
-            JSONMember("changes", .count(self.changes.value)),
-            JSONMember("requests", .count(self.requests.value)),
-            JSONMember("refusals", .count(self.refusals.value)),
-            JSONMember("accepted", .count(self.accepted.value)),
-            JSONMember("turnedAway", .count(self.turnedAway.value)),
-            JSONMember("resyncs", .count(self.resyncs.value)),
-            JSONMember("bytes", .count(self.bytes.value)),
-            JSONMember("writes", .count(self.writes.value)),
+            JSONMember("changes", .integer(self.changes.value)),
+            JSONMember("requests", .integer(self.requests.value)),
+            JSONMember("refusals", .integer(self.refusals.value)),
+            JSONMember("accepted", .integer(self.accepted.value)),
+            JSONMember("turnedAway", .integer(self.turnedAway.value)),
+            JSONMember("resyncs", .integer(self.resyncs.value)),
+            JSONMember("bytes", .integer(self.bytes.value)),
+            JSONMember("writes", .integer(self.writes.value)),
         ])
     }
-}
-
-extension JSONValue {
-    static func count(_ count: some BinaryInteger) -> JSONValue { .number("\(count)") }
 }

@@ -77,8 +77,8 @@ extension StateServer {
                     writer.json(
                         "breaker",
                         .object([
-                            JSONMember("moves", .count(allowance.moves)),
-                            JSONMember("inMs", .count(allowance.time.wholeMicroseconds / 1000)),
+                            JSONMember("moves", .integer(allowance.moves)),
+                            JSONMember("inMs", .integer(allowance.time.wholeMicroseconds / 1000)),
                         ])
                     )
                 }
@@ -116,14 +116,7 @@ extension ServerLine.Report {
 
 extension StateServer {
     /// What the history keeps; nothing without one.
-    private var historyMembers: [JSONMember] {
-        (self.past.disk?.history.settings ?? []).map { setting in
-            switch setting.value {
-            case .count(let count): JSONMember(setting.name, .count(count))
-            case .word(let word): JSONMember(setting.name, .string(word))
-            }
-        }
-    }
+    private var historyMembers: [JSONMember] { self.past.disk?.history.settings ?? [] }
 }
 
 extension StateSchema.Case {
@@ -149,7 +142,7 @@ extension StateField {
 
 extension ServerLimits {
     fileprivate var members: [JSONMember] {
-        self.all.map { JSONMember($0.name, .count($0.value)) }
+        self.all.map { JSONMember($0.name, .integer($0.value)) }
     }
 }
 

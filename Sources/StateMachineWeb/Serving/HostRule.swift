@@ -1,3 +1,5 @@
+import StateMachineProtocol
+
 /// The hosts and origins that a request may name: a request from somebody else's page, whose name
 /// was made to lead here, is refused ("DNS rebinding").
 package struct HostRule: Sendable {
@@ -19,13 +21,14 @@ package struct HostRule: Sendable {
         guard let host else { return "the request names no host" }
         guard self.isAllowed(host) else {
             return
-                "the host \(host.excerpt) is not allowed; start the page with --host to allow another name"
+                "the host \"\(host.excerpt(80))\" is not allowed; start the page with --host to allow another name"
         }
         guard let origin else { return nil }
         let isOwn = ["http://", "https://"].contains {
             origin.lowercased() == $0 + host.lowercased()
         }
-        return isOwn ? nil : "the request comes from a page of another host, \(origin.excerpt)"
+        guard !isOwn else { return nil }
+        return "the request comes from a page of another host, \"\(origin.excerpt(80))\""
     }
 
     /// Whether the text is empty, or a port with its colon.
@@ -46,13 +49,5 @@ package struct HostRule: Sendable {
         guard let end = host.firstIndex(of: "]") else { return false }
         return Self.isPort(host[host.index(after: end)...])
             && ListenAddress.isNumber(String(host[host.index(after: host.startIndex)..<end]))
-    }
-}
-
-extension String {
-    /// Enough of it to recognise it, in quotes.
-    fileprivate var excerpt: String {
-        let text = String(self.unicodeScalars.prefix(80))
-        return "\"\(text == self ? text : text + "…")\""
     }
 }

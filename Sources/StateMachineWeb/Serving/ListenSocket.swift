@@ -1,4 +1,5 @@
 import Glibc
+import NIOCore
 package import Systemd
 
 /// The socket on which the page is served: bound by us, or handed over by the service manager.
@@ -57,13 +58,11 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
         else { return nil }
         var host = String(text[..<colon])
         if host == "localhost" { host = "127.0.0.1" }
-        if host.hasPrefix("["), host.hasSuffix("]") {
-            host = String(host.dropFirst().dropLast())
-            guard let canonical = Self.canonicalIPv6(host) else { return nil }
-            host = canonical
-        } else {
-            guard Self.isIPv4(host) else { return nil }
-        }
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        if isBracketed { host = String(host.dropFirst().dropLast()) }
+        guard let address = Self.numeric(host), let host = address.ipAddress,
+            (address.protocol == .inet6) == isBracketed
+        else { return nil }
         self = .internet(host: host, port: Int(port))
     }
 
@@ -84,27 +83,11 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the text is a numeric address, not a name.
-    static func isNumber(_ host: String) -> Bool { self.isIPv4(host) || self.isIPv6(host) }
+    static func isNumber(_ host: String) -> Bool { self.numeric(host) != nil }
 
-    private static func isIPv4(_ text: String) -> Bool {
-        var address = in_addr()
-        return inet_pton(AF_INET, text, &address) == 1
-    }
-
-    private static func isIPv6(_ text: String) -> Bool { self.canonicalIPv6(text) != nil }
-
-    /// The canonical spelling of an address; nil if it is not one.
-    private static func canonicalIPv6(_ text: String) -> String? {
-        var address = in6_addr()
-        guard inet_pton(AF_INET6, text, &address) == 1 else { return nil }
-        var bytes = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        guard inet_ntop(AF_INET6, &address, &bytes, socklen_t(bytes.count)) != nil else {
-            return nil
-        }
-        return String(
-            decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
-            as: UTF8.self
-        )
+    /// Nil for a name, and for an address with a scope, on which nothing can listen.
+    private static func numeric(_ host: String) -> SocketAddress? {
+        host.contains("%") ? nil : try? SocketAddress(ipAddress: host, port: 0)
     }
 }
 
