@@ -18,7 +18,6 @@ struct HandOverRecordTests {
             unsent: Data([1]),
             unsentReplies: 1,
             outbox: [.init(bytes: Data([1]), replies: 1, mark: .start(0))],
-            history: .init(.history, []),
             standing: [
                 .init(.watch, []), .init(.wait, [1]), .init(.voter, [2]),
             ],
@@ -26,8 +25,7 @@ struct HandOverRecordTests {
             resyncs: 1,
             bytes: 1
         )
-        let epoch = try #require(Epoch("0a"))
-        var record = HandOverRecord(epoch: epoch, seq: 2, lastNumber: 1, connections: [])
+        var record = HandOverRecord(epoch: "0a", seq: 2, lastNumber: 1, connections: [])
         change(&record, &connection)
         record.connections = [connection]
         return record
@@ -59,9 +57,13 @@ struct HandOverRecordTests {
             try self.record { $1.outbox[0].replies = .min },
             try self.record { $1.outbox[0].mark = .start(-1) },
             try self.record { $1.outbox[0].mark = .end(.max) },
-            try self.record { $1.history?.cursor = .max },
-            try self.record { $1.history?.end = .max },
-            try self.record { $1.history?.count = .max },
+            try self.record {
+                var row = StandingRow(.history, [])
+                row.cursor = .max
+                $1.outbox[0].mark = .history(row)
+            },
+            try self.record { $1.standing[1].end = .max },
+            try self.record { $1.standing[1].count = .max },
             try self.record { $1.standing[0].cursor = .max },
             try self.record { $1.standing[0].reported = .max },
             try self.record { $1.standing[1].leftMs = .max },

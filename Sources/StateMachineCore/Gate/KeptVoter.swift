@@ -9,7 +9,7 @@ package struct KeptVoter: Hashable, Sendable, Codable {
     /// The line that asked for it last.
     package var request: [UInt8]
     /// Since when it has been there.
-    package let since: WallTime
+    package var since: WallTime
     /// Since when no guard of its name has been connected; nil while one is, and for all others.
     package var missing: WallTime?
     /// When a hold that belongs to no connection ends; nil for all others.

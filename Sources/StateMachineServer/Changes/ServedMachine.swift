@@ -502,7 +502,7 @@ extension ServedMachine {
         _ schema: any Schema,
         done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
     ) {
-        self.server?.expect(schema.described)
+        self.server?.voters.expect(schema.described)
         self.machine.recast(
             cause: schema.declaration?.cause,
             in: self.decisions,
@@ -510,7 +510,7 @@ extension ServedMachine {
                 schema.recast($0.value, isKept: isKept)
             },
             completion: { outcome in
-                defer { self.server?.expect(nil) }
+                defer { self.server?.voters.expect(nil) }
                 switch outcome {
                 case .same(let place):
                     self.redeclared(by: schema, at: place)

@@ -281,7 +281,7 @@ final class Connection {
             case .history, nil: break
             }
             guard self.output.writeNext() else { return }
-            guard !self.output.hasSegments || !self.output.mustStop() else { return }
+            guard !self.output.hasLines || !self.output.mustStop() else { return }
         }
     }
 

@@ -70,8 +70,6 @@ final class Output {
 
     private var state = State.free
     private var queue: [Segment] = []
-    /// The answer to `history` that is being written; no line goes before it has ended.
-    private(set) var run: HistoryRun?
     /// The answer to a request that is stored on disk first; no other request is read before it is given.
     private var lateReply: [UInt8]?
     /// Replies that the client has not been sent, including those in the channel.
@@ -194,7 +192,13 @@ final class Output {
     func append(_ run: HistoryRun) {
         guard !self.isClosed else { return }
         self.bytes += run.request.count
-        self.append([], replies: 1, mark: .history(run))
+        self.repliesInFlight += 1
+        self.queue.append(Segment(replies: 1, mark: .history(run)))
+    }
+
+    /// The answer to `history` that is being written; no line goes before it has ended.
+    var run: HistoryRun? {
+        if case .history(let run)? = self.queue.first?.mark { run } else { nil }
     }
 
     /// Whether nothing is left for the client, not even in the channel.
@@ -203,11 +207,8 @@ final class Output {
     /// Whether the next lines have begun: nothing else is written before their end.
     private(set) var isMidLine = false
 
-    /// Whether lines wait for their turn.
-    var hasSegments: Bool { !self.queue.isEmpty }
-
     /// Whether something waits to be written.
-    var hasLines: Bool { !self.queue.isEmpty || self.run != nil }
+    var hasLines: Bool { !self.queue.isEmpty }
 
     /// The change that has to go before the next lines; nil if there are none.
     var nextSeq: UInt64? { self.queue.first?.seq }
@@ -236,7 +237,6 @@ final class Output {
     /// Of what it did not take, the channel is left a copy of a piece at a time.
     func writeNext() -> Bool {
         var segment = self.queue.removeFirst()
-        if case .history(let run) = segment.mark { self.run = run }
         segment.mark = nil
         self.isMidLine = false
         let total = segment.rest.count
@@ -267,14 +267,15 @@ final class Output {
 
     /// Ends the answer to `history` that is being written; false if the socket did not take it all.
     func endRun() -> Bool {
-        guard let run = self.run.take() else { return true }
+        guard let run = self.run else { return true }
+        self.queue.removeFirst()
+        self.repliesInFlight -= 1
         self.bytes -= run.request.count
         return self.write(self.server.summary(of: run)[...])
     }
 
     /// Ends the answers to `history` where they are, those that wait for their turn included.
     func stopHistory() {
-        self.run?.stop()
         for segment in self.queue {
             if case .history(let run) = segment.mark { run.stop() }
         }
@@ -429,7 +430,6 @@ final class Output {
         self.state = .closed
         self.queue = []
         self.isMidLine = false
-        self.run = nil
         self.repliesInFlight = 0
         self.bytes = 0
     }
@@ -448,7 +448,6 @@ final class Output {
     /// Records unwritten output for the next process; `place` gives a watch's position there.
     func handOver(to record: inout HandOverRecord.Connection, place: (Watch) -> Int) {
         record.bytes = self.sent
-        record.history = self.run?.row
         let begun = self.isMidLine ? self.queue.removeFirst() : Segment()
         record.outbox = self.queue.map { $0.record(place: place) }
         record.unsent = Data(begun.rest)
@@ -470,11 +469,12 @@ final class Output {
     ) {
         for segment in record.outbox {
             let mark = segment.mark.flatMap { Mark($0, of: schema, watch: watch) }
-            if case .history(let run) = mark { self.bytes += run.request.count }
-            self.append(Array(segment.bytes), replies: segment.replies, mark: mark)
+            if case .history(let run) = mark {
+                self.append(run)
+            } else {
+                self.append(Array(segment.bytes), replies: segment.replies, mark: mark)
+            }
         }
-        self.run = record.history.flatMap { HistoryRun($0, of: schema) }
-        self.bytes += self.run?.request.count ?? 0
     }
 
     /// Writes what is left of the line that the last process was writing.

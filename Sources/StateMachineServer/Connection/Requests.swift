@@ -38,19 +38,9 @@ extension Connection {
     /// Answers the next request in place; from a client that is gone, only if it changes something.
     func handleNext(isGone: Bool) -> Step {
         switch self.input.next() {
-        case .line(let line):
-            let outcome = line.withUnsafeReadableBytes { self.handle($0, isGone) }
-            switch outcome {
-            case .handled: return .handled
-            case .deferred:
-                self.input.putBack()
-                return .handled
-            case .outOfTime:
-                self.input.putBack()
-                return .outOfTime
-            }
-        case .none: return .none
-        case .tooLong: return .tooLong
+        case .line(let line): self.handle(Array(line.readableBytesView), isGone)
+        case .none: .none
+        case .tooLong: .tooLong
         }
     }
 
@@ -83,48 +73,42 @@ extension Connection {
         return self.hasRest ? .waits : .done
     }
 
-    /// What became of a line.
-    private enum Outcome {
-        case handled
-        /// It comes again when the sets before it are decided.
-        case deferred
-        /// It comes again in the connection's next turn.
-        case outOfTime
-    }
-
     /// Answers one request line, or defers it.
     ///
     /// What is answered at once waits for earlier sets that are on their way to the disk. What
     /// changes nothing also waits until there is time; at the door for readers that is known before
     /// the line is parsed.
-    private func handle(_ line: UnsafeRawBufferPointer, _ isGone: Bool) -> Outcome {
+    private func handle(_ line: [UInt8], _ isGone: Bool) -> Step {
         let isSetters = self.door.takes(.set)
-        guard isSetters || self.mayServe else { return .outOfTime }
-        let line = Array(line)
+        guard isSetters || self.mayServe else { return self.again(.outOfTime) }
         let mayAnswer = !self.sets.hasOrdered
         do {
             guard let request = try Request.parse(line) else { return .handled }
             let isReading = request.operation.isReading
             guard !isGone || !isReading else { return .handled }
-            guard mayAnswer || request.operation.isProposal else { return .deferred }
-            guard !isReading || !isSetters || self.mayServe else {
-                return .outOfTime
-            }
+            guard mayAnswer || request.operation.isProposal else { return self.again(.handled) }
+            guard !isReading || !isSetters || self.mayServe else { return self.again(.outOfTime) }
             do {
                 try self.perform(request, line)
                 self.server.counters.requests.add()
             } catch {
-                guard mayAnswer else { return .deferred }
+                guard mayAnswer else { return self.again(.handled) }
                 self.server.counters.requests.add()
                 self.server.counters.refusals.add()
                 self.output.reply(ServerLine.refusal(id: request.id, error))
             }
         } catch {
-            guard mayAnswer else { return .deferred }
+            guard mayAnswer else { return self.again(.handled) }
             self.server.counters.refusals.add()
             self.output.reply(ServerLine.refusal(id: error.id, error.error))
         }
         return .handled
+    }
+
+    /// Keeps the line: it comes again when there is time, or the sets before it are decided.
+    private func again(_ step: Step) -> Step {
+        self.input.putBack()
+        return step
     }
 
     /// Whether a request that changes nothing may be carried out now.
@@ -185,7 +169,7 @@ extension Connection {
         case .describe:
             self.output.reply(self.server.description(at: self.door), id: request.id)
         case .help:
-            self.output.reply(self.server.help(at: self.door), id: request.id)
+            self.output.reply(self.server.help(at: self.door, id: request.id))
         }
     }
 

@@ -260,8 +260,7 @@ final class Sets {
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
-            let blocking = self.server.voters.all + Array(self.server.kept.voters)
-            let denials = Denials(deciding, and: blocking, of: state)
+            let denials = Denials(deciding, and: self.server.voters.present, of: state)
             self.refuse(id, .denied, denials.message, current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)
             }

@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 /// The requests of one client that live on, in the order in which they came, and what they cost it and its user.
@@ -41,7 +42,7 @@ final class StandingRequests {
         self.bytes =
             self.watches.reduce(0) { $0 + $1.request.count }
             + self.waits.reduce(0) { $0 + $1.request.count }
-            + self.voters.reduce(0) { $0 + $1.request.count }
+            + self.voters.reduce(0) { $0 + $1.record.request.count }
         self.exceptingPatterns =
             self.waits.reduce(0) { $0 + $1.call.exceptingPatterns }
             + self.voters.reduce(0) { $0 + $1.patterns.patterns.inexactPatterns }

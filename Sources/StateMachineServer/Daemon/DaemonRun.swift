@@ -10,7 +10,9 @@ import Systemd
 import UnixSignals
 
 /// One run of a daemon, from opening its doors to closing them.
-struct DaemonRun: Sendable {
+///
+/// As a service of a group it also heeds SIGHUP and SIGUSR2.
+struct DaemonRun: Service, CustomStringConvertible {
     let machine: Machine
     let schema: any Schema
     let clock: any StayClock
@@ -18,26 +20,7 @@ struct DaemonRun: Sendable {
     let logger: Logger
     let redeclare: (@Sendable () throws -> Redeclaration)?
     let onReady: @Sendable () -> Void
-    let manager: ServiceManager
-
-    init(
-        machine: Machine,
-        schema: any Schema,
-        clock: any StayClock,
-        configuration: DaemonConfiguration,
-        logger: Logger,
-        redeclare: (@Sendable () throws -> Redeclaration)?,
-        onReady: @escaping @Sendable () -> Void
-    ) {
-        self.machine = machine
-        self.schema = schema
-        self.clock = clock
-        self.configuration = configuration
-        self.logger = logger
-        self.redeclare = redeclare
-        self.onReady = onReady
-        self.manager = ServiceManager(logger: logger)
-    }
+    var manager: ServiceManager { ServiceManager(logger: self.logger) }
 
     /// How it ends.
     private enum End {
@@ -46,6 +29,14 @@ struct DaemonRun: Sendable {
         case restart
         /// The same, but nobody has been told yet: ``SuccessionNeeded`` is thrown.
         case succession
+    }
+
+    /// A service group asks for it; otherwise it would print the whole daemon by reflection.
+    var description: String { "statemachine" }
+
+    func run() async throws {
+        // From here on no signal is lost, and none ends the process before it is ready.
+        try await self.run(heeding: UnixSignalsSequence(trapping: .sighup, .sigusr2))
     }
 
     /// Serves until graceful shutdown, or until a signal ends it.
@@ -71,39 +62,49 @@ struct DaemonRun: Sendable {
         let doors = try OpenDoors(handed.doors, runtimeDirectory: directory)
         ResourceLimits.raiseDescriptors()
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        do {
-            try await self.serve(
-                at: doors,
-                goingOnWith: InheritedConnections(handed, logger: self.logger),
-                on: group,
-                heeding: signals
-            )
-        } catch {
-            try await group.shutdownGracefully()
-            throw error
+        let taken = InheritedConnections(handed, logger: self.logger)
+        try await Self.finally(group.shutdownGracefully) {
+            let server = try await self.makeServer(on: group)
+            try await Self.finally({ try await server.loop.submit { server.stop() }.get() }) {
+                try await self.serve(
+                    server,
+                    at: doors,
+                    continuing: taken,
+                    on: group,
+                    heeding: signals
+                )
+            }
+            await server.past.disk?.finish()
         }
-        try await group.shutdownGracefully()
     }
 
-    private func serve(
-        at doors: OpenDoors,
-        goingOnWith taken: InheritedConnections,
-        on group: MultiThreadedEventLoopGroup,
-        heeding signals: UnixSignalsSequence?
+    /// Runs `body`, and then `end`, however that went.
+    private static func finally(
+        _ end: () async throws -> Void,
+        after body: () async throws -> Void
     ) async throws {
+        do {
+            try await body()
+        } catch {
+            try await end()
+            throw error
+        }
+        try await end()
+    }
+
+    private func makeServer(on group: MultiThreadedEventLoopGroup) async throws -> StateServer {
         let loop = group.next()
         let bell = try await LoopBell.make(on: group)
-        let served = ServedMachine(
-            self.machine,
-            schema: self.schema,
-            clock: self.clock,
-            on: loop
-        )
         let places = ResourceLimits.clients
         self.warn(of: self.configuration.limits, within: places)
-        let server = try await loop.submit {
+        return try await loop.submit {
             StateServer(
-                machine: served,
+                machine: ServedMachine(
+                    self.machine,
+                    schema: self.schema,
+                    clock: self.clock,
+                    on: loop
+                ),
                 loop: loop,
                 limits: self.configuration.limits.fitting(connections: places),
                 places: places,
@@ -114,28 +115,12 @@ struct DaemonRun: Sendable {
                 clock: self.clock
             )
         }.get()
-        do {
-            try await self.serve(
-                served,
-                by: server,
-                at: doors,
-                goingOnWith: taken,
-                on: group,
-                heeding: signals
-            )
-        } catch {
-            try await loop.submit { server.stop() }.get()
-            throw error
-        }
-        try await loop.submit { server.stop() }.get()
-        await server.past.disk?.finish()
     }
 
     private func serve(
-        _ served: ServedMachine,
-        by server: StateServer,
+        _ server: StateServer,
         at doors: OpenDoors,
-        goingOnWith taken: InheritedConnections,
+        continuing taken: InheritedConnections,
         on group: MultiThreadedEventLoopGroup,
         heeding signals: UnixSignalsSequence?
     ) async throws {
@@ -147,7 +132,7 @@ struct DaemonRun: Sendable {
         try await self.resume(with: taken, at: server)
         try await self.take(taken, to: server, on: group)
         try await loop.submit { [logger] in
-            server.kept.announce { logger.log($0, of: $1) }
+            server.voters.announce { logger.log($0, of: $1) }
         }.get()
         var listeners: [Listener] = []
         for (door, socket) in doors.sockets {
@@ -179,7 +164,7 @@ struct DaemonRun: Sendable {
         await self.manager.tell("ready") { try $0.ready() }
         self.onReady()
 
-        let reload = Reload(self, served, by: server, showing: status)
+        let reload = Reload(run: self, server: server, status: status)
         let end = try await self.untilEnd(heeding: signals, at: server) { await reload.perform() }
 
         await self.manager.tell("stopping") { try $0.stopping() }
@@ -191,7 +176,7 @@ struct DaemonRun: Sendable {
         // Holds and guards that end with their connections are answered on the loop, which ends next.
         try await loop.flatSubmit {
             let promise = loop.makePromise(of: Void.self)
-            server.kept.whenSettled { promise.succeed() }
+            server.voters.whenSettled { promise.succeed() }
             return promise.futureResult
         }.get()
         await self.settleHistory()
@@ -227,10 +212,12 @@ struct DaemonRun: Sendable {
         let history = self.machine.history as? any VoterHistory
         let left = history?.voters ?? taken.kept
         try await server.loop.submit {
-            server.voters.skipNumbers(
-                through: max(taken.lastNumber, left.map(\.number).max() ?? 0)
+            server.voters.resume(
+                with: left,
+                after: taken.lastNumber,
+                keptIn: history,
+                graceMs: server.limits.graceMs
             )
-            server.kept.resume(with: left, keptIn: history, graceMs: server.limits.graceMs)
         }.get()
     }
 
@@ -259,11 +246,12 @@ struct DaemonRun: Sendable {
         }
     }
 
-    /// What is asked of a daemon that runs.
+    /// What is asked of a daemon that runs; SIGTERM and SIGINT end it as they end any service.
     private enum Wish {
-        case signal(UnixSignal)
-        /// A client asks for a reload, and is told how that went.
-        case reload(@Sendable (ReloadResult) -> Void)
+        /// SIGUSR2: make room for another process, which takes over the connections.
+        case restart
+        /// SIGHUP, or a client: read the settings and the machine's file again, and tell how that went.
+        case reload(telling: @Sendable (ReloadResult) -> Void)
     }
 
     /// Waits for the end, and meanwhile does what signals and clients ask for.
@@ -280,10 +268,14 @@ struct DaemonRun: Sendable {
         // global queues: see `QueueExecutor`.
         let (heard, hearing) = AsyncStream.makeStream(of: Wish.self)
         try await server.loop.submit {
-            server.reload = { told in hearing.yield(.reload(told)) }
+            server.reload = { hearing.yield(.reload(telling: $0)) }
         }.get()
         return await withTaskGroup { group in
-            group.addTask { for await signal in signals { hearing.yield(.signal(signal)) } }
+            group.addTask {
+                for await signal in signals {
+                    hearing.yield(signal == .sigusr2 ? .restart : .reload { _ in })
+                }
+            }
             group.addTask {
                 // Throws if it is cancelled, which is the end as well.
                 try? await gracefulShutdown()
@@ -291,16 +283,7 @@ struct DaemonRun: Sendable {
             }
             defer { group.cancelAll() }
             for await wish in heard {
-                var tell: @Sendable (ReloadResult) -> Void = { _ in }
-                switch wish {
-                case .reload(let told): tell = told
-                case .signal(let signal):
-                    switch DaemonSignal(signal) {
-                    case .reload: break
-                    case .restart: return .restart
-                    case nil: continue
-                    }
-                }
+                guard case .reload(let tell) = wish else { return .restart }
                 let result = await reload()
                 tell(result)
                 if result.needsSuccessor { return .succession }

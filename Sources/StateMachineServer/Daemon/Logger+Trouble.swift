@@ -29,7 +29,7 @@ extension Logger {
     }
 
     /// Logs what has become of a required guard, or of a hold of a name.
-    func log(_ news: KeptVoters.News, of voter: KeptVoter) {
+    func log(_ news: Voters.News, of voter: KeptVoter) {
         var facts: Logger.Metadata = ["by": "uid \(voter.peer.uid) pid \(voter.peer.pid)"]
         switch voter.term {
         case .connection: break

@@ -17,26 +17,12 @@ struct ReloadResult: Sendable {
 
 /// Handles SIGHUP, and `reload`: reads the limits and the machine's declaration anew, all or nothing.
 struct Reload: Sendable {
-    private let run: DaemonRun
-    private let served: ServedMachine
-    private let server: StateServer
-    private let status: StatusReporter
+    let run: DaemonRun
+    let server: StateServer
+    let status: StatusReporter
     private var logger: Logger { self.run.logger }
 
-    init(
-        _ run: DaemonRun,
-        _ served: ServedMachine,
-        by server: StateServer,
-        showing status: StatusReporter
-    ) {
-        self.run = run
-        self.served = served
-        self.server = server
-        self.status = status
-    }
-
     /// Reloads, and tells the service manager when that begins and when it is done, however it went.
-    ///
     func perform() async -> ReloadResult {
         await self.run.manager.tell("reloading") { try $0.reloading() }
         var result = ReloadResult()
@@ -104,7 +90,8 @@ struct Reload: Sendable {
         for warning in new.warnings { self.logger.warning("\(warning)") }
         let promise = self.server.loop.makePromise(of: UInt64?.self)
         self.server.loop.execute {
-            guard let old = self.served.current.declaration, old.hash != declaration.hash else {
+            guard let old = self.server.machine.current.declaration, old.hash != declaration.hash
+            else {
                 return promise.succeed(nil)
             }
             if let oldName = old.machine, let name = declaration.machine, oldName != name {
@@ -115,7 +102,7 @@ struct Reload: Sendable {
                     ])
                 )
             }
-            self.served.redeclare(new.schema) { result in
+            self.server.machine.redeclare(new.schema) { result in
                 switch result {
                 case .success(let seq): promise.succeed(seq)
                 case .failure(let refusal): promise.fail(ReloadRefusal([refusal.sentence]))
@@ -124,7 +111,7 @@ struct Reload: Sendable {
         }
         guard let seq = try await promise.futureResult.get() else { return }
         try await self.server.loop.submit {
-            for voter in self.server.voidVoters { self.logger.log(void: voter) }
+            for voter in self.server.voters.void { self.logger.log(void: voter) }
         }.get()
         await self.note(declaration, from: seq)
         var metadata: Logger.Metadata = ["declaration": "\(declaration.hash)", "seq": "\(seq)"]

@@ -11,13 +11,7 @@ import UnixSignals
 /// Run it as a service of a `ServiceGroup`, or by ``runUntilSignalled()``. It tells the service
 /// manager when it is ready, how it is, and when it stops.
 public struct StateMachineDaemon<State: MachineState>: Service {
-    private let machine: StateMachine<State>
-    private let schema: any Schema
-    private let clock: any StayClock
-    private let configuration: DaemonConfiguration
-    private let logger: Logger
-    private let redeclare: (@Sendable () throws -> Redeclaration)?
-    private let onReady: @Sendable () -> Void
+    private let daemon: DaemonRun
 
     /// A daemon for that machine.
     ///
@@ -60,13 +54,15 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         redeclare: (@Sendable () throws -> Redeclaration)? = nil,
         onReady: @escaping @Sendable () -> Void = {}
     ) {
-        self.machine = machine
-        self.schema = schema
-        self.clock = clock
-        self.configuration = configuration
-        self.logger = logger
-        self.redeclare = redeclare
-        self.onReady = onReady
+        self.daemon = DaemonRun(
+            machine: machine.machine,
+            schema: schema,
+            clock: clock,
+            configuration: configuration,
+            logger: logger,
+            redeclare: redeclare,
+            onReady: onReady
+        )
     }
 
     /// Runs until SIGTERM or SIGINT, then ends gracefully.
@@ -81,14 +77,16 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ///
     /// - Throws: `DaemonError` if it cannot start.
     public nonisolated(nonsending) func runUntilSignalled() async throws {
-        let service = DaemonSignals(daemon: self)
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [
-                    .init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)
+                    .init(
+                        service: self.daemon,
+                        successTerminationBehavior: .gracefullyShutdownGroup
+                    )
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: self.logger
+                logger: self.daemon.logger
             )
         )
         try await withTaskExecutorPreference(QueueExecutor(label: "statemachine.service")) {
@@ -99,17 +97,5 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// Opens the doors, serves until graceful shutdown, says `bye` to every client, and closes them.
     ///
     /// - Throws: `DaemonError` if it cannot start.
-    public func run() async throws { try await self.run(heeding: nil) }
-
-    func run(heeding signals: UnixSignalsSequence?) async throws {
-        try await DaemonRun(
-            machine: self.machine.machine,
-            schema: self.schema,
-            clock: self.clock,
-            configuration: self.configuration,
-            logger: self.logger,
-            redeclare: self.redeclare,
-            onReady: self.onReady
-        ).run(heeding: signals)
-    }
+    public func run() async throws { try await self.daemon.run(heeding: nil) }
 }

@@ -79,11 +79,11 @@ extension StateServer {
             }
             let left = OutgoingConnections(
                 record: HandOverRecord(
-                    epoch: self.epoch,
+                    epoch: self.epoch.description,
                     seq: self.past.ring.head,
                     lastNumber: self.voters.lastNumber,
                     connections: records,
-                    kept: self.kept.left
+                    kept: self.voters.left
                 ),
                 descriptors: descriptors
             )
@@ -171,7 +171,6 @@ extension Connection {
 
     /// Starts over in a new epoch: answers that were ready go out, and watches are told.
     private func beginAnew(after record: HandOverRecord.Connection) {
-        if let run = record.history { self.history.end(run) }
         for segment in record.outbox {
             self.output.append(Array(segment.bytes), replies: segment.replies)
             if case .history(let run) = segment.mark { self.history.end(run) }

@@ -9,7 +9,7 @@ import StateMachineProtocol
 /// read, and its clients connect anew.
 struct HandOverRecord: Codable, Equatable {
     /// Raised whenever the format changes.
-    static let currentVersion = 3
+    static let currentVersion = 4
 
     /// A client's progress, and what is not yet on its way to it.
     struct Connection: Codable, Equatable {
@@ -24,8 +24,6 @@ struct HandOverRecord: Codable, Equatable {
         var unsent = Data()
         var unsentReplies = 0
         var outbox: [Segment] = []
-        /// The answer to `history` that is being written.
-        var history: StandingRow?
         /// What it has asked for that lives on; first its watches.
         var standing: [StandingRow] = []
         /// The program at its other end, which may have gone since; nil if the process did not say.
@@ -56,7 +54,9 @@ struct HandOverRecord: Codable, Equatable {
     var connections: [Connection]
     /// The required guards, of use if no history keeps them; nil from a version without them.
     var kept: [KeptVoter]?
+}
 
+extension HandOverRecord {
     /// As bytes.
     func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
 
@@ -71,23 +71,33 @@ struct HandOverRecord: Codable, Equatable {
             )
         }
         self = try JSONDecoder().decode(Self.self, from: data)
-        guard self.isPossible else {
-            throw DaemonError("it has numbers that no daemon writes")
-        }
+        guard self.isPossible,
+            JSONValue(parsing: String(decoding: bytes, as: UTF8.self))?.isOfIntegers == true
+        else { throw DaemonError("it has numbers that no daemon writes") }
     }
 
-    init(
-        epoch: Epoch,
-        seq: UInt64,
-        lastNumber: UInt64,
-        connections: [Connection],
-        kept: [KeptVoter]? = nil
-    ) {
-        self.kept = kept
-        self.epoch = epoch.description
-        self.seq = seq
-        self.lastNumber = lastNumber
-        self.connections = connections
+    /// Whether it is what a daemon may have left.
+    ///
+    /// Anything may lie in the store under its name, and whoever resumes from it calculates with its numbers.
+    private var isPossible: Bool {
+        Epoch(self.epoch) != nil
+            && self.connections.allSatisfy { connection in
+                let replies = [connection.unsentReplies] + connection.outbox.map(\.replies)
+                // More than fit into any memory; and the sum of as many as a record can name fits into an integer.
+                return replies.allSatisfy { $0 < 1 << 32 } && connection.program?.isPossible ?? true
+            }
+    }
+}
+
+extension JSONValue {
+    /// Whether all its numbers are integers of the protocol.
+    fileprivate var isOfIntegers: Bool {
+        switch self {
+        case .number(let text): UInt64(text).map { $0 < RequestLimits.integerBound } ?? false
+        case .array(let values): values.allSatisfy(\.isOfIntegers)
+        case .object(let members): members.allSatisfy(\.value.isOfIntegers)
+        case .null, .bool, .string: true
+        }
     }
 }
 
@@ -127,11 +137,6 @@ struct StandingRow: Codable, Equatable {
     func request(_ schema: StateSchema) -> (call: Request.Call, id: RequestID?)? {
         if self.line.isEmpty { return (.watch(WatchCall()), nil) }
         return Request(again: self.line).map { (schema.resolvedAgain($0.call), $0.id) }
-    }
-
-    fileprivate var isPossible: Bool {
-        [self.number, self.cursor, self.reported, self.end, self.count, self.leftMs ?? 0]
-            .allSatisfy(\.isPossible)
     }
 }
 
@@ -239,56 +244,10 @@ extension Request {
     }
 }
 
-// Whether what a record says is possible: anything may lie in the store under its name, and whoever
-// resumes from it calculates with its numbers.
-
-extension HandOverRecord {
-    var isPossible: Bool {
-        Epoch(self.epoch) != nil && [self.seq, self.lastNumber].allSatisfy(\.isPossible)
-            && self.connections.allSatisfy(\.isPossible)
-    }
-}
-
-extension HandOverRecord.Connection {
-    fileprivate var isPossible: Bool {
-        // All reply counts are added up.
-        self.unsentReplies.isCount && self.outbox.allSatisfy { $0.isPossible(self.standing.count) }
-            && self.history?.isPossible ?? true && self.standing.allSatisfy(\.isPossible)
-            && [self.resyncs, self.bytes].allSatisfy(\.isPossible)
-            && self.program?.isPossible ?? true
-    }
-}
-
 extension Program {
     /// Whether the kernel and systemd allow such names, which are on every line that it causes.
     fileprivate var isPossible: Bool {
         (self.comm?.utf8.count ?? 0) <= RunningProcess.nameBytes
             && (self.unit?.utf8.count ?? 0) <= ControlGroup.unitBytes
     }
-}
-
-extension HandOverRecord.Segment {
-    fileprivate func isPossible(_ places: Int) -> Bool {
-        let isMarkPossible =
-            switch self.mark {
-            // The index past the last stands for a watch that was gone.
-            case .start(let index), .end(let index): index >= 0 && index <= places
-            case .history(let history): history.isPossible
-            case nil: true
-            }
-        return self.replies.isCount && isMarkPossible
-    }
-}
-
-extension UInt64 {
-    /// Whether it is one of the protocol's integers.
-    fileprivate var isPossible: Bool { self < RequestLimits.integerBound }
-}
-
-extension Int {
-    /// Whether there can be so many unsent replies.
-    ///
-    /// 2^32: more than fit into any memory; and the sum of as many as a record can name still fits
-    /// into an integer.
-    fileprivate var isCount: Bool { self >= 0 && self < 1 << 32 }
 }

@@ -56,13 +56,9 @@ final class HistoryReader: @unchecked Sendable {
         making make: @escaping @Sendable (TransitionFinding) -> Made,
         done: @escaping @Sendable (Result<Made, HistoryFailure>) -> Void
     ) {
-        self.ask(
-            query,
-            for: uid,
-            { [history] done in history.read(query, done: done) },
-            making: make,
-            done: done
-        )
+        self.ask(query, for: uid, done: done) { [history] done in
+            history.read(query) { done($0.map(make)) }
+        }
     }
 
     /// Finds the first change made at a time or later; one past `newest` if there is none.
@@ -73,35 +69,29 @@ final class HistoryReader: @unchecked Sendable {
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
     ) {
         let newer = TransitionQuery(after: newest, before: newest + 2)
-        self.ask(
-            newer,
-            for: uid,
-            { [history] done in history.locate(time, upTo: newest, done: done) },
-            making: { $0 },
-            done: done
-        )
+        self.ask(newer, for: uid, done: done) { [history] done in
+            history.locate(time, upTo: newest, done: done)
+        }
     }
 
     /// Queries the history in the user's turn; if that fails, `query` is read again later.
-    private func ask<Answer, Made: Sendable>(
+    private func ask<Answer: Sendable>(
         _ query: TransitionQuery,
         for uid: UInt32,
+        done: @escaping @Sendable (Result<Answer, HistoryFailure>) -> Void,
         _ call:
             @escaping @Sendable (
                 @escaping @Sendable (Result<Answer, HistoryFailure>) -> Void
-            ) -> Void,
-        making make: @escaping @Sendable (Answer) -> Made,
-        done: @escaping @Sendable (Result<Made, HistoryFailure>) -> Void
+            ) -> Void
     ) {
         self.reads.enter()
         let read: @Sendable () -> Void = {
             call { result in
-                let made = result.map(make)
-                switch made {
+                switch result {
                 case .success: self.tryAgain()
                 case .failure(let failure): self.failed(failure, query)
                 }
-                self.loop.execute { done(made) }
+                self.loop.execute { done(result) }
                 self.turns.withLockedValue { $0.ended() }?()
                 self.reads.leave()
             }

@@ -94,9 +94,10 @@ final class Past {
             let next = isNewestFirst ? cursor.seq : min(self.ring.first, end + 1)
             return .lost(next: next, isPruned: true)
         }
-        switch cursor.take() {
-        case .wait: return .wait
-        case .ask:
+        switch cursor.state {
+        case .asked: return .wait
+        case .idle:
+            cursor.state = .asked
             var query = TransitionQuery(
                 after: cursor.seq,
                 before: end + 1,
@@ -110,8 +111,11 @@ final class Past {
                 done: output.handing { cursor.arrived($0, isBlocked: output.isBlocked) }
             )
             return .wait
-        case .take(.failure(let failure)): return .unreadable(failure)
-        case .take(.success(let chunk)):
+        case .arrived(.failure(let failure)):
+            cursor.state = .idle
+            return .unreadable(failure)
+        case .arrived(.success(let chunk)):
+            cursor.state = .idle
             if chunk.first == (isNewestFirst ? end : cursor.seq + 1) { return .read(chunk.piece) }
             // What the disk has lost the ring may have.
             let isInRing = !isNewestFirst && !cursor.prefersDisk
@@ -153,12 +157,7 @@ final class PastCursor<Piece: Sendable> {
     /// What was read, and the first change that there was.
     typealias Chunk = Result<(first: UInt64, piece: Piece), HistoryFailure>
 
-    enum Step {
-        case ask, wait
-        case take(Chunk)
-    }
-
-    private enum State {
+    fileprivate enum State {
         case idle
         case asked
         case arrived(Chunk)
@@ -178,7 +177,7 @@ final class PastCursor<Piece: Sendable> {
     /// Whether what was read is kept while the client does not read; otherwise it is read again, so that a reader
     /// whose socket is full costs its cursor and nothing else.
     private let keepsPieces: Bool
-    private var state = State.idle
+    fileprivate var state = State.idle
 
     init(
         after seq: UInt64,
@@ -208,18 +207,6 @@ final class PastCursor<Piece: Sendable> {
             self.end = max(seq, self.seq + 1) - 1
         } else {
             self.seq = seq
-        }
-    }
-
-    fileprivate func take() -> Step {
-        switch self.state {
-        case .idle:
-            self.state = .asked
-            return .ask
-        case .asked: return .wait
-        case .arrived(let chunk):
-            self.state = .idle
-            return .take(chunk)
         }
     }
 

@@ -20,17 +20,12 @@ struct Declared {
 /// Empty if the program itself defines the states. Belongs to the event loop.
 struct Declarations {
     private var all: [Declared]
-    /// What may come into force at any moment; nil while no other declaration is being put in force.
-    private(set) var next: StateSchema?
 
     init(_ first: RecordedDeclaration?, from seq: UInt64) {
         self.all = first.map { [Declared($0, from: seq)] } ?? []
     }
 
     var count: Int { self.all.count }
-
-    /// Another declaration may come into force; with nil it has, or will not.
-    mutating func expect(_ next: StateSchema?) { self.next = next }
 
     /// A declaration is in force from that change on.
     mutating func append(_ declaration: RecordedDeclaration, from seq: UInt64) {

@@ -21,13 +21,10 @@ extension StateServer {
         return metadata
     }
 
-    /// What `help` answers at a door, without an `id`.
-    func help(at door: Door) -> [UInt8] {
-        if let help = self.helps[door] { return help }
+    /// What `help` answers at a door.
+    func help(at door: Door, id: RequestID?) -> [UInt8] {
         let text = door.help(withEvents: self.machine.current.events != nil)
-        let help = ServerLine.reply(id: nil, own: { $0.string("help", text) })
-        self.helps[door] = help
-        return help
+        return ServerLine.reply(id: id, own: { $0.string("help", text) })
     }
 
     /// What `describe` answers at a door, without an `id`.

@@ -22,9 +22,7 @@ extension StateServer {
     /// Who may keep which states from being entered, where anybody may.
     private func writeVoters(to writer: inout LineWriter) {
         var (holds, guards) = ([SocketVoter](), [SocketVoter]())
-        for voter in (self.voters.all + self.kept.voters).sorted(by: {
-            $0.number < $1.number
-        }) {
+        for voter in self.voters.present.sorted(by: { $0.number < $1.number }) {
             switch voter.terms {
             case .block, .delay: holds.append(voter)
             case .ask, .missing: guards.append(voter)
@@ -94,13 +92,13 @@ extension SocketVoter {
         case .missing(let since): writer.time(.missing, since)
         }
         if let name { writer.string(self.terms.isHold ? .named : .required, name) }
-        if let until { writer.time("until", until) }
+        if let until = self.record.until { writer.time("until", until) }
         if self.isAway { writer.bool(.away, true) }
         if let why { writer.string("why", why) }
         let (shown, others) = self.shownPatterns
         writer.json("before", .array(shown))
         if others > 0 { writer.number(.more, others) }
-        writer.time("at", self.since)
+        writer.time("at", self.record.since)
     }
 
     /// As many of its patterns as an answer has room for, and how many there are beside them.

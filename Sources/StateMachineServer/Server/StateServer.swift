@@ -27,11 +27,8 @@ final class StateServer: @unchecked Sendable {
     /// Watches of all connections.
     private var watches = 0
 
-    /// The holds and guards of all connections.
-    let voters = VoterRegistry()
-
-    /// The holds and guards that outlive their connections.
-    let kept: KeptVoters
+    /// All holds and guards.
+    let voters: Voters
 
     /// Where lines are put together.
     let scratch = ScratchBuffers()
@@ -53,8 +50,11 @@ final class StateServer: @unchecked Sendable {
     /// When the numbering began, which is when the initial state was entered; nil if that was before this run.
     let began: WallTime?
 
-    /// Who is told of changes beside the clients.
-    private var onlookers: StateReporters
+    /// What logs changes, and the newest that it has been told of.
+    private var log: TransitionLogger?
+    private var logged: UInt64
+    /// What shows the newest state, once everybody has been written to.
+    private var status: StatusReporter?
 
     /// Whether the daemon is shutting down; then nothing is decided any more that is not decided yet.
     private(set) var isClosing = false
@@ -64,9 +64,8 @@ final class StateServer: @unchecked Sendable {
     /// Sets that are not decided, those of clients that have gone included.
     private(set) var undecidedSets = 0
 
-    /// Answers to `describe` and `help`, which are the same for everybody at a door, and are made once for each schema.
+    /// Answers to `describe`, which are the same for everybody at a door, and are made once for each schema.
     var descriptions: [Door: [UInt8]] = [:]
-    var helps: [Door: [UInt8]] = [:]
 
     /// Who is connected, whose turn it is, and how far everybody has been written to.
     let turns: Turns
@@ -87,7 +86,7 @@ final class StateServer: @unchecked Sendable {
         loop.preconditionInEventLoop()
         self.loop = loop
         self.machine = machine
-        self.kept = KeptVoters(machine, on: loop, of: self.ownPeer.uid)
+        self.voters = Voters(machine, on: loop, of: self.ownPeer.uid)
         self.limits = limits
         self.places = places
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
@@ -97,7 +96,7 @@ final class StateServer: @unchecked Sendable {
         self.clock = clock
         self.began = start.seq == 0 ? start.at : nil
         self.ages = ChangeAges(clock.moment, head: start.seq)
-        self.onlookers = StateReporters(after: start.seq)
+        self.logged = start.seq
         self.turns = Turns(on: loop, bell: bell, after: start.seq)
         self.past = Past(
             ring: ChangeRing(
@@ -120,7 +119,7 @@ final class StateServer: @unchecked Sendable {
     /// Ends it, when nobody is connected any more or nobody ever was: no transition is heard after this.
     func stop() {
         self.loop.preconditionInEventLoop()
-        self.kept.stop()
+        self.voters.stop()
         self.machine.stop()
         self.turns.stop()
     }
@@ -203,7 +202,7 @@ final class StateServer: @unchecked Sendable {
             self.turns.begin(upTo: self.past.ring.head)
             self.counters.report()
             self.tellLog()
-            self.onlookers.changed(to: self.snapshot)
+            self.status?.changed(to: self.snapshot)
         }
     }
 
@@ -214,30 +213,38 @@ final class StateServer: @unchecked Sendable {
     func answered(_ connection: Connection) { self.turns.answered(connection) }
 
     /// Has everything logged that happens from now on.
-    func log(to log: TransitionLogger) { self.onlookers.log(to: log, after: self.past.ring.head) }
+    func log(to log: TransitionLogger) {
+        self.log = log
+        self.logged = self.past.ring.head
+    }
 
     /// Has everything logged that has happened; returns when the log has taken that.
     func finishLog() async throws {
         let log = try await self.loop.submit {
             self.catchUp()
             self.tellLog()
-            return self.onlookers.log
+            return self.log
         }.get()
         await log?.finish()
     }
 
     /// Has the log told of what it has not been told of.
     func tellLog() {
-        self.onlookers.tellLog(
-            of: self.past.ring,
+        guard let log, self.logged < self.past.ring.head else { return }
+        log.log(
+            self.past.ring,
+            after: self.logged,
             through: self.snapshot,
             perSecond: self.limits.transitionsLoggedPerSecond
         )
+        self.logged = self.past.ring.head
     }
 
     /// Has the reporter told of the state, now and when it changes.
     func show(to status: StatusReporter) {
-        self.onlookers.show(self.snapshot, watches: self.watches, to: status)
+        self.status = status
+        status.changed(watches: self.watches)
+        status.changed(to: self.snapshot)
     }
 
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
@@ -255,7 +262,7 @@ final class StateServer: @unchecked Sendable {
     /// Some connection has so many watches more, or fewer.
     func watchesChanged(by change: Int) {
         self.watches += change
-        self.onlookers.changed(watches: self.watches)
+        self.status?.changed(watches: self.watches)
     }
 
     /// A set is waiting for its decision.
@@ -297,29 +304,10 @@ final class StateServer: @unchecked Sendable {
 }
 
 extension StateServer {
-    /// Another declaration may come into force at any moment from now on; with nil: what is in force stays.
-    func expect(_ next: StateSchema?) {
-        self.past.declarations.expect(next)
-        self.kept.expect(next)
-        for connection in self.clients {
-            if let next {
-                connection.voters.expect(next)
-            } else {
-                connection.voters.redeclared()
-            }
-        }
-    }
-
-    /// The holds and guards that no state can concern any more, for the log.
-    var voidVoters: [SocketVoter] {
-        self.clients.flatMap(\.voters.void) + self.kept.void
-    }
-
     /// Another declaration is in force from that place on, which the ring has come to.
     func redeclared(_ declaration: RecordedDeclaration, at snapshot: EncodedSnapshot) {
         self.past.declarations.append(declaration, from: snapshot.seq)
         self.descriptions = [:]
-        self.helps = [:]
         // The machine looks as it did, and what is known of it is another, unless it has moved on.
         if self.snapshot.seq == snapshot.seq { self.snapshot = snapshot }
         for connection in self.clients {

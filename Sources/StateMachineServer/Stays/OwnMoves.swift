@@ -209,7 +209,11 @@ final class OwnMoves: @unchecked Sendable {
             return
         }
         let (start, starts, schema) = (pending.start, self.starts, self.schema)
-        let made = self.move(for: pending.reason)
+        let made: @Sendable (Value) -> MachineMove? =
+            switch pending.reason {
+            case .boot: { schema.boot(of: $0) }
+            case .deadline: { schema.deadline(of: $0)?.move }
+            }
         let delay = schema.deadline(of: self.snapshot.value)?.delay
         self.pending?.isTried = true
         let cause = made(self.snapshot.value)?.cause
@@ -228,15 +232,6 @@ final class OwnMoves: @unchecked Sendable {
             asking: Question(),
             in: self.place
         ) { self.tried(pending.number, $0) }
-    }
-
-    /// The move to make from a state; pure.
-    private func move(for reason: Reason) -> @Sendable (Value) -> MachineMove? {
-        let schema = self.schema
-        return switch reason {
-        case .boot: { schema.boot(of: $0) }
-        case .deadline: { schema.deadline(of: $0)?.move }
-        }
     }
 
     private func tried(_ number: UInt64, _ answer: Move.Answer) {

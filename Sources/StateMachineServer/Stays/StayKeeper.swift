@@ -12,16 +12,14 @@ final class StayKeeper: @unchecked Sendable {
     /// 500 ms: the rest of a second is for the disk. Picked.
     private static var pause: Duration { .milliseconds(500) }
 
-    /// The longest pause between two tries while the disk refuses.
-    private static var longestPause: Duration { .seconds(60) }
-
     private let history: any StayHistory
     private let starts: StayStarts
     private let place: any CompletionPlace
     private var timer: (any StayTimer)?
     /// The stay to be noted; nil if there is none.
     private var stay: UInt64?
-    private var pause = StayKeeper.pause
+    /// How long to wait while the disk refuses.
+    private var retries = GrowingPause()
 
     init(_ history: any StayHistory, _ starts: StayStarts, in place: any CompletionPlace) {
         self.history = history
@@ -33,7 +31,7 @@ final class StayKeeper: @unchecked Sendable {
     func changed(_ stay: UInt64) {
         let isWaiting = self.stay != nil
         self.stay = stay
-        if !isWaiting { self.wait() }
+        if !isWaiting { self.wait(Self.pause) }
     }
 
     /// Keeps at once what is still to be noted, and nothing after that.
@@ -43,12 +41,12 @@ final class StayKeeper: @unchecked Sendable {
         self.keep { _ in }
     }
 
-    private func wait() {
+    private func wait(_ pause: Duration) {
         if self.timer == nil {
             self.timer = self.starts.clock.timer { [place] in place.run { self.rang() } }
         }
         // Without a timer it is noted each time.
-        if let timer { timer.set(after: self.pause) } else { self.rang() }
+        if let timer { timer.set(after: pause) } else { self.rang() }
     }
 
     private func rang() {
@@ -62,13 +60,10 @@ final class StayKeeper: @unchecked Sendable {
     }
 
     private func kept(_ stay: UInt64, _ failure: String?) {
-        guard failure != nil else {
-            self.pause = Self.pause
-            return
-        }
+        guard failure != nil else { return self.retries.reset() }
         // A newer one that waits already is tried instead.
         guard self.stay == nil else { return }
-        self.pause = min(self.pause * 2, Self.longestPause)
-        self.changed(stay)
+        self.stay = stay
+        self.wait(self.retries.next())
     }
 }

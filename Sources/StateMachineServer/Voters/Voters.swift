@@ -2,8 +2,7 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// The holds and guards that outlive their connections: recorded before they are answered, and in
-/// force again from the start on.
+/// All holds and guards: recorded before they are answered, and in force again from the start on.
 ///
 /// After a crash those of connections are *away*: something stands in for each until its client
 /// has taken it again, or the time for that is over. A required guard denies for as long as none of
@@ -11,7 +10,7 @@ import StateMachineProtocol
 /// connection, and lasts until its time or its release.
 ///
 /// Belongs to the event loop.
-final class KeptVoters {
+final class Voters {
     /// What has become of one that has a name.
     enum News {
         /// No guard of its name is connected any longer.
@@ -30,17 +29,16 @@ final class KeptVoters {
     private let loop: any EventLoop
     private let ownUid: UInt32
     private let writer: KeptWriter
-    /// The declaration that may come into force next.
-    private var next: StateSchema?
-    /// All of them, by number; of guards required under one name only the newest.
-    private var all: [UInt64: KeptVoter] = [:]
-    /// The voters that belong to no connection.
-    private var standing: [UInt64: SocketVoter] = [:]
-    /// The numbers of the connected guards of each required name.
-    private var connected: [String: [UInt64]] = [:]
+    /// The declaration that may come into force at any moment; nil while none is to.
+    private(set) var next: StateSchema?
+    /// Those that are recorded, by number; of guards required under one name only the newest.
+    private var kept: [UInt64: KeptVoter] = [:]
+    /// Those that have a say, by number.
+    private var voting: [UInt64: SocketVoter] = [:]
+    /// The last number that a hold, a guard or a question was given.
+    private(set) var lastNumber: UInt64 = 0
     /// Those that have been replaced or have gone, and may still be sent a question.
     private var retired: [SocketVoter] = []
-    private var isRetiring = false
     /// Rings when a hold of a name may have come to its end.
     private var timer: Scheduled<Void>?
     /// Called with what has become of one that has a name.
@@ -60,16 +58,29 @@ final class KeptVoters {
     /// Whether what is answered here outlives a crash.
     var isLasting: Bool { self.writer.isLasting }
 
+    /// A number for a hold, a guard or a question; none is given twice.
+    func nextNumber() -> UInt64 {
+        self.lastNumber += 1
+        return self.lastNumber
+    }
+
     // MARK: - The last run's
 
     /// Takes over those of the last run, all of which are in force until their clients are here.
     ///
     /// - Parameters:
     ///   - left: as they were left, by number.
+    ///   - number: the last that the last process gave out.
     ///   - history: where they came from and are kept; nil if they came from the last process.
     ///   - graceMs: how long the clients have to take what is theirs again, in milliseconds.
-    func resume(with left: [KeptVoter], keptIn history: (any VoterHistory)?, graceMs: Int) {
-        self.writer.begin(in: history, having: left)
+    func resume(
+        with left: [KeptVoter],
+        after number: UInt64,
+        keptIn history: (any VoterHistory)?,
+        graceMs: Int
+    ) {
+        self.lastNumber = max(number, left.map(\.number).max() ?? 0)
+        self.writer.begin(in: history)
         for voter in left {
             var present = voter
             present.request = self.followed(voter.request)
@@ -85,12 +96,12 @@ final class KeptVoters {
                     continue
                 }
             }
-            self.all[voter.number] = present
-            self.standing[voter.number] = self.standIn(for: present)
-            self.writer.keep(present)
+            self.kept[voter.number] = present
+            self.voting[voter.number] = self.standIn(for: present)
+            if present != voter { self.writer.keep(present) }
         }
         self.wait()
-        guard self.standing.values.contains(where: \.isAway) else { return }
+        guard self.voting.values.contains(where: \.isAway) else { return }
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(graceMs))) {
             self.endGrace()
         }
@@ -101,7 +112,7 @@ final class KeptVoters {
     /// Called once the connections of the last process are here.
     func announce(to tell: @escaping (News, KeptVoter) -> Void) {
         self.tell = tell
-        for voter in self.all.values.sorted(by: { $0.number < $1.number }) {
+        for voter in self.kept.values.sorted(by: { $0.number < $1.number }) {
             if VoterRequest(again: voter.request, in: self.machine.schema) == nil {
                 tell(.unreadable, voter)
             }
@@ -111,17 +122,18 @@ final class KeptVoters {
 
     /// Those that belong to no connection, as they are left to the next process.
     var left: [KeptVoter] {
-        self.all.values.filter { $0.term != .connection }.sorted { $0.number < $1.number }
+        self.kept.values.filter { $0.term != .connection }.sorted { $0.number < $1.number }
     }
 
     /// The time is over in which clients could take what is theirs again.
     private func endGrace() {
-        let away = self.standing.values.filter(\.isAway)
+        let away = self.voting.values.filter(\.isAway)
         guard !away.isEmpty else { return }
         for voter in away {
             self.remove(voter.number)
-            self.retire(voter, denying: voter.terms.silence)
+            voter.leave(denying: voter.terms.silence)
         }
+        self.endLater(away)
         self.machine.voterWent()
     }
 
@@ -132,9 +144,12 @@ final class KeptVoters {
     func stop() {
         self.timer?.cancel()
         self.timer = nil
-        for voter in self.standing.values { voter.end(denying: "the daemon is shutting down") }
+        for voter in self.voting.values where voter.owner == nil {
+            voter.end(denying: "the daemon is shutting down")
+        }
         for voter in self.retired { voter.end() }
-        self.standing = [:]
+        // Those that the next process takes over vote until this one ends.
+        self.voting = [:]
         self.retired = []
     }
 
@@ -142,7 +157,7 @@ final class KeptVoters {
 
     /// The one of the last run that a client asks for again: of the same user, for the same states.
     func away(_ isHold: Bool, before patterns: PatternList, by peer: Peer) -> SocketVoter? {
-        self.standing.values
+        self.voting.values
             .filter { voter in
                 voter.isAway && voter.terms.isHold == isHold && voter.peer.uid == peer.uid
                     && peer.owns(voter.peer) && voter.patterns.patterns == patterns
@@ -152,7 +167,7 @@ final class KeptVoters {
 
     /// What denies while no guard of that required name is connected; nil if one is.
     func missing(_ name: String) -> SocketVoter? {
-        self[required: name].flatMap { self.standing[$0.number] }
+        self[required: name].flatMap { self.standIn($0.number) }
     }
 
     /// Notes that a connection has a hold or a guard, which votes from now on.
@@ -164,31 +179,30 @@ final class KeptVoters {
     ///   - done: called when that is recorded, with nil, or with why it could not be.
     func placed(_ voter: SocketVoter, done: @escaping KeptWriter.Done = { _ in }) {
         let before = voter.name.flatMap { self[required: $0] }
-        let kept = KeptVoter(
-            number: voter.number,
-            name: voter.name,
-            peer: voter.peer,
-            request: self.followed(voter.request),
-            since: before?.since ?? voter.since
-        )
-        let standIn = self.standing.removeValue(forKey: before?.number ?? voter.number)
-        if let before { self.all[before.number] = nil }
-        self.all[voter.number] = kept
-        if let name = voter.name { self.connected[name, default: []].append(voter.number) }
+        var kept = voter.record
+        kept.request = self.followed(kept.request)
+        if let before { kept.since = before.since }
+        let place = before?.number ?? voter.number
+        let standIn = self.standIn(place)
+        if standIn != nil { self.voting[place] = nil }
+        if let before { self.kept[before.number] = nil }
+        self.kept[voter.number] = kept
+        self.voting[voter.number] = voter
         if let standIn {
-            self.replace(standIn, by: voter)
+            voter.succeed(standIn)
+            self.endLater([standIn])
             if voter.name != nil { self.tell(.connected, kept) }
             self.machine.voterWent()
         }
         self.writer.keep(kept) { failure in
             if let before {
                 if failure == nil {
-                    let isReplaced = before.number != kept.number && self.all[before.number] == nil
+                    let isReplaced = before.number != kept.number && self.kept[before.number] == nil
                     if isReplaced { self.writer.forget(before.number) }
-                } else if self.all[kept.number] == kept {
+                } else if self.kept[kept.number] == kept {
                     // What was promised to nobody does not stay, unless a newer one is there.
-                    self.all[kept.number] = nil
-                    self.all[before.number] = before
+                    self.kept[kept.number] = nil
+                    self.kept[before.number] = before
                 }
             }
             done(failure)
@@ -204,24 +218,22 @@ final class KeptVoters {
     ///   - isClosing: whether the daemon is shutting down: then it is in force again at the next start.
     /// - Returns: whether something else denies in its place.
     func willEnd(_ voter: SocketVoter, isClosing: Bool) -> Bool {
+        self.voting[voter.number] = nil
         guard let name = voter.name else {
-            guard !isClosing, self.all[voter.number] != nil else { return false }
-            self.remove(voter.number)
+            if !isClosing, self.kept[voter.number] != nil { self.remove(voter.number) }
             return false
         }
-        self.connected[name]?.removeAll { $0 == voter.number }
-        guard self.connected[name]?.isEmpty == true else { return false }
-        self.connected[name] = nil
-        guard var kept = self[required: name] else { return false }
+        guard self.guards(name).isEmpty, var kept = self[required: name] else { return false }
         kept.missing = .now
-        self.all[kept.number] = kept
+        self.kept[kept.number] = kept
         // The time is for people to know; it denies in any case.
         self.writer.keep(kept)
         guard !isClosing else { return false }
         let absence = self.standIn(for: kept)
-        self.standing[kept.number] = absence
+        self.voting[kept.number] = absence
         self.tell(.missing, kept)
-        self.retire(voter, denying: absence.blockingWhy)
+        voter.leave(denying: absence.blockingWhy)
+        self.endLater([voter])
         return true
     }
 
@@ -248,7 +260,7 @@ final class KeptVoters {
     }
 
     private func checkRoom(for peer: Peer) throws(WireError) {
-        let named = self.all.values.filter { $0.name != nil }
+        let named = self.kept.values.filter { $0.name != nil }
         let isExempt = peer.uid == 0 || peer.uid == self.ownUid
         let reserve = isExempt ? 0 : ServerLimits.requiredGuardsInReserve
         try self.checkRoom(named.count, of: ServerLimits.requiredGuards - reserve, "")
@@ -274,7 +286,6 @@ final class KeptVoters {
     ///   - time: how long it lasts, in milliseconds.
     ///   - peer: whose it is.
     ///   - line: the request.
-    ///   - number: gives it a number if it is new.
     ///   - done: called when that is recorded, with nil, or with why it could not be.
     /// - Returns: its number.
     /// - Throws: why it is refused.
@@ -283,7 +294,6 @@ final class KeptVoters {
         for time: UInt64,
         by peer: Peer,
         _ line: [UInt8],
-        number: () -> UInt64,
         done: @escaping KeptWriter.Done
     ) throws(WireError) -> UInt64 {
         guard self.isLasting else {
@@ -307,7 +317,7 @@ final class KeptVoters {
         }
         let now = WallTime.now
         let kept = KeptVoter(
-            number: before?.number ?? number(),
+            number: before?.number ?? self.nextNumber(),
             name: name,
             peer: peer,
             request: line,
@@ -316,7 +326,7 @@ final class KeptVoters {
         )
         self.stand(kept)
         self.writer.keep(kept) { failure in
-            if failure != nil, self.all[kept.number] == kept {
+            if failure != nil, self.kept[kept.number] == kept {
                 if let before { self.stand(before) } else { self.end(kept.number) }
             }
             done(failure)
@@ -326,10 +336,11 @@ final class KeptVoters {
 
     /// Has that hold in force, in place of the one of its number.
     private func stand(_ kept: KeptVoter) {
-        self.all[kept.number] = kept
+        self.kept[kept.number] = kept
         let voter = self.standIn(for: kept)
-        if let older = exchange(&self.standing[kept.number], with: voter) {
-            self.replace(older, by: voter)
+        if let older = exchange(&self.voting[kept.number], with: voter) {
+            voter.succeed(older)
+            self.endLater([older])
             self.machine.voterWent()
         }
         self.wait()
@@ -340,25 +351,25 @@ final class KeptVoters {
     /// - Parameters:
     ///   - kept: the guard or hold.
     ///   - done: called when that is recorded, with nil, or with why it could not be.
-    /// - Returns: the numbers of the guards of that name that are connected.
-    func release(_ kept: KeptVoter, done: @escaping KeptWriter.Done) -> [UInt64] {
+    /// - Returns: the guards of that name that are connected.
+    func release(_ kept: KeptVoter, done: @escaping KeptWriter.Done) -> [SocketVoter] {
         self.tell(.released, kept)
         self.end(kept.number, done: done)
         guard case .required(let name) = kept.term else { return [] }
-        return self.connected.removeValue(forKey: name) ?? []
+        return self.guards(name)
     }
 
     // MARK: - Their end
 
     private func remove(_ number: UInt64, done: @escaping KeptWriter.Done = { _ in }) {
-        self.all[number] = nil
-        self.standing[number] = nil
+        self.kept[number] = nil
+        if self.standIn(number) != nil { self.voting[number] = nil }
         self.writer.forget(number, done: done)
     }
 
     /// Ends one; an open question is decided without it.
     func end(_ number: UInt64, done: @escaping KeptWriter.Done = { _ in }) {
-        let voter = self.standing[number]
+        let voter = self.standIn(number)
         self.remove(number, done: done)
         voter?.end()
         self.machine.voterWent()
@@ -367,7 +378,7 @@ final class KeptVoters {
     /// Ends the holds whose time is over.
     func endOverdue() {
         let now = WallTime.now
-        for kept in self.all.values {
+        for kept in self.kept.values {
             guard case .named(_, let until) = kept.term, until <= now else { continue }
             self.tell(.ended, kept)
             self.end(kept.number)
@@ -380,7 +391,7 @@ final class KeptVoters {
     private func wait() {
         self.timer?.cancel()
         self.timer = nil
-        let ends = self.all.values.compactMap { $0.until?.microseconds }
+        let ends = self.kept.values.compactMap { $0.until?.microseconds }
         guard let next = ends.min() else { return }
         let left = min(max(next - WallTime.now.microseconds, 0), 3_600_000_000)
         self.timer = self.loop.assumeIsolated().scheduleTask(in: .microseconds(left)) {
@@ -398,24 +409,7 @@ final class KeptVoters {
         let schema = self.machine.schema
         let asked =
             VoterRequest(again: kept.request, in: schema) ?? VoterRequest(denyingAllOf: schema)
-        var (terms, until) = (nil as VoterTerms?, nil as WallTime?)
-        switch kept.term {
-        case .connection: break
-        case .required: terms = .missing(since: kept.missing ?? .now)
-        case .named(_, let end): until = end
-        }
-        let voter = SocketVoter(
-            number: kept.number,
-            requestID: nil,
-            peer: kept.peer,
-            asked,
-            terms: terms,
-            name: kept.name,
-            until: until,
-            since: kept.since,
-            request: kept.request
-        )
-        voter.isAway = kept.term == .connection
+        let voter = SocketVoter(kept, asked)
         if let next { voter.patterns.expect(next) }
         voter.begin(in: self.machine)
         return voter
@@ -429,94 +423,83 @@ final class KeptVoters {
         return Array(Request(call).line.dropLast())
     }
 
-    private func replace(_ older: SocketVoter, by voter: SocketVoter) {
-        voter.succeed(older)
-        self.cancelLater(older)
-    }
-
-    /// Lets one go that may still be sent a question.
-    ///
-    /// - Parameters:
-    ///   - voter: what is asked nothing from now on.
-    ///   - why: why a question that is open or on its way is denied; nil: it is not.
-    private func retire(_ voter: SocketVoter, denying why: String?) {
-        voter.leave(denying: why)
-        self.cancelLater(voter)
-    }
-
-    /// Takes one out of the machine when what is being decided now is decided.
-    private func cancelLater(_ voter: SocketVoter) {
-        self.retired.append(voter)
-        guard !self.isRetiring else { return }
-        self.isRetiring = true
-        self.cancelRetired()
-    }
-
-    private func cancelRetired() {
-        let count = self.retired.count
-        let voters = NIOLoopBound(self, eventLoop: self.loop)
+    /// Takes some out of the machine when what is being decided now is decided: until then they may still be sent a
+    /// question.
+    private func endLater(_ voters: [SocketVoter]) {
+        self.retired += voters
+        let all = NIOLoopBound(self, eventLoop: self.loop)
         self.machine.afterDecision {
-            let voters = voters.value
-            for voter in voters.retired.prefix(count) { voter.end() }
-            voters.retired.removeFirst(min(count, voters.retired.count))
-            voters.isRetiring = !voters.retired.isEmpty
-            if voters.isRetiring { voters.cancelRetired() }
+            for voter in voters { voter.end() }
+            all.value.retired.removeAll { one in voters.contains { $0 === one } }
         }
     }
 
     // MARK: - For others
 
-    /// The voters that belong to no connection.
-    var voters: some Sequence<SocketVoter> {
+    /// All of them, in no order.
+    var present: [SocketVoter] {
         self.endOverdue()
-        return self.standing.values
+        return Array(self.voting.values)
     }
 
-    /// The one of that number, if it has a name or its client is away.
+    /// What stands in for the one of that number; nil if it belongs to a connection.
+    private func standIn(_ number: UInt64) -> SocketVoter? {
+        self.voting[number].flatMap { $0.owner == nil ? $0 : nil }
+    }
+
+    /// The connected guards that are required under that name.
+    private func guards(_ name: String) -> [SocketVoter] {
+        self.voting.values.filter { $0.owner != nil && $0.name == name }
+    }
+
+    /// The one of that number, if it belongs to a connection.
+    func connected(_ number: UInt64) -> SocketVoter? {
+        self.voting[number].flatMap { $0.owner == nil ? nil : $0 }
+    }
+
+    /// What is recorded of the one of that number, if it has a name or its client is away.
     subscript(_ number: UInt64) -> KeptVoter? {
-        if let kept = self.all[number], kept.name != nil || self.standing[number] != nil {
+        if let kept = self.kept[number], kept.name != nil || self.standIn(number) != nil {
             return kept
         }
-        return self.connected.first { $1.contains(number) }.flatMap { self[required: $0.key] }
+        return self.voting[number]?.name.flatMap { self[required: $0] }
     }
 
     /// The required guard of that name.
     subscript(required name: String) -> KeptVoter? {
-        self.all.values.first { $0.term == .required(name) }
+        self.kept.values.first { $0.term == .required(name) }
     }
 
     /// The hold of that name.
     subscript(named name: String) -> KeptVoter? {
-        self.all.values.first { $0.name == name && $0.until != nil }
+        self.kept.values.first { $0.name == name && $0.until != nil }
     }
 
-    /// Notes a declaration that is about to come into force; nil once it has, or will not.
+    /// Another declaration may come into force at any moment from now on; with nil it has, or will not.
     func expect(_ next: StateSchema?) {
         self.next = next
         if next == nil { self.follow() }
-        for voter in self.standing.values {
-            if let next {
-                voter.patterns.expect(next)
-            } else {
-                voter.patterns.settle(on: self.machine.schema)
-            }
+        let schema = self.machine.schema
+        for voter in self.voting.values {
+            if let next { voter.patterns.expect(next) } else { voter.patterns.settle(on: schema) }
         }
     }
 
     /// Keeps those that name a state by an old name under its new one.
     private func follow() {
-        for (number, var kept) in self.all {
+        for (number, var kept) in self.kept {
             let request = self.followed(kept.request)
             guard request != kept.request else { continue }
             kept.request = request
-            self.all[number] = kept
+            self.kept[number] = kept
             self.writer.keep(kept)
         }
     }
 
-    /// Those that no longer match any state.
+    /// Those that no longer match any state, for the log.
     var void: [SocketVoter] {
         let schema = self.machine.schema
-        return self.standing.values.filter { $0.patterns.areVoid(in: schema) }
+        return self.voting.values.filter { $0.patterns.areVoid(in: schema) }
+            .sorted { $0.number < $1.number }
     }
 }

@@ -31,7 +31,7 @@ final class HoldsAndGuards {
     }
 
     private func begin(_ asked: VoterRequest, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        let (kept, limits) = (self.server.kept, self.server.limits)
+        let (all, limits) = (self.server.voters, self.server.limits)
         let (holds, guards) = self.counts
         let isHold = asked.terms.isHold
         if isHold {
@@ -41,27 +41,24 @@ final class HoldsAndGuards {
         }
         let away: SocketVoter?
         if let name = asked.required {
-            try kept.check(name, by: self.peer)
-            away = kept.missing(name)
+            try all.check(name, by: self.peer)
+            away = all.missing(name)
         } else {
-            away = kept.away(isHold, before: asked.before, by: self.peer)
+            away = all.away(isHold, before: asked.before, by: self.peer)
         }
-        let number = away?.number ?? self.server.voters.nextNumber()
-        let voter = try self.place(asked, id: id, line, number: number, since: away?.since ?? .now)
+        let number = away?.number ?? all.nextNumber()
+        let since = away?.record.since ?? .now
+        let voter = try self.place(asked, id: id, line, number: number, since: since)
         let reply = ServerLine.reply(
             id: id,
             own: { writer in
                 writer.number(isHold ? .hold : .guard, number)
-                if isHold, !kept.isLasting { writer.bool("kept", false) }
+                if isHold, !all.isLasting { writer.bool("kept", false) }
             }
         )
-        guard kept.isLasting else {
-            kept.placed(voter)
-            return self.output.reply(reply)
-        }
         self.output.replyLater(reply)
         voter.isGranted = false
-        kept.placed(voter) { failure in
+        all.placed(voter) { failure in
             voter.isGranted = true
             if voter.hasDue { self.server.scheduleFlush() }
             // What is not recorded is not there.
@@ -79,13 +76,8 @@ final class HoldsAndGuards {
         id: RequestID?,
         _ line: [UInt8]
     ) throws(WireError) {
-        let number = try self.server.kept.hold(
-            name,
-            for: untilMs,
-            by: self.peer,
-            line,
-            number: self.server.voters.nextNumber
-        ) { failure in
+        let number = try self.server.voters.hold(name, for: untilMs, by: self.peer, line) {
+            failure in
             self.answer(failure, id: id) {
                 "the hold \(name) was not taken, as the history cannot be written: \($0)"
             }
@@ -116,42 +108,18 @@ final class HoldsAndGuards {
             asked.before.inexactPatterns,
             of: "a hold or guard"
         )
-        let voter = SocketVoter(
+        let record = KeptVoter(
             number: number,
-            requestID: id,
-            peer: self.peer,
-            asked,
             name: asked.required,
-            since: since,
-            request: line
+            peer: self.peer,
+            request: line,
+            since: since
         )
-        if let next = self.server.past.declarations.next { voter.patterns.expect(next) }
-        if case .ask(let timeoutMs, _) = asked.terms {
-            voter.deliver = { question, isInherited in
-                self.put(question, to: voter, timeoutMs, isInherited)
-            }
-        }
+        let voter = SocketVoter(record, asked, id: id, of: self)
+        if let next = self.server.voters.next { voter.patterns.expect(next) }
         voter.begin(in: self.server.machine)
         self.standing.voters.append(voter)
-        self.server.voters.add(voter, of: self)
         return voter
-    }
-
-    /// The states are about to be declared anew.
-    func expect(_ next: StateSchema) {
-        for voter in self.voters { voter.patterns.expect(next) }
-    }
-
-    /// The states are declared anew, or not after all.
-    func redeclared() {
-        let schema = self.server.machine.schema
-        for voter in self.voters { voter.patterns.settle(on: schema) }
-    }
-
-    /// The holds and guards that no state can concern any more.
-    var void: [SocketVoter] {
-        let schema = self.server.machine.schema
-        return self.voters.filter { $0.patterns.areVoid(in: schema) }
     }
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
@@ -171,10 +139,10 @@ final class HoldsAndGuards {
 
     /// Releases a hold or a guard of the client's user, and for root anybody's.
     func release(_ call: ReleaseCall, id: RequestID?) throws(WireError) {
-        let kept = self.server.kept
+        let all = self.server.voters
         if let number = call.number {
-            if let kept = kept[number] { return try self.release(kept, id: id) }
-            guard let (voter, owner) = self.server.voters[number] else {
+            if let kept = all[number] { return try self.release(kept, id: id) }
+            guard let voter = all.connected(number), let owner = voter.owner else {
                 throw WireError(.notFound, "there is no hold or guard \(number)")
             }
             if owner !== self { try self.checkOwner(owner.peer, of: voter.label) }
@@ -182,14 +150,14 @@ final class HoldsAndGuards {
             self.output.reply(ServerLine.reply(id: id))
         }
         if let name = call.required {
-            guard let kept = kept[required: name] else {
+            guard let kept = all[required: name] else {
                 throw WireError(.notFound, "there is no required guard \(name)")
             }
             try self.release(kept, id: id)
         }
         if let name = call.name {
-            kept.endOverdue()
-            guard let kept = kept[named: name] else {
+            all.endOverdue()
+            guard let kept = all[named: name] else {
                 throw WireError(.notFound, "there is no hold \(name)")
             }
             try self.release(kept, id: id)
@@ -214,12 +182,12 @@ final class HoldsAndGuards {
             }
         try self.checkOwner(kept.peer, of: what)
         self.output.replyLater(ServerLine.reply(id: id))
-        let numbers = self.server.kept.release(kept) { failure in
+        let guards = self.server.voters.release(kept) { failure in
             self.answer(failure, id: id) {
                 "\(what) is released until the daemon restarts, and is back then, as the history cannot be written: \($0)"
             }
         }
-        for number in numbers { self.server.voters[number]?.owner.end(number) }
+        for voter in guards { voter.owner?.end(voter.number) }
         self.server.machine.voterWent()
     }
 
@@ -228,7 +196,7 @@ final class HoldsAndGuards {
     /// Has a guard sent its question, when all that is queued before it has been written.
     ///
     /// The time of one that was put while its client was away is measured here.
-    private func put(
+    func put(
         _ question: VoteRequest,
         to voter: SocketVoter,
         _ leftMs: UInt64,
@@ -273,7 +241,6 @@ final class HoldsAndGuards {
 
     /// Ends the one of that number.
     func end(_ number: UInt64) {
-        self.server.voters.remove(number)
         for voter in self.voters where voter.number == number { self.end(voter) }
         self.standing.voters.removeAll { $0.number == number }
         self.server.machine.voterWent()
@@ -281,18 +248,15 @@ final class HoldsAndGuards {
 
     private func end(_ voter: SocketVoter) {
         let isClosing = self.server.isClosing
-        guard !self.server.kept.willEnd(voter, isClosing: isClosing) else { return }
+        guard !self.server.voters.willEnd(voter, isClosing: isClosing) else { return }
         voter.end(denying: isClosing ? "the daemon is shutting down" : nil)
     }
 
     /// Ends them all: the client has ended its side (``Connection/clientEnded()``), has vanished or
     /// no longer reads, or is told goodbye.
     func end() {
-        for voter in self.voters {
-            self.server.voters.remove(voter.number)
-            self.end(voter)
-        }
         guard !self.voters.isEmpty else { return }
+        for voter in self.voters { self.end(voter) }
         self.standing.voters = []
         self.server.machine.voterWent()
     }
@@ -301,13 +265,12 @@ final class HoldsAndGuards {
 
     /// Leaves them to the next process.
     ///
-    /// What a hold keeps from happening is not to happen in the last moment: the registry keeps them.
+    /// What a hold keeps from happening is not to happen in the last moment: they go on voting.
     func leave() -> [StandingRow] {
         defer { self.standing.voters = [] }
-        self.server.voters.keep(self.voters)
         return self.voters.map { voter in
-            var row = StandingRow(.voter, voter.request)
-            (row.number, row.since) = (voter.number, voter.since)
+            var row = StandingRow(.voter, voter.record.request)
+            (row.number, row.since) = (voter.number, voter.record.since)
             return row
         }
     }
@@ -316,46 +279,8 @@ final class HoldsAndGuards {
     func resume(_ row: StandingRow, asking request: Request) throws(WireError) {
         guard let asked = VoterRequest(request.call) else { return }
         let (line, since) = (Array(row.line), row.since ?? .now)
-        self.server.kept.placed(
+        self.server.voters.placed(
             try self.place(asked, id: request.id, line, number: row.number, since: since)
         )
     }
-}
-
-/// All holds and guards of all connections, by number, and the numbers that are given out.
-///
-/// Belongs to the event loop.
-final class VoterRegistry {
-    /// Each hold and guard, and which connection has it.
-    private var voters: [UInt64: (voter: SocketVoter, owner: HoldsAndGuards)] = [:]
-    /// Voters of connections that the next process goes on with; they vote until this process ends.
-    private var left: [SocketVoter] = []
-    /// The last number that a hold, a guard or a question was given.
-    private(set) var lastNumber: UInt64 = 0
-
-    /// A number for a hold, a guard or a question; none is given twice.
-    func nextNumber() -> UInt64 {
-        self.lastNumber += 1
-        return self.lastNumber
-    }
-
-    /// Skips the numbers that the last process gave out.
-    func skipNumbers(through number: UInt64) { self.lastNumber = max(self.lastNumber, number) }
-
-    func add(_ voter: SocketVoter, of owner: HoldsAndGuards) {
-        self.voters[voter.number] = (voter, owner)
-    }
-
-    func remove(_ number: UInt64) { self.voters[number] = nil }
-
-    /// The hold or guard of that number, and the connection that has it; nil if there is none.
-    subscript(_ number: UInt64) -> (voter: SocketVoter, owner: HoldsAndGuards)? {
-        self.voters[number]
-    }
-
-    /// The holds and guards, in no order.
-    var all: [SocketVoter] { self.voters.values.map(\.voter) }
-
-    /// Keeps voters whose connections have been left to the next process.
-    func keep(_ voters: [SocketVoter]) { self.left += voters }
 }

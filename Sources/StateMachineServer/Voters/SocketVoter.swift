@@ -6,17 +6,16 @@ import StateMachineProtocol
 /// `@unchecked Sendable`: everything but `let`s is touched on the event loop only; the machine asks it
 /// there.
 final class SocketVoter: @unchecked Sendable {
-    let number: UInt64
+    /// As it is recorded.
+    let record: KeptVoter
     let requestID: RequestID?
-    let peer: Peer
     let why: String?
-    /// The line that asked for it.
-    let request: [UInt8]
 
     /// What it does about a proposal of a state that it covers.
     let terms: VoterTerms
-    /// When it began.
-    let since: WallTime
+
+    /// The connection's, which sends its questions; nil if it belongs to none, or is asked no more.
+    private(set) var owner: HoldsAndGuards?
 
     /// The question that it has not answered, and that question's number.
     ///
@@ -30,37 +29,22 @@ final class SocketVoter: @unchecked Sendable {
     /// one that does read is never asked an older one instead.
     private var dueMs: UInt64?
 
-    /// How it has voted in this process.
-    private(set) var votes = Votes()
-
-    /// Votes that were in time.
-    struct Votes {
-        private(set) var allowed: UInt64 = 0
-        private(set) var denied: UInt64 = 0
-
-        mutating func count(allowing isAllowing: Bool) {
-            if isAllowing { self.allowed += 1 } else { self.denied += 1 }
-        }
-    }
+    /// The votes in this process that were in time.
+    private(set) var votes: (allowed: UInt64, denied: UInt64) = (0, 0)
 
     /// The states whose proposals it votes on.
     let patterns: VoterPatterns
 
+    var number: UInt64 { self.record.number }
+    var peer: Peer { self.record.peer }
     /// The name that it is required as, or that it is held as; nil if it has none.
-    let name: String?
-
-    /// When it ends if it belongs to no connection; nil: not by time.
-    let until: WallTime?
+    var name: String? { self.record.name }
 
     /// Whether it stands in for one of the last run, whose client is not here yet.
-    var isAway = false
+    var isAway: Bool { self.owner == nil && self.name == nil }
 
     /// False until its client has been answered: no question comes before that.
     var isGranted = true
-
-    /// Sends its questions, of a guard on a connection; also those whose time the machine does not
-    /// measure, since they were put while the client was away.
-    var deliver: ((_ question: VoteRequest, _ isInherited: Bool) -> Void)?
 
     /// What it is called in the machine.
     var label: String { self.terms.label(self.number) }
@@ -78,28 +62,19 @@ final class SocketVoter: @unchecked Sendable {
     private var fate = Fate.voting
     private var registration: Registration?
 
-    /// One that does what was asked for, unless `terms` say otherwise.
+    /// One that does what was asked for; or denies, while nothing of its name is connected.
     init(
-        number: UInt64,
-        requestID: RequestID?,
-        peer: Peer,
+        _ record: KeptVoter,
         _ asked: VoterRequest,
-        terms: VoterTerms? = nil,
-        name: String?,
-        until: WallTime? = nil,
-        since: WallTime,
-        request: [UInt8]
+        id: RequestID? = nil,
+        of owner: HoldsAndGuards? = nil
     ) {
-        self.number = number
-        self.requestID = requestID
-        self.peer = peer
+        self.record = record
+        self.requestID = id
+        self.owner = owner
         self.why = asked.why
         self.patterns = VoterPatterns(asked.before)
-        self.terms = terms ?? asked.terms
-        self.name = name
-        self.until = until
-        self.since = since
-        self.request = request
+        self.terms = record.missing.map { .missing(since: $0) } ?? asked.terms
     }
 
     /// Whether it denies that state at once.
@@ -150,16 +125,16 @@ final class SocketVoter: @unchecked Sendable {
         }
         switch self.terms {
         case .block, .missing:
-            let isOver = self.until.map { $0 <= .now } ?? false
+            let isOver = self.record.until.map { $0 <= .now } ?? false
             _ = question.vote(isOver ? .yes : .no(self.blockingWhy))
         // A question that waits for the voter's end.
         case .delay: self.question = (0, question)
-        case .ask:
-            guard let deliver else {
+        case .ask(let timeoutMs, _):
+            guard let owner else {
                 self.question = (0, question)
                 return
             }
-            deliver(question, isInherited)
+            owner.put(question, to: self, timeoutMs, isInherited)
         }
     }
 
@@ -184,7 +159,7 @@ final class SocketVoter: @unchecked Sendable {
     func leave(denying why: String?) {
         self.patterns.retire()
         self.fate = .gone(denying: why)
-        self.deliver = nil
+        self.owner = nil
         self.dueMs = nil
         guard let (_, question) = self.question.take(), let why else { return }
         _ = question.vote(.no(why))
@@ -222,14 +197,14 @@ final class SocketVoter: @unchecked Sendable {
     func vote(_ call: VoteCall) -> Bool {
         let vote: Vote = call.allow ? .yes : .no(call.why ?? self.why ?? "")
         guard let (_, question) = self.question.take(), question.vote(vote) else { return false }
-        self.votes.count(allowing: call.allow)
+        if call.allow { self.votes.allowed += 1 } else { self.votes.denied += 1 }
         return true
     }
 
     /// Ends it; its open question is decided without it, or denied if there is a reason.
     func end(denying why: String? = nil) {
         if let why { _ = self.question?.question.vote(.no(why)) }
-        self.deliver = nil
+        self.owner = nil
         self.registration?.cancel()
         self.registration = nil
         self.question = nil

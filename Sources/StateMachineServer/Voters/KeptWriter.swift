@@ -3,8 +3,7 @@ import StateMachineCore
 
 /// Records holds and guards in the history, those of one commit together.
 ///
-/// Owns what was recorded and what waits for it. Belongs to the event loop, where the history's
-/// answers are delivered.
+/// Owns what waits to be recorded. Belongs to the event loop, where the history's answers are delivered.
 final class KeptWriter {
     /// Called with nil when something is recorded, or with why it could not be.
     typealias Done = (_ failure: String?) -> Void
@@ -12,8 +11,6 @@ final class KeptWriter {
     private let loop: any EventLoop
     /// Where they are recorded; nil if only for the next process.
     private var history: (any VoterHistory)?
-    /// As the history has them.
-    private var recorded: [UInt64: KeptVoter] = [:]
     /// What is recorded next.
     ///
     /// As many as there may be holds and guards, and their ends.
@@ -29,17 +26,11 @@ final class KeptWriter {
     /// Whether there is a history.
     var isLasting: Bool { self.history != nil }
 
-    /// Records them in `history` from now on, which already has `left`.
-    func begin(in history: (any VoterHistory)?, having left: [KeptVoter]) {
-        self.history = history
-        guard history != nil else { return }
-        for voter in left { self.recorded[voter.number] = voter }
-    }
+    /// Records them in `history` from now on.
+    func begin(in history: (any VoterHistory)?) { self.history = history }
 
     /// Records one as it is now.
     func keep(_ voter: KeptVoter, done: @escaping Done = { _ in }) {
-        let isUnderWay = self.isWriting || !self.waiting.isEmpty
-        guard isUnderWay || self.recorded[voter.number] != voter else { return done(nil) }
         self.write(voter.number, voter, done)
     }
 
@@ -66,10 +57,7 @@ final class KeptWriter {
         let answer = NIOLoopBound(
             { (failure: String?) in
                 self.isWriting = false
-                for (number, voter, done) in group {
-                    if failure == nil { self.recorded[number] = voter }
-                    done(failure)
-                }
+                for one in group { one.done(failure) }
                 self.write()
                 guard !self.isWriting else { return }
                 for body in exchange(&self.idle, with: []) { body() }
