@@ -13,7 +13,7 @@ extension LogLevel: ExpressibleByArgument {}
 
 /// Runs the commands of a machine that a file declares.
 @main
-struct RunnerCommand: ParsableCommand {
+struct RunnerCommand: ParsableCommand, Sendable {
     static let configuration = CommandConfiguration(
         commandName: "statemachine-runner",
         abstract: "Runs the commands of a machine that a file declares.",
@@ -129,10 +129,9 @@ struct RunnerCommand: ParsableCommand {
             threshold: LogThreshold(self.logLevel.level)
         )
         do throws(RunnerError) {
-            let service = try RunnerService(self)
             try await withTaskExecutorPreference(QueueExecutor.shared) {
                 () async throws(RunnerError) in
-                try await service.run(heeding: signals, logger: logger)
+                try await self.serve(heeding: signals, logger: logger)
             }
             return EXIT_SUCCESS
         } catch {

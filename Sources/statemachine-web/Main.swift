@@ -20,7 +20,7 @@ extension ListenAddress {
 
 /// Shows machines on a page.
 @main
-struct WebCommand: ParsableCommand {
+struct WebCommand: ParsableCommand, Sendable {
     static let configuration = CommandConfiguration(
         commandName: "statemachine-web",
         abstract: "Shows machines on a page: the state as it changes, the graph, the past.",
@@ -121,7 +121,7 @@ struct WebCommand: ParsableCommand {
                 try parsed.run()
                 self.exit()
             }
-            return await WebService(command).run()
+            return await command.serve()
         } catch {
             if !self.exitCode(for: error).isSuccess {
                 await WaitingClients.dismiss(

@@ -6,45 +6,34 @@ import StateMachineProtocol
 import StateMachineRunner
 import Systemd
 
-/// What the command line asks for, put together.
-struct RunnerService: Sendable {
-    private let directory: RuntimeDirectory
-    private let instance: String?
-    private let source: DeclarationSource
-    private let memory: String?
-    private let wantsChildren: Bool
-
-    /// - Throws: `RunnerError` if nothing says where the daemon is.
-    init(_ command: RunnerCommand) throws(RunnerError) {
-        self.directory = try Self.directory(command)
-        self.instance = command.instance
-        self.source = DeclarationSource(path: command.machine, instance: command.instance)
-        self.memory = command.stateDirectory ?? Self.variable("STATE_DIRECTORY")
-        self.wantsChildren = command.children
-    }
-
+extension RunnerCommand {
     /// Runs until there is nothing to be run, or a signal ends it.
-    func run(
+    ///
+    /// - Throws: `RunnerError`, also if nothing says where the daemon is.
+    func serve(
         heeding signals: AsyncStream<RunnerSignal>,
         logger: Logger
     ) async throws(RunnerError) {
-        let memory = try self.memory.map { (path) throws(RunnerError) in try MemoryDirectory(path) }
+        let directory = try self.directory()
+        let path = self.stateDirectory ?? Self.variable("STATE_DIRECTORY")
+        let memory = try path.map { (path) throws(RunnerError) in try MemoryDirectory(path) }
+        let source = DeclarationSource(path: self.machine, instance: self.instance)
         // Before the file is read: children that a killed runner left end even if the file is
         // refused.
         let host = try await self.host(memory, logger: logger)
-        guard let declaration = try self.source.declaration() else {
+        guard let declaration = try source.declaration() else {
             logger.notice("the file declares no command, ending")
             return
         }
         let label = MachineLabel(
             machine: declaration.machine ?? self.instance ?? "statemachine",
             instance: self.instance,
-            directory: self.directory.path
+            directory: directory.path
         )
         let configuration = RunnerConfiguration(
-            directory: self.directory,
+            directory: directory,
             label: label,
-            source: self.source,
+            source: source,
             boot: BootID.current ?? ""
         )
         let runner = Runner(
@@ -85,24 +74,23 @@ struct RunnerService: Sendable {
         // sd_booted(3).
         let isBooted = access("/run/systemd/system", F_OK) == 0
         let manager: ManagerAddress? = geteuid() == 0 ? .system : .user
-        if !self.wantsChildren, isBooted, let manager, manager.isThere {
+        if !self.children, isBooted, let manager, manager.isThere {
             return UnitHost(UnitManager(manager), log: logger)
         }
         return try await ChildHost(remembering: memory)
     }
 
-    private static func directory(_ command: RunnerCommand) throws(RunnerError) -> RuntimeDirectory
-    {
-        if let path = command.runtimeDirectory { return RuntimeDirectory(path) }
-        if let named = RuntimeDirectory.named(self.variable) { return named }
-        let directory = geteuid() == 0 ? .system : RuntimeDirectory.ofUser(self.variable)
+    private func directory() throws(RunnerError) -> RuntimeDirectory {
+        if let path = self.runtimeDirectory { return RuntimeDirectory(path) }
+        if let named = RuntimeDirectory.named(Self.variable) { return named }
+        let directory = geteuid() == 0 ? .system : RuntimeDirectory.ofUser(Self.variable)
         guard let directory else {
             throw RunnerError(
                 "no runtime directory is set; give --runtime-directory, or set "
                     + "STATEMACHINE_RUNTIME_DIRECTORY or XDG_RUNTIME_DIR"
             )
         }
-        guard let instance = command.instance else { return directory }
+        guard let instance else { return directory }
         return RuntimeDirectory("\(directory.path)/\(instance)")
     }
 
