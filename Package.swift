@@ -118,6 +118,7 @@ let package = Package(
             name: "StateMachineDeclaration",
             dependencies: [
                 "CPlatform",
+                "Processes",
                 "StateMachineCore",
                 "StateMachineProtocol",
                 "StateMachineYAML",

@@ -54,7 +54,9 @@ public struct DeclarationReading: Sendable {
             if !problems.hasErrors { problems.error(.start, "the file is empty") }
             return nil
         }
-        guard let file = FileReader(problems).file(root), !problems.isCut else { return nil }
+        guard let file = DraftReader(problems: problems).file(root), !problems.isCut else {
+            return nil
+        }
         let declaration = DeclarationBuilder(file, problems).declaration(of: text)
         let hasCommands = file.states.contains { state in
             state.run != nil || !state.enter.isEmpty || !state.leave.isEmpty

@@ -79,103 +79,61 @@ struct TargetResolver {
     ) -> [DeclaredTarget.Source] {
         var chain: [DeclaredTarget.Source] = []
         let event = event.map { self.tables.events[$0] }
-        if let event, let index = event.fields.firstIndex(where: { $0.name == field.name }) {
-            let source = event.fields[index]
-            self.checkType(of: field, state, source, event.name.value, position)
-            self.warnOfRange(of: field, state, source, event)
-            chain.append(.event(index))
-            if source.isCertain { return chain }
-        }
         let left = left.map { self.tables.states[$0] }
-        if let left, let index = left.fields.firstIndex(where: { $0.name == field.name }) {
-            let source = left.fields[index]
-            self.checkType(of: field, state, source, left.name.value, position)
-            if event == nil { self.checkRange(of: field, state, source, left, position) }
-            chain.append(.left(index))
-            if source.isCertain { return chain }
+        var own: String { state.name.value.quoted }
+        var name: String { field.name.quoted }
+        /// Takes the value from there, if it has such a field; returns whether that always has one.
+        func take(_ fields: [DeclaredField], of owner: Located<String>, isEvent: Bool) -> Bool {
+            guard let index = fields.firstIndex(where: { $0.name == field.name }) else {
+                return false
+            }
+            let (source, from) = (fields[index], owner.value.quoted)
+            if !field.hasType(of: source) {
+                self.problems.error(
+                    position,
+                    "\(name) is \(field.typeName) in \(own) and \(source.typeName) in \(from); "
+                        + "rename one, or write \(field.name)=…"
+                )
+            } else if isEvent, !field.admitsAll(of: source) {
+                // The send is refused and nothing moves; seldom intended.
+                self.problems.warn(
+                    owner.position,
+                    "\(name) of the event \(from) can have values that \(name) of \(own) does not allow; "
+                        + "such a send is refused, and the state stays; give both the same limits"
+                )
+            } else if event == nil, !field.admitsAll(of: source) {
+                // Nobody is there to be told when the machine moves itself.
+                self.problems.error(
+                    position,
+                    "\(name) of \(from) can have values that \(name) of \(own) does not allow; "
+                        + "give both the same limits, or write \(field.name)=…"
+                )
+            }
+            chain.append(isEvent ? .event(index) : .left(index))
+            return source.isCertain
         }
+        if let event, take(event.fields, of: event.name, isEvent: true) { return chain }
+        if let left, take(left.fields, of: left.name, isEvent: false) { return chain }
         if let fallback = field.fallback {
             chain.append(.fallback(fallback))
         } else if !field.isOptional, !self.problems.isDoubtful(field: field.name) {
-            let lack = Self.lack(left, event, isPartial: !chain.isEmpty)
+            let lack =
+                switch (left?.name.value.quoted, event?.name.value.quoted, chain.isEmpty) {
+                case (nil, nil, _): ""
+                case (let left?, nil, true): ", which \(left) does not have"
+                case (nil, _?, true): ", which the event does not have"
+                case (let owner?, nil, false), (nil, let owner?, false):
+                    ", which is optional in \(owner)"
+                case (let left?, _?, true): ", which neither \(left) nor the event has"
+                case (let left?, _?, false):
+                    ", which may be absent from \(left) and from the event"
+                }
             let remedy =
                 left == nil && event == nil
                 ? "\(field.name)=…, or give it a default" : "\(state.name.value) \(field.name)=…"
-            self.problems.error(
-                position,
-                "\(state.name.value.quoted) needs \(field.name.quoted)\(lack); write \(remedy)"
-            )
+            self.problems.error(position, "\(own) needs \(name)\(lack); write \(remedy)")
         }
         return chain
-    }
-
-    private static func lack(
-        _ left: StateDraft?,
-        _ event: EventDraft?,
-        isPartial: Bool
-    ) -> String {
-        let leftName = left?.name.value.quoted
-        switch (leftName, event) {
-        case (nil, nil): return ""
-        case (let left?, nil):
-            return isPartial
-                ? ", which is optional in \(left)" : ", which \(left) does not have"
-        case (nil, let event?):
-            return isPartial
-                ? ", which is optional in \(event.name.value.quoted)"
-                : ", which the event does not have"
-        case (let left?, _?):
-            return isPartial
-                ? ", which may be absent from \(left) and from the event"
-                : ", which neither \(left) nor the event has"
-        }
-    }
-
-    private func checkType(
-        of field: DeclaredField,
-        _ state: StateDraft,
-        _ source: DeclaredField,
-        _ owner: String,
-        _ position: FilePosition
-    ) {
-        guard !field.hasType(of: source) else { return }
-        self.problems.error(
-            position,
-            "\(field.name.quoted) is \(field.typeName) in \(state.name.value.quoted) and "
-                + "\(source.typeName) in \(owner.quoted); rename one, or write \(field.name)=…"
-        )
-    }
-
-    /// Warns of a value that may not fit: the send is refused and nothing moves; seldom intended.
-    private func warnOfRange(
-        of field: DeclaredField,
-        _ state: StateDraft,
-        _ source: DeclaredField,
-        _ event: EventDraft
-    ) {
-        guard field.hasType(of: source), !field.admitsAll(of: source) else { return }
-        self.problems.warn(
-            event.name.position,
-            "\(field.name.quoted) of the event \(event.name.value.quoted) can have values that \(field.name.quoted) of "
-                + "\(state.name.value.quoted) does not allow; such a send is refused, and the state stays; "
-                + "give both the same limits"
-        )
-    }
-
-    /// Reports a value that may not fit: nobody is there to be told when the machine moves itself.
-    private func checkRange(
-        of field: DeclaredField,
-        _ state: StateDraft,
-        _ source: DeclaredField,
-        _ left: StateDraft,
-        _ position: FilePosition
-    ) {
-        guard field.hasType(of: source), !field.admitsAll(of: source) else { return }
-        self.problems.error(
-            position,
-            "\(field.name.quoted) of \(left.name.value.quoted) can have values that \(field.name.quoted) of "
-                + "\(state.name.value.quoted) does not allow; give both the same limits, or write \(field.name)=…"
-        )
     }
 }
 

@@ -139,12 +139,7 @@ package final class DeclaredSchema: Schema {
     package var machine: String? { self.declared.machine }
 
     package var events: JSONValue? {
-        .object(
-            self.declared.events.map { event in
-                let fields = event.fields.map { JSONMember($0.name, $0.described) }
-                return JSONMember(event.name, .object(fields))
-            }
-        )
+        .object(self.declared.events.map { JSONMember($0.name, $0.fields.described) })
     }
 
     package func description(of name: String) -> [JSONMember] {
@@ -194,6 +189,29 @@ package final class DeclaredSchema: Schema {
 }
 
 extension Declaration {
+    /// What a daemon would answer to `describe`, with the fields' defaults and the commands as they are written.
+    package var described: JSONValue {
+        let schema = DeclaredSchema(self)
+        let states = self.states.map { state -> JSONValue in
+            let commands = state.keyedCommands.map { JSONValue.string("\($0): \($1.written)") }
+            return .object(
+                [
+                    JSONMember("state", .string(state.name)),
+                    JSONMember("fields", state.fields.described),
+                    JSONMember("commands", .array(commands)),
+                ] + schema.description(of: state.name)
+            )
+        }
+        let ways = self.states.map { state in
+            JSONMember(state.name, .array(state.successors.map { .string(self.states[$0].name) }))
+        }
+        return [
+            "machine": self.machine.map { .string($0) } ?? .null, "states": .array(states),
+            "initial": ["state": .string(self.initial.declared.name)],
+            "transitions": .object(ways), "events": schema.events ?? [:],
+        ]
+    }
+
     /// What is wrong with a value for a state of that name; nil if the state may have it.
     fileprivate func refusal(of member: JSONMember, in name: String) -> WireError? {
         do {
@@ -239,6 +257,10 @@ extension DeclaredState {
             value.flatMap { $0 == field.fallback ? nil : JSONMember(field.name, $0) }
         }
     }
+}
+
+extension [DeclaredField] {
+    fileprivate var described: JSONValue { .object(self.map { JSONMember($0.name, $0.described) }) }
 }
 
 extension DeclaredField {

@@ -90,22 +90,24 @@ package struct RunProgress: Hashable, Sendable {
         self.interruptions = interruptions
     }
 
-    /// Notes an end of the command, and returns what follows.
+    /// Notes an end of the run, and returns what follows.
     package mutating func ended(_ end: RunEnd, of run: DeclaredCase.Run) -> Step {
+        if case .exit(let code) = end, run.exits[code] != nil { return .over(end) }
+        if end == .interrupted, case .enter = run.interrupted { return .over(end) }
+        return self.ended(end, retrying: run.command.retry)
+    }
+
+    /// Notes an end of a command that leads nowhere by itself, and returns what follows.
+    package mutating func ended(_ end: RunEnd, retrying retry: Retry?) -> Step {
         switch end {
         case .interrupted:
-            guard case .again = run.interrupted, self.interruptions < Self.mostInterruptions else {
-                return .over(end)
-            }
+            guard self.interruptions < Self.mostInterruptions else { return .over(end) }
             self.interruptions += 1
             return .again(after: .zero)
         case .exit(0): return .over(end)
-        case .exit(let code) where run.exits[code] != nil: return .over(end)
         case .exit, .signal, .timeout:
             self.interruptions = 0
-            guard let wait = run.command.retry?.wait(before: self.attempt) else {
-                return .over(end)
-            }
+            guard let wait = retry?.wait(before: self.attempt) else { return .over(end) }
             self.attempt += 1
             return .again(after: wait)
         }

@@ -281,55 +281,27 @@ extension String {
 extension Drawing {
     /// A drawing of a declared machine; the state of the name `present` is marked.
     package init(_ declaration: Declaration, present: String? = nil) {
-        self.title = declaration.machine
-        self.initial = declaration.initial.number
-        self.present = present.flatMap { declaration.stateNumber($0) }
-        self.states = declaration.states.enumerated().map { number, state in
-            let edges = declaration.edges(from: number)
-            let isOpen = state.successors.count == declaration.states.count
-            return State(
-                name: state.name,
-                groups: declaration.groups(of: number).map(\.name),
-                isFinal: state.isFinal,
-                lines: Self.lines(state, declaration.events.map(\.name)),
-                arrows: Self.arrows(
-                    edges.filter { $0.kind != .set }.map { ($0.kind.label, $0.to) },
-                    sets: isOpen ? [] : state.successors
-                ),
-                isOpen: isOpen
-            )
-        }
+        let described = declaration.described
+        self.init(described["states"]?.elements ?? [], of: described, present, ranges: false)
     }
 
-    private static func lines(_ state: DeclaredCase, _ events: [String]) -> [String] {
-        var lines = state.fields.map { field in
-            let fallback = field.fallback.map { " = \($0.plainText)" } ?? ""
-            return Self.line(field.name, field.described, range: false) + fallback
-        }
-        if let run = state.run { lines.append("run: \(run.command.written)") }
-        for command in state.enter { lines.append("enter: \(command.written)") }
-        for command in state.leave { lines.append("leave: \(command.written)") }
-        for (index, event) in events.enumerated() {
-            switch state.reactions[index] {
-            case .stay: lines.append("\(event): stay")
-            case .ignore: lines.append("\(event): ignore")
-            case .enter, .again, nil: break
-            }
-        }
-        return lines
-    }
-}
-
-extension Drawing {
     /// A drawing of the machine in a daemon's answer to `describe`, whatever kind of machine it is;
     /// the state of the name `present` is marked.
     ///
     /// - Returns: nil if the answer has no states.
     /// With `ranges`, fields have theirs: more than fits into a box of a picture.
     package init?(description: JSONValue, present: String? = nil, ranges: Bool = false) {
-        let states = description["states"]?.elements ?? []
+        guard let states = description["states"]?.elements, !states.isEmpty else { return nil }
+        self.init(states, of: description, present, ranges: ranges)
+    }
+
+    private init(
+        _ states: [JSONValue],
+        of description: JSONValue,
+        _ present: String?,
+        ranges: Bool
+    ) {
         let names = states.map { $0["state"]?.string ?? "?" }
-        guard !names.isEmpty else { return nil }
         let numbers = names.numbered
         let number = { (name: String) in numbers[Spelling(name)] }
         self.title = description["machine"]?.string?.printable
@@ -359,14 +331,16 @@ extension Drawing {
                 move.value.string.flatMap(number).map { ways.append((move.key.printable, $0)) }
             }
             let fields = (state["fields"]?.members ?? []).map { field in
-                Self.line(field.key, field.value, range: ranges)
+                let fallback = field.value["default"].map { " = \($0.plainText)" } ?? ""
+                return Self.line(field.key, field.value, range: ranges) + fallback
             }
             let run = state["run"]?.bool == true ? ["runs a command"] : []
+            let commands = state["commands"]?.elements?.map(\.plainText) ?? run
             return State(
                 name: name.printable,
                 groups: (state["groups"]?.elements ?? []).map(\.plainText.printable),
                 isFinal: state["final"]?.bool ?? false,
-                lines: fields + run + kept,
+                lines: fields + commands + kept,
                 arrows: Self.arrows(ways, sets: isOpen ? [] : next),
                 isOpen: isOpen
             )

@@ -43,8 +43,6 @@ public final class Declaration: Sendable {
     private let lost: DeclaredTarget?
     private let stateNumbers: [Spelling: Int]
     private let eventNumbers: [Spelling: Int]
-    /// By state, whether a client may set it from that state.
-    private let legality: [[Bool]]
 
     init(
         _ file: FileDraft,
@@ -71,11 +69,6 @@ public final class Declaration: Sendable {
         self.lost = lost
         self.stateNumbers = states.map(\.name).numbered
         self.eventNumbers = self.events.map(\.name).numbered
-        self.legality = states.map { state in
-            var row = [Bool](repeating: false, count: states.count)
-            for successor in state.successors { row[successor] = true }
-            return row
-        }
     }
 
     /// The names of the states, in the file's order.
@@ -89,7 +82,9 @@ public final class Declaration: Sendable {
     package func eventNumber(_ name: String) -> Int? { self.eventNumbers[Spelling(name)] }
 
     /// Whether a client may set the one state from the other.
-    package func maySet(_ next: Int, from state: Int) -> Bool { self.legality[state][next] }
+    package func maySet(_ next: Int, from state: Int) -> Bool {
+        self.states[state].successors.contains(next)
+    }
 
     /// The numbers of the states that a name stands for, a state's or a group's; empty if it is neither.
     package func states(named name: String) -> [Int] {

@@ -55,8 +55,12 @@ package struct DeclaredCase: Sendable {
     package let isFinal: Bool
 
     /// All commands: the run, then those of entering and leaving.
-    package var commands: [DeclaredCommand] {
-        (self.run.map { [$0.command] } ?? []) + self.enter + self.leave
+    package var commands: [DeclaredCommand] { self.keyedCommands.map(\.command) }
+
+    /// The same, each with its key in the file.
+    package var keyedCommands: [(key: String, command: DeclaredCommand)] {
+        (self.run.map { [("run", $0.command)] } ?? []) + self.enter.map { ("enter", $0) }
+            + self.leave.map { ("leave", $0) }
     }
 
     /// The index of the field of that name.

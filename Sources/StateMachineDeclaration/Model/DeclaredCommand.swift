@@ -30,6 +30,12 @@ package struct DeclaredCommand: Hashable, Sendable {
             self.name = name
             self.value = value
         }
+
+        /// Whether a variable may be called that.
+        package static func isName(_ name: some Collection<UInt8>) -> Bool {
+            name.first?.isDigit == false
+                && name.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
+        }
     }
 
     /// The words with the values of a state's fields in them.

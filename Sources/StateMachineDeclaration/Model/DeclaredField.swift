@@ -65,36 +65,9 @@ extension DeclaredField {
 
     /// The value that a word stands for, typed as the field is: text stays text.
     package func value(ofText text: String) throws(FieldObjection) -> JSONValue {
-        let value: JSONValue
-        switch self.type {
-        case .boolean:
-            guard text == "true" || text == "false" else {
-                throw FieldObjection(sentence: "write true or false")
-            }
-            value = .bool(text == "true")
-        case .integer:
-            // Digits with at most a minus before them.
-            guard text.utf8.first != UInt8(ascii: "+"), let integer = Int64(text) else {
-                throw FieldObjection(sentence: "write a whole number")
-            }
-            value = .integer(integer)
-        case .number:
-            // JSON may have white space around it, which is none of a number's digits.
-            guard case .number(let number)? = JSONValue(parsing: text), number.isSpelled(text),
-                Double(number) != nil
-            else { throw FieldObjection(sentence: "write a number, like 1.5") }
-            value = .number(number)
-        case .string: value = .string(text)
-        case .array:
-            guard let array = JSONValue(parsing: text), array.elements != nil else {
-                throw FieldObjection(sentence: "write a list, like [\"a\"]")
-            }
-            value = array
-        case .object:
-            guard let object = JSONValue(parsing: text), object.members != nil else {
-                throw FieldObjection(sentence: "write an object, like {\"a\": \"b\"}")
-            }
-            value = object
+        let value = self.type.value(ofWord: text)
+        guard self.typeObjection(to: value) == nil else {
+            throw FieldObjection(sentence: "write \(self.example)")
         }
         if let objection = self.objection(to: value) { throw objection }
         return value
@@ -106,11 +79,21 @@ extension DeclaredField {
         return .number("\(integer)")
     }
 
+    private var example: String {
+        switch self.type {
+        case .boolean: "true or false"
+        case .integer: "a whole number"
+        case .number: "a number, like 1.5"
+        case .array: "a list, like [\"a\"]"
+        case .object: "an object, like {\"a\": \"b\"}"
+        case .string: self.typeName
+        }
+    }
+
     private func typeObjection(to value: JSONValue) -> FieldObjection? {
         let what =
             switch self.type {
-            case .boolean: "true or false"
-            case .integer: "a whole number"
+            case .boolean, .integer: self.example
             case .array: "a list"
             case .number, .string, .object: self.typeName
             }

@@ -1,17 +1,12 @@
 import StateMachineProtocol
 
-/// Reads commands: a string, a list of words, or settings.
-struct CommandReader {
+// Reads commands: a string, a list of words, or settings.
+extension DraftReader {
     /// Characters that mean something to a shell.
     private static let shellCharacters = Set("'\"`$|&;<>*?".utf8)
 
     /// The timeout of a hook that has none given.
     private static let hookTimeout = Duration.seconds(60)
-
-    let draft: DraftReader
-    let defaults: CommandSettings
-
-    private var problems: Problems { self.draft.problems }
 
     /// The command of a stay and where its ends lead.
     func run(_ state: Section) -> RunDraft? {
@@ -25,7 +20,7 @@ struct CommandReader {
             }
             return nil
         }
-        let target = { (key: String) in state[key].flatMap { self.draft.target($0, of: key) } }
+        let target = { (key: String) in state[key].flatMap { self.target($0, of: key) } }
         let (done, failed) = (target("done"), target("failed"))
         let exits = self.exits(state["exit"])
         let (command, section) = self.command(
@@ -36,7 +31,7 @@ struct CommandReader {
             timeout: nil
         )
         let interrupted = section?["interrupted"]
-            .flatMap { self.draft.move($0, of: "interrupted", words: ["again"]) }
+            .flatMap { self.move($0, of: "interrupted", words: ["again"]) }
         return RunDraft(
             command: command,
             done: done,
@@ -113,7 +108,7 @@ struct CommandReader {
                     "\"exit\" cannot contain 0; use \"done\" for it"
                 )
             }
-            return self.draft.target(entry.value, of: "exit").map { (code, $0) }
+            return self.target(entry.value, of: "exit").map { (code, $0) }
         }
     }
 

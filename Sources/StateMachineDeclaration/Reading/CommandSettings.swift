@@ -105,7 +105,7 @@ struct CommandSettings {
     ) -> [DeclaredCommand.Variable] {
         (node?.entries(of: "environment", problems) ?? []).compactMap { entry in
             let name = entry.key.text
-            guard Self.isVariable(name) else {
+            guard DeclaredCommand.Variable.isName(name.utf8) else {
                 return problems.refuse(
                     entry.position,
                     "\(name.quoted) is not the name of a variable; write letters, digits and _"
@@ -125,10 +125,5 @@ struct CommandSettings {
             }
             return DeclaredCommand.Variable(name: name, value: value)
         }
-    }
-
-    private static func isVariable(_ name: String) -> Bool {
-        name.utf8.first?.isDigit == false
-            && name.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
     }
 }

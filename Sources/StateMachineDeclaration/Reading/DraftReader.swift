@@ -3,6 +3,8 @@ import StateMachineProtocol
 /// Reads parts that occur in several places of a file: names, targets, lists of names.
 struct DraftReader {
     let problems: Problems
+    /// What holds for every command that does not say otherwise.
+    var defaults = CommandSettings()
 
     /// A name that the file defines; a bad one is reported, but still known where it is used.
     func name(_ text: String, _ position: FilePosition) -> Located<String> {

@@ -1,9 +1,9 @@
 import StateMachineProtocol
 
-/// Reads the fields of states and events.
-struct FieldReader {
+// Reads the fields of states and events.
+extension DraftReader {
     /// The most fields of a state or an event.
-    static let most = 32
+    private static let mostFields = 32
 
     /// Other languages' names for the types.
     private static let foreignNames: [String: JSONFieldType] = [
@@ -11,22 +11,21 @@ struct FieldReader {
         "double": .number, "list": .array, "map": .object,
     ]
 
-    let draft: DraftReader
-    let table: KeyTable
-
-    private var problems: Problems { self.draft.problems }
-
-    func fields(_ node: YAMLNode?, of key: String) -> [DeclaredField] {
-        self.draft.named(node, key, most: Self.most, "fields")
-            .compactMap { self.field($0.value, $0.name) }
+    func fields(_ node: YAMLNode?, of key: String, _ table: KeyTable) -> [DeclaredField] {
+        self.named(node, key, most: Self.mostFields, "fields")
+            .compactMap { self.field($0.value, $0.name, table) }
     }
 
-    private func field(_ node: YAMLNode, _ name: Located<String>) -> DeclaredField? {
+    private func field(
+        _ node: YAMLNode,
+        _ name: Located<String>,
+        _ table: KeyTable
+    ) -> DeclaredField? {
         if let text = node.text, !node.isEmpty {
             guard let type = self.type(text, node.position, of: name) else { return nil }
             return DeclaredField(name: name.value, type: type)
         }
-        guard let section = Section(node, self.table, at: name.position, self.problems) else {
+        guard let section = Section(node, table, at: name.position, self.problems) else {
             self.problems.doubt(field: name.value)
             return nil
         }
@@ -61,7 +60,7 @@ struct FieldReader {
         field.isOptional = section["optional"]?.boolean(of: "optional", self.problems) ?? false
         field.values = section["values"].map { self.values($0, type) } ?? []
         field.bounds = self.bounds(section, type, hasValues: !field.values.isEmpty)
-        if self.table.has("was") { field.oldNames = self.oldNames(section) }
+        if section.table.has("was") { field.oldNames = self.oldNames(section) }
         if let node = section["default"] {
             if type == .boolean { self.problems.booleans.note(node) }
             // A default that does not fit is reported once; for targets the field still has a
@@ -78,7 +77,7 @@ struct FieldReader {
     }
 
     private func oldNames(_ section: Section) -> [String] {
-        (section["was"].map { self.draft.names($0, of: "was", orOne: true) } ?? []).map(\.value)
+        (section["was"].map { self.names($0, of: "was", orOne: true) } ?? []).map(\.value)
     }
 
     /// The type of that name, or the one meant; if nil, no more is reported about the field.

@@ -1,5 +1,6 @@
 import CPlatform
 import Glibc
+import Processes
 import SystemPackage
 
 /// Opens a file by its path, and notes who could have led it elsewhere.
@@ -267,74 +268,9 @@ private struct Place {
         guard platform_has_no_list("/proc/self/fd/\(self.descriptor)") != 0 else { return false }
         let gid = self.status.st_gid
         guard let owner = Account(of: self.status.st_uid), owner.gid == gid,
-            let group = Group(gid), group.name == owner.name,
+            let group = AccountGroup(of: gid), group.name == owner.name,
             group.members.allSatisfy({ $0 == owner.name })
         else { return false }
         return Account.local.allSatisfy { $0.gid != gid || $0.name == owner.name }
     }
-}
-
-/// A user, as in passwd(5).
-private struct Account {
-    let name: String
-    let gid: gid_t
-
-    private init(_ entry: passwd) {
-        self.name = String(cString: entry.pw_name)
-        self.gid = entry.pw_gid
-    }
-
-    init?(of uid: uid_t) {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: AccountEntry.bytes)
-        guard getpwuid_r(uid, &entry, &buffer, buffer.count, &found) == 0, found != nil else {
-            return nil
-        }
-        self.init(entry)
-    }
-
-    /// Those of /etc/passwd; a directory service does not list its own.
-    static var local: [Account] {
-        guard let file = fopen("/etc/passwd", "re") else { return [] }
-        defer { fclose(file) }
-        var accounts: [Account] = []
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: AccountEntry.bytes)
-        while fgetpwent_r(file, &entry, &buffer, buffer.count, &found) == 0, found != nil {
-            accounts.append(Account(entry))
-        }
-        return accounts
-    }
-}
-
-/// A group, as in group(5).
-private struct Group {
-    let name: String
-    let members: [String]
-
-    init?(_ gid: gid_t) {
-        var entry = group()
-        var found: UnsafeMutablePointer<group>?
-        var buffer = [CChar](repeating: 0, count: AccountEntry.bytes)
-        guard getgrgid_r(gid, &entry, &buffer, buffer.count, &found) == 0, found != nil else {
-            return nil
-        }
-        self.name = String(cString: entry.gr_name)
-        var members: [String] = []
-        var next = entry.gr_mem
-        while let member = next?.pointee {
-            members.append(String(cString: member))
-            next = next?.advanced(by: 1)
-        }
-        self.members = members
-    }
-}
-
-private enum AccountEntry {
-    /// Bytes of an entry.
-    ///
-    /// 64 KiB: a group of thousands; one with more is not the owner's alone.
-    static let bytes = 65_536
 }

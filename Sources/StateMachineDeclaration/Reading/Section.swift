@@ -6,7 +6,7 @@ import StateMachineProtocol
 struct Section {
     let position: FilePosition
     let problems: Problems
-    private let table: KeyTable
+    let table: KeyTable
     private let entries: [YAMLEntry]
 
     /// Nil, after reporting it, if it is not a map.

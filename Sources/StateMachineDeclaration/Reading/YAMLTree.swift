@@ -26,11 +26,6 @@ struct YAMLTree {
     /// 4096: more than a field with listed values has.
     private static let maxElements = 4096
 
-    /// The number of keys up to which they are searched one by one.
-    ///
-    /// 16: maps of a machine seldom have more.
-    private static let comparedKeys = 16
-
     /// A list or a map that has begun and not ended.
     private struct Open {
         enum Key {
@@ -63,20 +58,11 @@ struct YAMLTree {
         }
 
         /// The position of a key that is already there; keys are the same if their bytes are.
-        func place(of key: String) -> FilePosition? {
-            guard self.places.isEmpty else { return self.places[Spelling(key)] }
-            return self.entries.first { $0.key.text.isSpelled(key) }?.position
-        }
+        func place(of key: String) -> FilePosition? { self.places[Spelling(key)] }
 
         mutating func append(_ entry: YAMLEntry) {
             self.entries.append(entry)
-            if !self.places.isEmpty {
-                self.places[Spelling(entry.key.text)] = entry.position
-            } else if self.entries.count > YAMLTree.comparedKeys {
-                for entry in self.entries {
-                    self.places[Spelling(entry.key.text)] = entry.position
-                }
-            }
+            self.places[Spelling(entry.key.text)] = entry.position
         }
     }
 

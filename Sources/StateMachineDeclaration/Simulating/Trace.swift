@@ -17,36 +17,33 @@ package struct Trace: Sendable {
     package func run(on declaration: Declaration) throws(TraceFailure) -> Simulation {
         var simulation = Simulation(declaration)
         for step in self.steps {
-            let isToBeRefused = self.expectsRefusal(step, declaration)
-            var isRefused = false
-            do {
-                try self.perform(step, declaration, &simulation)
-            } catch _ as WireError where isToBeRefused {
-                isRefused = true
-            } catch let refusal as WireError where refusal.code == .illegalTransition {
-                // Nothing has changed, which is right if the trace says which state it expects.
-                guard step.expected != nil else {
-                    throw TraceFailure(line: step.line, sentence: refusal.message)
-                }
-            } catch {
-                let sentence = (error as? WireError)?.message ?? "\(error)"
-                throw TraceFailure(
-                    line: step.line,
-                    sentence: "\(sentence); found \(simulation.state.written)"
-                )
-            }
-            guard isToBeRefused else {
-                try self.compare(step, simulation.state)
-                continue
-            }
-            guard isRefused else {
-                throw TraceFailure(
-                    line: step.line,
-                    sentence: "expected a refusal, found \(simulation.state.written)"
-                )
-            }
+            guard let sentence = self.fault(of: step, declaration, &simulation) else { continue }
+            throw TraceFailure(line: step.line, sentence: sentence)
         }
         return simulation
+    }
+
+    /// Performs a step; returns what happened otherwise than it says.
+    private func fault(
+        of step: TraceStep,
+        _ declaration: Declaration,
+        _ simulation: inout Simulation
+    ) -> String? {
+        let isToBeRefused = self.expectsRefusal(step, declaration)
+        do {
+            try self.perform(step, declaration, &simulation)
+        } catch _ as WireError where isToBeRefused {
+            return nil
+        } catch let refusal as WireError where refusal.code == .illegalTransition {
+            // Nothing has changed, which is right if the trace says which state it expects.
+            if step.expected == nil { return refusal.message }
+        } catch {
+            let sentence = (error as? WireError)?.message ?? "\(error)"
+            return "\(sentence); found \(simulation.state.written)"
+        }
+        return isToBeRefused
+            ? "expected a refusal, found \(simulation.state.written)"
+            : step.expected.flatMap { self.difference(of: simulation.state, from: $0) }
     }
 
     /// Whether the step expects a refusal, for any reason; a state of that name takes precedence.
@@ -94,24 +91,21 @@ package struct Trace: Sendable {
         return JSONMember(String(key.dropLast()), amount)
     }
 
-    private func compare(_ step: TraceStep, _ found: DeclaredState) throws(TraceFailure) {
-        guard let expected = step.expected else { return }
-        let members: [JSONMember]
-        do {
-            members = try found.declaration.data(
+    private func difference(
+        of found: DeclaredState,
+        from expected: TraceStep.Expectation
+    ) -> String? {
+        do throws(WireError) {
+            let members = try found.declaration.data(
                 ofWords: expected.fields,
                 forState: expected.state
             )
+            let isMet =
+                found.declared.name == expected.state
+                && members.allSatisfy { found[$0.key] == $0.value }
+            return isMet ? nil : "expected \(expected.written), found \(found.written)"
         } catch {
-            throw TraceFailure(line: step.line, sentence: error.message)
-        }
-        guard found.declared.name == expected.state,
-            members.allSatisfy({ found[$0.key] == $0.value })
-        else {
-            throw TraceFailure(
-                line: step.line,
-                sentence: "expected \(expected.written), found \(found.written)"
-            )
+            return error.message
         }
     }
 }
@@ -176,52 +170,54 @@ private enum TraceReader {
             omittingEmptySubsequences: false
         )
         for (index, line) in lines.enumerated() {
-            let words = try self.words(Substring(line), index + 1)
-            if let step = try self.step(words, index + 1) { steps.append(step) }
+            do throws(TimeText.Objection) {
+                let step = try self.step(self.words(Substring(line)), index + 1)
+                if let step { steps.append(step) }
+            } catch {
+                throw TraceFailure(line: index + 1, sentence: error.sentence)
+            }
         }
         return steps
     }
 
     /// The step of a line; nil if the line says nothing.
-    private static func step(_ words: [String], _ line: Int) throws(TraceFailure) -> TraceStep? {
+    private static func step(
+        _ words: [String],
+        _ line: Int
+    ) throws(TimeText.Objection) -> TraceStep? {
         guard !words.isEmpty else { return nil }
         let arrow = words.firstIndex(of: "->")
-        let action = try self.action(Array(words[..<(arrow ?? words.endIndex)]), line)
+        let action = try self.action(Array(words[..<(arrow ?? words.endIndex)]))
         var expected: TraceStep.Expectation?
         if let arrow {
             let words = words[(arrow + 1)...]
             guard let state = words.first else {
-                throw TraceFailure(line: line, sentence: "write the expected state after ->")
+                throw TimeText.Objection(
+                    sentence: "write the expected state after ->"
+                )
             }
             expected = TraceStep.Expectation(
                 state: state,
-                fields: try self.fields(words.dropFirst(), line)
+                fields: try self.fields(words.dropFirst())
             )
         }
         return TraceStep(line: line, action: action, expected: expected)
     }
 
     private static func action(
-        _ words: [String],
-        _ line: Int
-    ) throws(TraceFailure) -> TraceStep.Action {
+        _ words: [String]
+    ) throws(TimeText.Objection) -> TraceStep.Action {
         let rest = words.dropFirst()
         switch (words.first, rest.count) {
         case (nil, _): return .look
         case ("reboot", 0): return .reboot
-        case ("send", 1...): return .send(rest[1], try self.fields(rest.dropFirst(), line))
-        case ("set", 1...): return .set(rest[1], try self.fields(rest.dropFirst(), line))
-        case ("update", 1...): return .update(try self.fields(rest, line))
-        case ("wait", 1):
-            do {
-                return .wait(try TimeText.duration(rest[1]))
-            } catch {
-                throw TraceFailure(line: line, sentence: error.sentence)
-            }
-        case ("run", 2...): return try self.run(Array(rest), line)
+        case ("send", 1...): return .send(rest[1], try self.fields(rest.dropFirst()))
+        case ("set", 1...): return .set(rest[1], try self.fields(rest.dropFirst()))
+        case ("update", 1...): return .update(try self.fields(rest))
+        case ("wait", 1): return .wait(try TimeText.duration(rest[1]))
+        case ("run", 2...): return try self.run(Array(rest))
         case (let word?, _):
-            throw TraceFailure(
-                line: line,
+            throw TimeText.Objection(
                 sentence:
                     "\(word.quoted) is not a step; write send EVENT, set STATE, update key=value, wait TIME, "
                     + "run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
@@ -230,10 +226,7 @@ private enum TraceReader {
     }
 
     /// `ends 1`, `is killed by SIGKILL`, `ends SIGKILL`, `times out`, `is interrupted`, each perhaps with `x6`.
-    private static func run(
-        _ words: [String],
-        _ line: Int
-    ) throws(TraceFailure) -> TraceStep.Action {
+    private static func run(_ words: [String]) throws(TimeText.Objection) -> TraceStep.Action {
         var words = words
         var times = 1
         if let last = words.last, last.utf8.first == UInt8(ascii: "x"),
@@ -254,22 +247,22 @@ private enum TraceReader {
             if RunEnd.isSignal(words[1]) { return .run(.signal(words[1]), times: times) }
         default: break
         }
-        throw TraceFailure(
-            line: line,
+        throw TimeText.Objection(
             sentence:
                 "a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 means six times"
         )
     }
 
     private static func fields(
-        _ words: some Sequence<String>,
-        _ line: Int
-    ) throws(TraceFailure) -> [(key: String, value: String)] {
+        _ words: some Sequence<String>
+    ) throws(TimeText.Objection) -> [(key: String, value: String)] {
         var fields: [(key: String, value: String)] = []
         for word in words {
             let parts = word.split(at: "=", maxSplits: 1)
             guard parts.count == 2, !parts[0].isEmpty else {
-                throw TraceFailure(line: line, sentence: "\(word.quoted) is not key=value")
+                throw TimeText.Objection(
+                    sentence: "\(word.quoted) is not key=value"
+                )
             }
             fields.append((parts[0], parts[1]))
         }
@@ -278,7 +271,7 @@ private enum TraceReader {
 
     /// Words between white space, up to a comment; double quotes keep white space together, and in them a backslash
     /// makes a quote or a backslash part of the word.
-    private static func words(_ line: Substring, _ number: Int) throws(TraceFailure) -> [String] {
+    private static func words(_ line: Substring) throws(TimeText.Objection) -> [String] {
         var words: [String] = []
         var word: String?
         var isQuoted = false
@@ -309,7 +302,7 @@ private enum TraceReader {
             }
         }
         guard !isQuoted, !isEscaped else {
-            throw TraceFailure(line: number, sentence: "a quote is not closed")
+            throw TimeText.Objection(sentence: "a quote is not closed")
         }
         if let word { words.append(word) }
         return words

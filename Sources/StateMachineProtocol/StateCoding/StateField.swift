@@ -74,7 +74,14 @@ extension StateField {
     package func value(ofWord word: String) -> JSONValue {
         // A string field may hold "null".
         if self.type != .string, self.isOptional, word == "null" { return .null }
-        switch self.type {
+        return self.type.value(ofWord: word)
+    }
+}
+
+extension JSONFieldType {
+    /// The value of this type that a word stands for; one that stands for none stays a string.
+    package func value(ofWord word: String) -> JSONValue {
+        switch self {
         case .string: return .string(word)
         case .boolean:
             switch word {
