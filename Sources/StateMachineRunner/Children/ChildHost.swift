@@ -219,17 +219,7 @@ struct ChildLedger: Sendable {
 
     /// The sessions as of the last write.
     func sessions() throws(RunnerError) -> [ChildSession] {
-        let bytes: [UInt8]?
-        do {
-            bytes = try self.file.read()
-        } catch {
-            throw RunnerError(cannot: "read \(self.file.path)", error)
-        }
-        guard let bytes, let json = JSONValue(parsing: String(decoding: bytes, as: UTF8.self))
-        else {
-            return []
-        }
-        return (json.elements ?? []).compactMap { element in
+        try (self.file.json()?.elements ?? []).compactMap { element in
             guard let leader = element["leader"]?.integer.flatMap({ Int32(exactly: $0) }),
                 let start = element["start"]?.integer.flatMap({ UInt64(exactly: $0) }),
                 let token = element["token"]?.string, let grace = element["graceMs"]?.integer
@@ -251,10 +241,6 @@ struct ChildLedger: Sendable {
                 ])
             }
         )
-        do throws(Errno) {
-            try self.file.write("\(json)\n", mode: 0o600, isDurable: false)
-        } catch {
-            throw RunnerError(cannot: "write \(self.file.path)", error)
-        }
+        try self.file.keep("\(json)\n", isDurable: false)
     }
 }

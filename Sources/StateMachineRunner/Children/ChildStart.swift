@@ -113,11 +113,6 @@ struct ChildAccount: Hashable, Sendable {
     /// HOME and the like, as systemd sets them for a service with `User=`.
     private(set) var variables: [String: String] = [:]
 
-    /// The size in bytes of an entry of the group database.
-    ///
-    /// 16 KiB: getgrnam_r(3) has nothing to say on a limit; glibc asks for 1 KiB to begin with.
-    private static let bytes = 16384
-
     /// The most groups of one user.
     ///
     /// 65,536: the kernel's limit, by setgroups(2).
@@ -132,7 +127,7 @@ struct ChildAccount: Hashable, Sendable {
             account = user
         }
         if let name = command.group {
-            guard let group = Self.group(of: name) else { throw .group }
+            guard let group = AccountGroup(named: name)?.gid ?? gid_t(name) else { throw .group }
             account.group = group
         }
         return account
@@ -160,16 +155,6 @@ struct ChildAccount: Hashable, Sendable {
         self.variables = [
             "HOME": entry.home, "USER": entry.name, "LOGNAME": entry.name, "SHELL": entry.shell,
         ]
-    }
-
-    private static func group(of name: String) -> gid_t? {
-        var buffer = [CChar](repeating: 0, count: Self.bytes)
-        var found = Glibc.group()
-        var result: UnsafeMutablePointer<Glibc.group>?
-        if getgrnam_r(name, &found, &buffer, buffer.count, &result) == 0, result != nil {
-            return found.gr_gid
-        }
-        return gid_t(name)
     }
 
     private static func groups(of entry: Account) -> [gid_t] {

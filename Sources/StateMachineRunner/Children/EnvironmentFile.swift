@@ -146,22 +146,13 @@ struct EnvironmentFile {
             self.state = .beforeKey
             while let last = self.key.last, last == 0x20 || last == 0x09 { self.key.removeLast() }
             let value = self.text.prefix(self.textEnd ?? self.text.count)
-            guard Self.isName(self.key), Self.isValue(value) else { return }
+            guard DeclaredCommand.Variable.isName(self.key), Self.isValue(value) else { return }
             self.variables.append(
                 DeclaredCommand.Variable(
                     name: String(decoding: self.key, as: UTF8.self),
                     value: String(decoding: value, as: UTF8.self)
                 )
             )
-        }
-
-        /// Letters, digits and `_`, no digit first; systemd ignores anything else.
-        private static func isName(_ name: [UInt8]) -> Bool {
-            guard let first = name.first, !(0x30...0x39).contains(first) else { return false }
-            return name.allSatisfy { byte in
-                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-                    || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "_")
-            }
         }
 
         /// No control characters but tabs and ends of lines; systemd ignores such a variable.

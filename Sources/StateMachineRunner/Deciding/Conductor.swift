@@ -234,7 +234,11 @@ extension Conductor {
         let hook = mayBegin ? self.file.next(of: hooks) : nil
         let step = self.record.hooks?.step(hook, mayBegin: mayBegin, at: now) ?? .done
         guard case .done = step else {
-            self.activity.perform(step, attempt: hooks.attempt, stay: self.record.stay?.number)
+            self.activity.perform(
+                step,
+                attempt: hooks.work.progress.attempt,
+                stay: self.record.stay?.number
+            )
             return false
         }
         self.record.entered(by: hooks.change)

@@ -111,7 +111,8 @@ struct DeclaredCommands: Sendable {
         let isLeaving = if case .leave = name.key { true } else { false }
         let stay = (isLeaving ? hooks.leftStay : nil) ?? change.stay
         let command = commands[index]
-        return self.order(name, command, in: state, change.line, variables, stay, hooks.attempt)
+        let attempt = hooks.work.progress.attempt
+        return self.order(name, command, in: state, change.line, variables, stay, attempt)
     }
 
     private func order(

@@ -24,7 +24,7 @@ package struct Record: Hashable, Sendable {
     func restored(among known: Set<CommandName>, boot: String, outlives: Bool) -> Record {
         var record = self
         record.boot = boot
-        record.hooks?.restored(among: known)
+        record.hooks?.work.restored(among: known, outlived: true)
         record.run?.restored(among: known, outlived: outlives && self.boot == boot)
         return record
     }
@@ -42,7 +42,7 @@ package struct Record: Hashable, Sendable {
     }
 
     /// The attempt of the next hook, or of the run.
-    var attempt: Int { self.hooks?.attempt ?? self.run?.progress.attempt ?? 1 }
+    var attempt: Int { (self.hooks?.work ?? self.run)?.progress.attempt ?? 1 }
 
     func knows(_ name: CommandName) -> Bool { name == self.hooks?.name || name == self.run?.name }
 
@@ -74,25 +74,25 @@ package struct Record: Hashable, Sendable {
 
     /// The command was stopped by this process: a hook is begun again, a run was interrupted.
     mutating func stopped() {
-        self.hooks?.lost()
+        self.hooks?.work.lost()
         self.run?.ended(.interrupted)
     }
 
     /// The command is not there: it is begun again.
     mutating func lost() {
-        self.hooks?.lost()
+        self.hooks?.work.lost()
         self.run?.lost()
     }
 
     /// The start of the command failed, which does not say whether it runs.
     mutating func doubted() {
-        self.hooks?.doubted()
+        self.hooks?.work.doubted()
         self.run?.doubted()
     }
 
     /// The time of a pause has come.
     mutating func woke() {
-        self.hooks?.woke()
+        self.hooks?.work.woke()
         self.run?.woke()
     }
 
@@ -153,17 +153,17 @@ extension EnteredStay {
 
 extension HookWork {
     fileprivate var json: JSONValue {
-        let until: WallTime? = if case .pausing(let until) = self.phase { until } else { nil }
+        let until: WallTime? = if case .pausing(let until) = self.work.phase { until } else { nil }
         return .members([
             ("line", .string(self.change.line.text)),
             ("left", self.left?.json),
             ("leftStay", self.leftStay.map { .integer($0) }),
             ("last", self.last.map { .string($0.description) }),
-            ("attempt", .integer(self.attempt)),
-            ("interruptions", .integer(self.interruptions)),
+            ("attempt", .integer(self.work.progress.attempt)),
+            ("interruptions", .integer(self.work.progress.interruptions)),
             ("running", self.name?.json),
             ("until", until.map { .string($0.rfc3339) }),
-            ("since", self.since.map { .string($0.rfc3339) }),
+            ("since", self.work.since.map { .string($0.rfc3339) }),
         ])
     }
 
@@ -177,13 +177,12 @@ extension HookWork {
             leftStay: json["leftStay"]?.unsigned
         )
         self.last = json["last"]?.string.flatMap(CommandName.Key.init)
-        self.attempt = json["attempt"]?.count ?? 1
-        self.interruptions = json["interruptions"]?.count ?? 0
-        self.since = json["since"]?.time
+        self.work.progress = RunProgress(json)
+        self.work.since = json["since"]?.time
         if let name = json["running"].flatMap({ CommandName($0, of: label) }) {
-            self.phase = .running(name)
+            (self.work.phase, self.work.name) = (.running, name)
         } else if let until = json["until"]?.time {
-            self.phase = .pausing(until: until)
+            self.work.phase = .pausing(until: until)
         }
     }
 }
@@ -226,14 +225,9 @@ extension RunWork {
         }
         self.name = json["name"].flatMap { CommandName($0, of: label) }
         self.since = json["since"]?.time
-        self.progress = RunProgress(
-            attempt: json["attempt"]?.count ?? 1,
-            interruptions: json["interruptions"]?.count ?? 0
-        )
+        self.progress = RunProgress(json)
     }
-}
 
-extension RunWork {
     private static func end(_ members: [JSONMember]) -> RunEnd? {
         do {
             return try RunEnd(members)
@@ -241,6 +235,15 @@ extension RunWork {
             // Not a run's end that this version knows.
             return nil
         }
+    }
+}
+
+extension RunProgress {
+    fileprivate init(_ json: JSONValue) {
+        self.init(
+            attempt: json["attempt"]?.count ?? 1,
+            interruptions: json["interruptions"]?.count ?? 0
+        )
     }
 }
 

@@ -94,36 +94,16 @@ package struct EnteredStay: Hashable, Sendable {
 
 /// The commands of leaving and entering for one change, and how far they have come.
 package struct HookWork: Hashable, Sendable {
-    package enum Phase: Hashable, Sendable {
-        /// The next one is to be begun.
-        case due
-        /// That one was begun, as far as is known.
-        case running(CommandName)
-        /// The next one is tried again at that time.
-        case pausing(until: WallTime)
-    }
-
-    /// How often in a row an interrupted hook is run again, as for a run.
-    private static let mostInterruptions = 3
-
     package let change: Change
     /// The state that was left, as it was then; nil if there was none.
     package let left: NamedState?
     /// The stay that was left.
     package let leftStay: UInt64?
 
-    package internal(set) var phase = Phase.due
+    /// How far the first that has not ended for good has come: it is due, runs, or pauses.
+    package internal(set) var work = RunWork()
     /// The last one that has ended for good; nil if none has.
     package internal(set) var last: CommandName.Key?
-    /// The attempt of the next one, from 1, and how often in a row it was interrupted.
-    package internal(set) var attempt = 1
-    package internal(set) var interruptions = 0
-    /// When the current or last attempt began.
-    package internal(set) var since: WallTime?
-    /// Whether the host still has an end, already dealt with, of an attempt of the next hook.
-    private var isKept = false
-    /// Whether starting it failed in a way that leaves open whether it runs.
-    private var isUncertain = false
 
     init(_ change: Change, left: NamedState?, leftStay: UInt64?) {
         self.change = change
@@ -132,10 +112,7 @@ package struct HookWork: Hashable, Sendable {
     }
 
     /// The name of the command that was begun.
-    package var name: CommandName? {
-        guard case .running(let name) = self.phase else { return nil }
-        return name
-    }
+    package var name: CommandName? { self.work.phase == .running ? self.work.name : nil }
 
     /// Whether the hook with that key is still to come.
     func isAhead(_ key: CommandName.Key) -> Bool { self.last.map { $0.precedes(key) } ?? true }
@@ -143,24 +120,13 @@ package struct HookWork: Hashable, Sendable {
     /// Decides what is next and enters the phase for it; `hook` is the first still to come, nil if
     /// there is none.
     mutating func step(_ hook: CommandOrder?, mayBegin: Bool, at now: WallTime) -> WorkStep {
-        switch self.phase {
-        case .due:
-            guard mayBegin else { return .blocked }
-            guard let hook else { return .done }
-            defer { self.isKept = false }
-            self.phase = .running(hook.name)
-            self.since = now
-            return .begin(hook, afresh: self.isKept)
-        case .running(let name):
-            guard self.isUncertain, mayBegin, let hook, hook.name == name else {
-                return .await(name)
-            }
-            self.isUncertain = false
-            return .begin(hook, afresh: false)
-        case .pausing(let until):
-            let longest = hook?.command.retry?.longest ?? .zero
-            return .pause(min(max(.zero, now.duration(to: until)), longest))
-        }
+        if self.work.phase == .due, mayBegin, hook == nil { return .done }
+        let isAnother = self.name.map { $0 != hook?.name } ?? false
+        return self.work.step(
+            mayBegin && !isAnother ? hook : nil,
+            retrying: hook?.command.retry,
+            at: now
+        )
     }
 
     /// Notes the end of the command; `command` is what is declared, nil if it is gone.
@@ -172,47 +138,16 @@ package struct HookWork: Hashable, Sendable {
         at now: WallTime
     ) -> Duration? {
         guard let key = self.name?.key else { return nil }
-        self.isKept = true
-        self.isUncertain = false
-        switch kind {
-        case .exit(0): break
-        case .interrupted:
-            guard self.interruptions < Self.mostInterruptions else { break }
-            self.interruptions += 1
-            self.phase = .due
-            return .zero
-        case .exit, .signal, .timeout:
-            self.interruptions = 0
-            guard let wait = command?.retry?.wait(before: self.attempt) else { break }
-            self.attempt += 1
-            self.phase = .pausing(until: now + wait)
+        self.work.ended(kind)
+        switch self.work.progress.ended(kind, retrying: command?.retry) {
+        case .again(let wait):
+            self.work.again(after: wait, at: now)
             return wait
+        case .over:
+            self.last = key
+            self.work = RunWork()
+            return nil
         }
-        self.last = key
-        self.attempt = 1
-        self.interruptions = 0
-        self.isKept = false
-        self.phase = .due
-        return nil
-    }
-
-    /// Notes that the command was stopped with this process, or does not exist: it is begun again.
-    mutating func lost() {
-        if case .running = self.phase { self.phase = .due }
-        self.isUncertain = false
-    }
-
-    /// Notes that the command may not have started: it is started again, unless it exists.
-    mutating func doubted() { self.isUncertain = self.name != nil }
-
-    /// Ends the pause, as its time has come.
-    mutating func woke() {
-        if case .pausing = self.phase { self.phase = .due }
-    }
-
-    /// Checks which commands exist after a restart of this process.
-    mutating func restored(among known: Set<CommandName>) {
-        if let name = self.name, !known.contains(name) { self.phase = .due }
     }
 }
 
@@ -228,7 +163,7 @@ extension CommandName.Key {
     }
 }
 
-/// How far the run of a stay has come.
+/// How far a command has come: the run of a stay, or a hook.
 package struct RunWork: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// It is to be begun.
@@ -270,10 +205,18 @@ package struct RunWork: Hashable, Sendable {
             guard let run, order != nil || end == .exit(0) else { return .blocked }
             switch self.progress.ended(end, of: run) {
             case .over(let end): self.phase = .telling(end)
-            case .again(.zero): self.phase = .due
-            case .again(let wait): self.phase = .pausing(until: now + wait)
+            case .again(let wait): self.again(after: wait, at: now)
             }
         }
+        return self.step(order, retrying: run?.command.retry, at: now)
+    }
+
+    /// The same for a command whose end leads nowhere by itself.
+    mutating func step(
+        _ order: CommandOrder?,
+        retrying retry: Retry?,
+        at now: WallTime
+    ) -> WorkStep {
         switch self.phase {
         case .due, .ended:
             guard let order else { return .blocked }
@@ -288,11 +231,15 @@ package struct RunWork: Hashable, Sendable {
             return .begin(order, afresh: false)
         case .pausing(let until):
             // The wall clock may have been set meanwhile.
-            let longest = run?.command.retry?.longest ?? .zero
-            return .pause(min(max(.zero, now.duration(to: until)), longest))
+            return .pause(min(max(.zero, now.duration(to: until)), retry?.longest ?? .zero))
         case .telling(let end): return .tell(end)
         case .over: return .done
         }
+    }
+
+    /// It is tried again after that time.
+    mutating func again(after wait: Duration, at now: WallTime) {
+        self.phase = wait == .zero ? .due : .pausing(until: now + wait)
     }
 
     /// Notes that the command has ended.

@@ -11,64 +11,53 @@ struct RunnerLog: Sendable {
     func note(_ notice: Notice) {
         switch notice {
         case .begun(let name, let attempt):
-            self.logger.info("begun", metadata: Self.facts(name, ["attempt": "\(attempt)"]))
+            self.log(.info, "begun", name, ["attempt": "\(attempt)"])
         case .ended(let name, let end, let attempt, let isFailure):
             let how = end.kind == .interrupted ? "stopped" : end.kind.text
-            let facts: Logger.Metadata = [
-                "attempt": "\(attempt)", "end": "\(how)",
-                "seconds": "\(end.duration.seconds)",
-            ]
-            self.logger.log(
-                level: isFailure ? .warning : .info,
-                isFailure ? "failed" : "ended",
-                metadata: Self.facts(name, facts)
-            )
+            let facts = ["attempt": "\(attempt)", "end": how, "seconds": end.duration.seconds]
+            self.log(isFailure ? .warning : .info, isFailure ? "failed" : "ended", name, facts)
         case .triedAgain(let name, let pause):
-            self.logger.info(
-                "the command will be tried again",
-                metadata: Self.facts(name, ["after": "\(pause.timeText)"])
-            )
+            self.log(.info, "the command will be tried again", name, ["after": pause.timeText])
         case .interrupted(let name):
-            self.logger.warning("the command was interrupted by a stop", metadata: Self.facts(name))
+            self.log(.warning, "the command was interrupted by a stop", name)
         case .vanished(let name):
-            self.logger.warning(
+            self.log(
+                .warning,
                 "the command's process is gone without a result, starting it again",
-                metadata: Self.facts(name)
+                name
             )
         case .trouble(let name, let why, let pause):
-            self.logger.error(
-                "the command cannot be run, trying again",
-                metadata: Self.facts(name, ["error": "\(why)", "after": "\(pause.timeText)"])
-            )
+            let facts = ["error": why, "after": pause.timeText]
+            self.log(.error, "the command cannot be run, trying again", name, facts)
         case .unhandled(let name, let end):
-            self.logger.warning(
+            self.log(
+                .warning,
                 "the file has no \"done\", \"exit\" or \"failed\" for this end of the command, staying in the state",
-                metadata: Self.facts(name, ["end": "\(end.text)"])
+                name,
+                ["end": end.text]
             )
         case .refused(let name, let code, let message, let pause):
-            self.logger.warning(
+            self.log(
+                .warning,
                 "the daemon did not accept the end of the command, trying again",
-                metadata: Self.facts(
-                    name,
-                    ["error": "\(code)", "message": "\(message)", "after": "\(pause.timeText)"]
-                )
+                name,
+                ["error": "\(code)", "message": message, "after": pause.timeText]
             )
         case .untold(let name, let why, let pause):
-            self.logger.warning(
+            self.log(
+                .warning,
                 "the end of the command cannot be reported to the daemon, trying again",
-                metadata: Self.facts(name, ["error": "\(why)", "after": "\(pause.timeText)"])
+                name,
+                ["error": why, "after": pause.timeText]
             )
         case .hooksUnknown(let count, let from, let to):
-            self.logger.warning(
-                "changes were missed, not running their hooks",
-                metadata: [
-                    "changes": "\(count.map { "\($0)" } ?? "?")", "from": "\(from)", "to": "\(to)",
-                ]
-            )
+            let facts = ["changes": count.map { "\($0)" } ?? "?", "from": from, "to": to]
+            self.log(.warning, "changes were missed, not running their hooks", facts)
         case .stateUnknown(let state):
-            self.logger.warning(
+            self.log(
+                .warning,
                 "a missed change entered a state that the file does not declare, not running its hooks",
-                metadata: ["state": "\(state)"]
+                ["state": state]
             )
         case .differs:
             self.logger.warning(
@@ -82,31 +71,21 @@ struct RunnerLog: Sendable {
     func connected() { self.logger.debug("connected") }
 
     func disconnected(_ error: ClientError) {
-        self.logger.notice(
-            "no connection to the daemon, trying again",
-            metadata: ["error": "\(error)"]
-        )
+        self.log(.notice, "no connection to the daemon, trying again", error: error)
     }
 
     func stray(_ name: CommandName) {
-        self.logger.notice(
-            "ending a command that an earlier runner left running",
-            metadata: Self.facts(name)
-        )
+        self.log(.notice, "ending a command that an earlier runner left running", name)
     }
 
     func trouble(_ error: CommandHostError, retryingIn pause: Duration) {
-        self.logger.error(
-            "commands cannot be listed or stopped, trying again",
-            metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
-        )
+        let message = "commands cannot be listed or stopped, trying again"
+        self.log(.error, message, error: error, ["after": pause.timeText])
     }
 
     func unforgotten(_ name: CommandName, _ error: CommandHostError) {
-        self.logger.warning(
-            "the unit of an ended command could not be cleaned up",
-            metadata: Self.facts(name, ["error": "\(error)"])
-        )
+        let message = "the unit of an ended command could not be cleaned up"
+        self.log(.warning, message, name, ["error": "\(error)"])
     }
 
     func unreadable(_ problem: String) {
@@ -121,48 +100,54 @@ struct RunnerLog: Sendable {
     }
 
     func unwritten(_ error: RunnerError, retryingIn pause: Duration) {
-        self.logger.error(
-            "the runner's record cannot be written, starting no command until it can",
-            metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
-        )
+        let message = "the runner's record cannot be written, starting no command until it can"
+        self.log(.error, message, error: error, ["after": pause.timeText])
     }
 
     func unseen(_ problem: String) {
-        self.logger.warning(
-            "the report for statectl status could not be written, continuing",
-            metadata: ["error": "\(problem)"]
-        )
+        let message = "the report for statectl status could not be written, continuing"
+        self.log(.warning, message, error: problem)
     }
 
     func unlocked(_ problem: String) {
-        self.logger.warning(
-            "the lock against a second runner could not be taken, continuing",
-            metadata: ["error": "\(problem)"]
-        )
+        let message = "the lock against a second runner could not be taken, continuing"
+        self.log(.warning, message, error: problem)
     }
 
     func unended(_ error: CommandHostError) {
-        self.logger.warning(
-            "commands that an earlier runner may have left running could not be ended",
-            metadata: ["error": "\(error)"]
-        )
+        let message = "commands that an earlier runner may have left running could not be ended"
+        self.log(.warning, message, error: error)
     }
 
     func unheard(_ error: any Error) {
-        self.logger.debug(
-            "the service manager could not be notified",
-            metadata: ["error": "\(error)"]
-        )
+        self.log(.debug, "the service manager could not be notified", error: error)
     }
 
-    private static func facts(
+    private func log(
+        _ level: Logger.Level,
+        _ message: String,
+        error: Any,
+        _ facts: [String: String] = [:]
+    ) {
+        self.log(level, message, facts.merging(["error": "\(error)"]) { $1 })
+    }
+
+    private func log(
+        _ level: Logger.Level,
+        _ message: String,
         _ name: CommandName,
-        _ others: Logger.Metadata = [:]
-    ) -> Logger.Metadata {
-        let own: Logger.Metadata = [
-            "state": "\(name.state)", "key": "\(name.key)", "seq": "\(name.seq)",
-        ]
-        return own.merging(others) { $1 }
+        _ facts: [String: String] = [:]
+    ) {
+        let own = ["state": name.state, "key": name.key.description, "seq": "\(name.seq)"]
+        self.log(level, message, own.merging(facts) { $1 })
+    }
+
+    private func log(_ level: Logger.Level, _ message: String, _ facts: [String: String]) {
+        self.logger.log(
+            level: level,
+            "\(message)",
+            metadata: facts.mapValues { .string($0) }
+        )
     }
 }
 

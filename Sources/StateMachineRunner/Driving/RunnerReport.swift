@@ -72,8 +72,8 @@ struct RunnerReport {
             ("blocked", blocked.map { .string($0) }),
             ("running", record.running(present)),
             ("next", record.next),
-            ("lastFailure", tally.lastFailure?.json),
-            ("commands", .array(tally.counts.sorted { $0.key < $1.key }.map(Self.row))),
+            ("lastFailure", tally.lastFailure),
+            ("commands", .array(tally.counts.sorted { $0.key.text < $1.key.text }.map(Self.row))),
         ])
     }
 
@@ -90,20 +90,13 @@ extension Record {
     /// The command that runs: the one that is due, if it is `present`.
     fileprivate func running(_ present: CommandName?) -> JSONValue? {
         guard let name = self.begun, name == present else { return nil }
-        let since = if let hooks { hooks.since } else { self.run?.since }
-        return name.json(attempt: self.attempt, "since", since)
+        return name.json(attempt: self.attempt, "since", (self.hooks?.work ?? self.run)?.since)
     }
 
     /// The command that is tried again, and when.
     fileprivate var next: JSONValue? {
         guard let run, case .pausing(let until) = run.phase, let name = run.name else { return nil }
         return name.json(attempt: run.progress.attempt, "at", until)
-    }
-}
-
-extension CommandCounts.Failure {
-    fileprivate var json: JSONValue {
-        self.name.json(attempt: self.attempt, "at", self.at, [("end", .string(self.end.text))])
     }
 }
 
@@ -127,13 +120,11 @@ extension CommandName {
 /// What has been run since this process began.
 struct CommandCounts {
     /// One command of the file.
-    struct Key: Hashable, Comparable {
+    struct Key: Hashable {
         let state: String
         let key: CommandName.Key
 
-        static func < (left: Key, right: Key) -> Bool {
-            (left.state, left.key.description) < (right.state, right.key.description)
-        }
+        var text: (String, String) { (self.state, self.key.description) }
     }
 
     struct Count {
@@ -143,16 +134,9 @@ struct CommandCounts {
         var time = Duration.zero
     }
 
-    /// The last command that ended in a way that the file does not provide for.
-    struct Failure {
-        let name: CommandName
-        let attempt: Int
-        let end: RunEnd
-        let at: WallTime
-    }
-
     private(set) var counts: [Key: Count] = [:]
-    private(set) var lastFailure: Failure?
+    /// The last command that ended in a way that the file does not provide for.
+    private(set) var lastFailure: JSONValue?
 
     mutating func note(_ notice: Notice, at now: WallTime) {
         switch notice {
@@ -161,7 +145,8 @@ struct CommandCounts {
             self.counts[Key(name), default: Count()].time += end.duration
             guard isFailure else { return }
             self.counts[Key(name), default: Count()].failures += 1
-            self.lastFailure = Failure(name: name, attempt: attempt, end: end.kind, at: now)
+            let kind = JSONValue.string(end.kind.text)
+            self.lastFailure = name.json(attempt: attempt, "at", now, [("end", kind)])
         case .triedAgain, .interrupted, .vanished, .trouble, .unhandled, .refused, .untold,
             .hooksUnknown, .stateUnknown, .differs, .agrees, .nothingToRun:
             break

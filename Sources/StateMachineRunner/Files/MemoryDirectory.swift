@@ -47,25 +47,13 @@ package final class MemoryDirectory: Sendable {
     ///   cannot be understood.
     /// - Throws: `RunnerError` if it cannot be read.
     func record(of label: MachineLabel) throws(RunnerError) -> (Record?, isLost: Bool) {
-        let bytes: [UInt8]?
-        do {
-            bytes = try self.file.read()
-        } catch {
-            throw RunnerError(cannot: "read \(self.file.path)", error)
-        }
-        let record = bytes.flatMap { JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
-            .flatMap { Record($0, of: label) }
-        return (record, bytes != nil && record == nil)
+        let json = try self.file.json()
+        let record = json.flatMap { Record($0, of: label) }
+        return (record, json != nil && record == nil)
     }
 
     /// Puts a record on the disk.
-    func write(_ text: String) throws(RunnerError) {
-        do {
-            try self.file.write(text, mode: 0o600, isDurable: true)
-        } catch {
-            throw RunnerError(cannot: "write \(self.file.path)", error)
-        }
-    }
+    func write(_ text: String) throws(RunnerError) { try self.file.keep(text, isDurable: true) }
 
     /// Takes away all rights that others have to it, as it says what is run.
     private static func close(_ path: String) throws(RunnerError) {

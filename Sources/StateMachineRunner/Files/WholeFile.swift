@@ -1,5 +1,6 @@
 import Glibc
 import StateMachineClient
+import StateMachineProtocol
 import SystemPackage
 
 /// A small file that is replaced as a whole: whoever reads it sees the old text or the new one.
@@ -21,8 +22,18 @@ struct WholeFile: Sendable {
 
     var path: String { "\(self.directory)/\(self.name)" }
 
-    /// The file's content; nil if there is no file.
-    func read() throws(Errno) -> [UInt8]? {
+    /// What it holds; nil if there is no file, `null` if that is not JSON.
+    func json() throws(RunnerError) -> JSONValue? {
+        do throws(Errno) {
+            return try self.read().map {
+                JSONValue(parsing: String(decoding: $0, as: UTF8.self)) ?? .null
+            }
+        } catch {
+            throw RunnerError(cannot: "read \(self.path)", error)
+        }
+    }
+
+    private func read() throws(Errno) -> [UInt8]? {
         let place = try self.open()
         defer { close(place) }
         let file = openat(place, self.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -31,14 +42,20 @@ struct WholeFile: Sendable {
             throw Errno(rawValue: errno)
         }
         defer { close(file) }
-        let bytes: [UInt8]
-        do {
-            bytes = try FileDescriptor(rawValue: file).bytes(atMost: Self.limit + 1)
-        } catch {
-            throw error as? Errno ?? .ioError
+        let bytes = try Self.system {
+            try FileDescriptor(rawValue: file).bytes(atMost: Self.limit + 1)
         }
         guard bytes.count <= Self.limit else { throw .fileTooLarge }
         return bytes
+    }
+
+    /// Writes a new file for this user alone, as ``write(_:mode:isDurable:)`` does.
+    func keep(_ text: String, isDurable: Bool) throws(RunnerError) {
+        do throws(Errno) {
+            try self.write(text, mode: 0o600, isDurable: isDurable)
+        } catch {
+            throw RunnerError(cannot: "write \(self.path)", error)
+        }
     }
 
     /// Writes a new file and renames it; `isDurable`: a loss of power must not undo that.
@@ -54,14 +71,11 @@ struct WholeFile: Sendable {
             defer { close(file) }
             // Whatever the umask.
             guard fchmod(file, mode) == 0 else { throw Errno(rawValue: errno) }
-            try Self.write(Array(text.utf8), to: file)
-            guard !isDurable || fdatasync(file) == 0 else { throw Errno(rawValue: errno) }
+            _ = try Self.system { try FileDescriptor(rawValue: file).writeAll(text.utf8) }
+            guard !isDurable || fdatasync(file) == 0,
+                renameat(place, temporary, place, self.name) == 0
+            else { throw Errno(rawValue: errno) }
         } catch {
-            unlinkat(place, temporary, 0)
-            throw error
-        }
-        guard renameat(place, temporary, place, self.name) == 0 else {
-            let error = Errno(rawValue: errno)
             unlinkat(place, temporary, 0)
             throw error
         }
@@ -80,12 +94,11 @@ struct WholeFile: Sendable {
         return place
     }
 
-    private static func write(_ bytes: [UInt8], to file: CInt) throws(Errno) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-            guard count > 0 else { throw Errno(rawValue: errno) }
-            rest = rest.dropFirst(count)
+    private static func system<Value>(_ body: () throws -> Value) throws(Errno) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw error as? Errno ?? .ioError
         }
     }
 }
