@@ -67,6 +67,10 @@ package struct ChangeCall: RequestArguments {
     }
 }
 
+extension ChangeCall {
+    package init(of name: String) { self.init(name: name) }
+}
+
 // Changing the state.
 extension Request {
     /// Requests that a state be entered.

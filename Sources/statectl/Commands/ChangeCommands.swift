@@ -42,24 +42,12 @@ struct SetCommand: DaemonCommand {
     @Option(help: .value("text", "The reason, shown with the change."))
     var cause: String?
 
-    func validate() throws {
-        try self.typed.check(self.values)
-        try OptionLimits.checkText("--cause", self.cause)
-    }
+    func validate() throws { try self.typed.check(self.values, cause: self.cause) }
 
     func run() async throws {
-        let fields = try self.typed.fields(self.values)
-        let request = Request.set(
-            self.state,
-            data: fields?.values,
-            words: fields?.words ?? [],
-            ifSeq: self.conditions.ifSeq,
-            ifState: self.conditions.patterns,
-            ifStay: self.conditions.ifStay,
-            reenter: self.reenter,
-            cause: self.cause
-        )
-        try await self.options.change(by: request)
+        var call = try self.typed.call(self.state, self.values, self.conditions, self.cause)
+        call.reenter = self.reenter
+        try await self.options.change(by: Request(.set(call)))
     }
 }
 
@@ -106,23 +94,11 @@ struct SendCommand: DaemonCommand {
     @Flag(help: "End with exit code 1 if the state does not handle the event.")
     var must = false
 
-    func validate() throws {
-        try self.typed.check(self.values)
-        try OptionLimits.checkText("--cause", self.cause)
-    }
+    func validate() throws { try self.typed.check(self.values, cause: self.cause) }
 
     func run() async throws {
-        let fields = try self.typed.fields(self.values)
-        let request = Request.send(
-            self.event,
-            data: fields?.values,
-            words: fields?.words ?? [],
-            ifSeq: self.conditions.ifSeq,
-            ifState: self.conditions.patterns,
-            ifStay: self.conditions.ifStay,
-            cause: self.cause
-        )
-        let reply = try await self.options.change(by: request) { reply in
+        let call = try self.typed.call(self.event, self.values, self.conditions, self.cause)
+        let reply = try await self.options.change(by: Request(.send(call))) { reply in
             reply.isHandled == false ? "does not handle \(self.event)" : nil
         }
         if self.must, reply.isHandled == false { throw ExitStatus.no }
@@ -170,22 +146,18 @@ struct UpdateCommand: DaemonCommand {
         guard !self.values.isEmpty || self.typed.data != nil else {
             throw ValidationError("name the fields: statectl update key=value …")
         }
-        try self.typed.check(self.values, isUpdate: true)
-        try OptionLimits.checkText("--cause", self.cause)
+        try self.typed.check(self.values, cause: self.cause, isUpdate: true)
     }
 
     func run() async throws {
-        let fields = try self.typed.fields(self.values, isUpdate: true)
-        let request = Request.update(
-            fields?.values ?? [],
-            words: fields?.words ?? [],
-            adding: fields?.amounts ?? [],
-            ifSeq: self.conditions.ifSeq,
-            ifState: self.conditions.patterns,
-            ifStay: self.conditions.ifStay,
-            cause: self.cause
+        let call = try self.typed.call(
+            "",
+            self.values,
+            self.conditions,
+            self.cause,
+            isUpdate: true
         )
-        try await self.options.change(by: request)
+        try await self.options.change(by: Request(.update(call)))
     }
 }
 

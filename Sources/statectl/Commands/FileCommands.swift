@@ -35,8 +35,12 @@ struct CheckCommand: ParsableCommand {
         guard let declaration = reading.declaration, !reading.isRefused(strict: self.strict) else {
             throw ExitStatus.configuration
         }
-        for line in RetryText.lines(of: declaration) {
-            try StandardOutput.offer(line.printable)
+        for state in declaration.states {
+            for (key, command) in state.keyedCommands {
+                guard let retry = command.retry?.schedule else { continue }
+                let line = "\(state.name), \(key) \(command.written): tried again \(retry)"
+                try StandardOutput.offer(line.printable)
+            }
         }
     }
 }
@@ -202,11 +206,7 @@ struct CodegenCommand: DaemonCommand {
     var file: String?
 
     func validate() throws {
-        guard !self.options.json else {
-            throw ValidationError(
-                "codegen has no --json; use statectl --json describe"
-            )
-        }
+        try demand(!self.options.json, "codegen has no --json; use statectl --json describe")
     }
 
     func run() async throws {
@@ -218,7 +218,9 @@ struct CodegenCommand: DaemonCommand {
     }
 
     private func types() async throws -> MachineTypes {
-        if let file = self.file { return MachineTypes(try DeclaredMachine.declaration(file)) }
+        if let file = self.file {
+            return MachineTypes(description: try DeclaredMachine.declaration(file).described)
+        }
         let description = try await self.options.client.accepted(.describe)
         return MachineTypes(description: description.value)
     }

@@ -56,13 +56,9 @@ struct GraphCommand: DaemonCommand {
         guard self.file == nil || !self.counts else {
             throw ValidationError("--counts needs a daemon's past; leave the file out")
         }
-        guard self.since == nil || self.counts else {
-            throw ValidationError("--since needs --counts")
-        }
+        try demand(self.since == nil || self.counts, "--since needs --counts")
         _ = try TypedPlace.place("--since", self.since, isUTC: self.options.utc)
-        guard !self.options.json else {
-            throw ValidationError("graph has no --json; use statectl --json describe")
-        }
+        try demand(!self.options.json, "graph has no --json; use statectl --json describe")
     }
 
     func run() async throws {

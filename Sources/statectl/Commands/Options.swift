@@ -54,9 +54,7 @@ struct SharedOptions: ParsableArguments {
     var color = ColorChoice.auto
 
     func validate() throws {
-        guard self.runtimeDirectory != "" else {
-            throw ValidationError("--runtime-directory is empty; name the directory")
-        }
+        try demand(self.runtimeDirectory != "", "--runtime-directory is empty; name the directory")
         for name in self.machine where !Instance.isName(name) {
             throw ValidationError(
                 "\"\(name)\" is not the name of a machine: it is empty or contains \"/\""
@@ -68,6 +66,11 @@ struct SharedOptions: ParsableArguments {
             )
         }
     }
+}
+
+/// Refuses a command line, in those words, unless the condition is true.
+func demand(_ isRight: Bool, _ objection: @autoclosure () -> String) throws {
+    guard isRight else { throw ValidationError(objection()) }
 }
 
 extension ArgumentHelp {
@@ -173,9 +176,7 @@ struct FormatOption: ParsableArguments {
     }
 
     func validate() throws {
-        guard self.format != "" else {
-            throw ValidationError("--format is empty; name what to show, as in '{state}'")
-        }
+        try demand(self.format != "", "--format is empty; name what to show, as in '{state}'")
         _ = try self.parsed
     }
 

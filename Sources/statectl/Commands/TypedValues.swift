@@ -37,18 +37,36 @@ struct TypedValues: ParsableArguments {
         return FieldWords(values: members)
     }
 
+    /// What they, the conditions and the cause ask for.
+    func call(
+        _ name: String,
+        _ words: [String],
+        _ conditions: Conditions,
+        _ cause: String?,
+        isUpdate: Bool = false
+    ) throws -> ChangeCall {
+        let fields = try self.fields(words, isUpdate: isUpdate)
+        var call = ChangeCall(of: name)
+        (call.words, call.add) = (fields?.words ?? [], fields?.amounts ?? [])
+        // An update that only adds has no data.
+        let values = fields?.values ?? []
+        if fields != nil, call.add.isEmpty || !values.isEmpty { call.data = .object(values) }
+        (call.ifSeq, call.ifStay, call.cause) = (conditions.ifSeq, conditions.ifStay, cause)
+        call.ifState = conditions.patterns.isEmpty ? nil : PatternList(conditions.patterns)
+        return call
+    }
+
     /// Reports what can be told to be wrong before anything is read.
-    func check(_ words: [String], isUpdate: Bool = false) throws {
+    func check(_ words: [String], cause: String?, isUpdate: Bool = false) throws {
         _ = try Self.fields(words, isUpdate)
         guard self.data == nil || words.isEmpty else {
             throw ValidationError("give the values as key=value or with --data, not both")
         }
+        try OptionLimits.checkText("--cause", cause)
     }
 
     private static func fields(_ words: [String], _ isUpdate: Bool) throws -> FieldWords {
-        guard !words.contains("") else {
-            throw ValidationError("an argument is empty; write key= for an empty text")
-        }
+        try demand(!words.contains(""), "an argument is empty; write key= for an empty text")
         do {
             return try FieldWords(words, in: "the command line", isUpdate: isUpdate)
         } catch {
@@ -243,9 +261,7 @@ enum StandardInput {
             }
             if more.isEmpty { break }
             bytes += more
-            guard bytes.count <= limit else {
-                throw ValidationError("standard input is longer than \(limit) bytes")
-            }
+            try demand(bytes.count <= limit, "standard input is longer than \(limit) bytes")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw ValidationError("standard input is not UTF-8")

@@ -1,47 +1,51 @@
 import StateMachineClient
 import StateMachineCore
 
-/// Runs a command once for each change of a machine that is followed, in order; only its success lets the next change
-/// come.
-///
-/// The cursor is kept only after a change's command has succeeded: if this process or the daemon is
-/// killed meanwhile, that change's command is run again.
-struct EachSink {
-    let command: ChildCommand
-    /// Gives its standard input.
-    let target: MachineTarget
-    /// Whether to retry a command that fails, for as long as it takes; otherwise it ends the watch.
-    let isRetrying: Bool
-    let file: CursorFile?
-    var progress: EachProgress
-
-    mutating func take(_ news: Follow.News) async throws -> Follow.Step {
-        guard case .line(let line) = news else {
-            news.complain()
+extension WatchCommand {
+    /// Runs a command once for each change of a machine that is followed, in order; only its success lets the next
+    /// change come.
+    ///
+    /// The cursor is kept only after a change's command has succeeded: if this process or the daemon is
+    /// killed meanwhile, that change's command is run again.
+    func each(
+        _ follow: Follow,
+        _ command: ChildCommand,
+        for target: MachineTarget,
+        _ file: CursorFile?
+    ) async throws {
+        var progress = EachProgress(since: follow.watch.since)
+        func keep(_ line: Line) throws {
+            guard let cursor = line.cursor, cursor != progress.cursor else { return }
+            try file?.write(cursor)
+            progress.cursor = cursor
+        }
+        try await follow.run { news in
+            guard case .line(let line) = news else {
+                news.complain()
+                return .next
+            }
+            switch progress.lineReceived(line) {
+            case .run(let event, let resync):
+                try await self.deal(with: line, as: event, resync: resync, command, target)
+                try keep(line)
+                try Task.checkCancellation()
+                return .counted
+            case .keep: try keep(line)
+            case .pass: break
+            case .readAgain: return .again(since: progress.cursor)
+            }
             return .next
         }
-        switch self.progress.lineReceived(line) {
-        case .run(let event, let resync):
-            try await self.deal(with: line, as: event, resync: resync)
-            try self.keep(line)
-            try Task.checkCancellation()
-            return .counted
-        case .keep: try self.keep(line)
-        case .pass: break
-        case .readAgain: return .again(since: self.progress.cursor)
-        }
-        return .next
     }
 
-    private mutating func keep(_ line: Line) throws {
-        guard let cursor = line.cursor, cursor != self.progress.cursor else { return }
-        try self.file?.write(cursor)
-        self.progress.cursor = cursor
-    }
-
-    /// Runs the command until it succeeds.
-    private func deal(with line: Line, as event: WatchEvent, resync: String?) async throws {
-        let (command, target) = (self.command, self.target)
+    /// Runs the command until it succeeds; with `--retry` for as long as it takes, else once.
+    private func deal(
+        with line: Line,
+        as event: WatchEvent,
+        resync: String?,
+        _ command: ChildCommand,
+        _ target: MachineTarget
+    ) async throws {
         var pauses = GrowingPause()
         while true {
             // Not cancelled with this task, so that it can finish.
@@ -50,13 +54,11 @@ struct EachSink {
             }
             guard let complaint = await run.value else { return }
             let place = "change \(line.number)"
-            guard self.isRetrying else {
+            guard self.retry else {
                 throw Refusal("\(complaint); \(place) counts as not handled")
             }
             let pause = pauses.next()
-            StandardError.say(
-                "\(complaint); trying \(place) again in \(pause / .seconds(1)) s"
-            )
+            StandardError.say("\(complaint); trying \(place) again in \(pause / .seconds(1)) s")
             try await QuietClock().sleep(for: pause)
         }
     }

@@ -113,20 +113,17 @@ enum Race {
     /// The same; what `late` gives if none has ended within that time, if there is one.
     static func run<End: Sendable>(
         _ entries: [Entry<End>],
-        within time: Duration?,
-        late: @escaping @Sendable () throws -> End
+        within time: Duration? = nil,
+        late: @escaping @Sendable () throws -> End = { throw CancellationError() }
     ) async throws -> End {
-        guard let time else { return try await self.run(entries) }
-        let timer: Entry<End> = {
-            try await QuietClock().sleep(for: time)
-            return try late()
-        }
-        return try await self.run(entries + [timer])
-    }
-
-    static func run<End: Sendable>(_ entries: [Entry<End>]) async throws -> End {
         try await withThrowingTaskGroup(of: End.self) { group in
             for entry in entries { group.addTask(operation: entry) }
+            if let time {
+                group.addTask {
+                    try await QuietClock().sleep(for: time)
+                    return try late()
+                }
+            }
             defer { group.cancelAll() }
             guard let end = try await group.next() else { throw CancellationError() }
             return end

@@ -139,27 +139,28 @@ struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration
     private mutating func left() { (self.seq, self.since) = (nil, nil) }
 }
 
-/// A wait for one of some states to last.
-struct LastingWait: Sendable {
-    let client: Client
-    let patterns: [Pattern]
-    var fail: [Pattern] = []
-    /// How long it has to last without a break.
-    let span: Duration
-    /// After how long to give up; nil means never.
-    var timeout: Duration?
-    var isPatient = false
-
-    /// The line that shows the state which has lasted, or what `failed` makes of one that ends the wait badly.
+extension WaitCommand {
+    /// The line that shows a state which has lasted for that long without a break.
     ///
-    /// - Throws: ``ClientError``, `CancellationError`, or what `failed` throws.
-    func run(failed: @escaping @Sendable (Line) throws -> Line) async throws -> Line {
+    /// - Throws: ``Refusal``, ``ClientError``, or `CancellationError`.
+    func lasted(
+        _ span: Duration,
+        _ client: Client,
+        within limit: Duration?,
+        isPatient: Bool
+    ) async throws -> Line {
         let timer = StayTimer()
+        let watch = client.watch(only: self.patterns, until: self.fail, isPatient: isPatient)
         let entries: [Race.Entry<Line>] = [
-            { try failed(try await self.follow(timer)) },
-            { try await timer.next(self.present) },
+            { try await self.follow(watch, client, span, timer) },
+            {
+                try await timer.next {
+                    let line = try await client.accepted(.get)
+                    return (line, StayTimer.Stay(number: line.seq, due: .now))
+                }
+            },
         ]
-        return try await Race.run(entries, within: self.timeout) {
+        return try await Race.run(entries, within: limit) {
             throw Refusal(
                 "no such state lasted that long within the timeout; give a longer --timeout",
                 .timeout
@@ -167,48 +168,33 @@ struct LastingWait: Sendable {
         }
     }
 
-    /// Notes stays; returns with one of the states that end the wait badly.
-    private func follow(_ timer: StayTimer) async throws -> Line {
+    /// Notes stays; ends with one of the states that end the wait badly.
+    private func follow(
+        _ watch: Watch,
+        _ client: Client,
+        _ span: Duration,
+        _ timer: StayTimer
+    ) async throws -> Line {
         var state = LastingState<ContinuousClock.Instant>()
-        var failure: Line?
-        let watch = self.client.watch(
-            only: self.patterns,
-            until: self.fail,
-            isPatient: self.isPatient
-        )
         try await Follow(watch: watch).run { news in
             switch news {
             case .line(let line):
-                state.lineReceived(line, at: .now, try await self.age(of: line))
+                state.lineReceived(line, at: .now, try await client.age(ofReceived: line))
                 timer.note(
                     state.since.map {
-                        StayTimer.Stay(number: state.seq, due: $0.advanced(by: self.span))
+                        StayTimer.Stay(number: state.seq, due: $0.advanced(by: span))
                     }
                 )
-            case .reached(let line): failure = line
+            case .reached(let line):
+                if self.options.json { try StandardOutput.offer(line.text) }
+                let state = line.state?.text ?? "a state"
+                throw Refusal("reached \(state), which counts as failure")
             case .connected(isAgain: false): break
             case .connected, .gone, .awaited: news.complain()
             }
             return .next
         }
-        guard let failure else { throw CancellationError() }
-        return failure
-    }
-
-    /// How long ago a line's change was made; a change that was just made is told at once.
-    private func age(of line: Line) async throws -> Duration {
-        guard line.kind == .state || line.isReplay, line.isSelected else { return .zero }
-        do {
-            return try await self.client.age(of: line)
-        } catch is ClientError {
-            // The watch notices, and tells the state again when the daemon is back.
-            return .zero
-        }
-    }
-
-    private func present() async throws -> (Line, StayTimer.Stay)? {
-        let line = try await self.client.accepted(.get)
-        return (line, StayTimer.Stay(number: line.seq, due: .now))
+        throw CancellationError()
     }
 }
 
@@ -282,6 +268,17 @@ extension Line {
 }
 
 extension Client {
+    /// How long ago a line's change was made; a change that was just made is told at once.
+    fileprivate func age(ofReceived line: Line) async throws -> Duration {
+        guard line.kind == .state || line.isReplay, line.isSelected else { return .zero }
+        do {
+            return try await self.age(of: line)
+        } catch is ClientError {
+            // The watch notices, and tells the state again when the daemon is back.
+            return .zero
+        }
+    }
+
     /// How long ago the change in a line was made.
     func age(of line: Line) async throws -> Duration {
         let present = try await self.accepted(.get)

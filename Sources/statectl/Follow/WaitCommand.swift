@@ -68,19 +68,7 @@ struct WaitCommand: DaemonCommand {
         let target = MachineTarget(options: self.options, format: try self.format.parsed)
         try await target.format?.check(client)
         if let span = self.span?.duration {
-            let wait = LastingWait(
-                client: client,
-                patterns: self.patterns,
-                fail: self.fail,
-                span: span,
-                timeout: left,
-                isPatient: isPatient
-            )
-            let lasted = try await wait.run { line in
-                if self.options.json { try StandardOutput.offer(line.text) }
-                let state = line.state?.text ?? "a state"
-                throw Refusal("reached \(state), which counts as failure")
-            }
+            let lasted = try await self.lasted(span, client, within: left, isPatient: isPatient)
             return try target.print(lasted) { $0.report(lasted) }
         }
         let reply = try await client.wait(

@@ -117,17 +117,13 @@ struct WatchCommand: DaemonCommand {
     var program: [String] { self.exec.map { String($0.dropFirst(Statectl.verbatim.count)) } }
 
     func validate() throws {
-        guard self.count.map({ $0 > 0 }) ?? true else {
-            throw ValidationError("--count must be at least 1")
-        }
+        try demand(self.count.map({ $0 > 0 }) ?? true, "--count must be at least 1")
         if let since = self.since, Cursor(since) == nil {
             throw ValidationError(
                 "--since takes a cursor here, as in {cursor}; for a time, use statectl history --since"
             )
         }
-        guard self.cursorFile != "" else {
-            throw ValidationError("--cursor-file is empty; name the file")
-        }
+        try demand(self.cursorFile != "", "--cursor-file is empty; name the file")
         try OptionLimits.checkBeat("--beat", self.beat)
         for (isGiven, name) in [(self.each, "--each"), (self.gone, "--gone")]
         where isGiven && self.exec.isEmpty {
@@ -197,14 +193,7 @@ struct WatchCommand: DaemonCommand {
         var command = command
         command?.directory = client.directory
         if self.each, let command {
-            var sink = EachSink(
-                command: command,
-                target: target,
-                isRetrying: self.retry,
-                file: file,
-                progress: EachProgress(since: since)
-            )
-            return try await follow.run { try await sink.take($0) }
+            return try await self.each(follow, command, for: target, file)
         }
         let keeper = file.map { CursorKeeper($0) }
         var run = WatchRun(follow: follow, target: target, keeper: keeper)

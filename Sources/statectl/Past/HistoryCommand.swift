@@ -89,30 +89,19 @@ struct HistoryCommand: DaemonCommand {
         guard targets.count == 1 || !self.follow else {
             throw ValidationError("-f follows one machine; statectl watch follows several")
         }
-        var runs = try await self.runs(of: targets, search)
-        if targets.count > 1 { return try await runs.show(count) }
-        for run in runs { try await self.follow ? run.follow(count) : run.show(count) }
-    }
-
-    private func runs(
-        of targets: [MachineTarget],
-        _ search: HistoryCall
-    ) async throws -> [HistoryRun] {
-        var runs: [HistoryRun] = []
         let columns = Columns(width: StandardOutput.columns)
+        var pasts: [MachinePast] = []
         try await targets.each { target in
             var target = target
             target.columns = columns
-            runs.append(
-                HistoryRun(
-                    client: try await target.client,
-                    search: search,
-                    target: target,
-                    showsStays: self.stays
-                )
-            )
+            pasts.append((target, PastPages(try await target.client, search), []))
         }
-        return runs
+        if targets.count > 1 { return try await Self.show(pasts, count) }
+        for past in pasts {
+            try await self.follow
+                ? Self.follow(past.target, past.pages, count)
+                : self.show(past.target, past.pages, count)
+        }
     }
 
     private func search() throws -> HistoryCall {
@@ -144,8 +133,15 @@ struct ChangeCount: ExpressibleByArgument {
 }
 
 extension HistoryCall {
-    /// Whether a change is wanted that matches the patterns and lies between the places.
+    /// Whether a line of a watch is shown after the past that this asked for.
     fileprivate func wants(_ line: Line) -> Bool {
+        switch line.kind {
+        case .change: break
+        // A state is news only if it says what is missing.
+        case .state: return line.resync != nil
+        case .declared: return true
+        case .live, .beat, .reply, .ask, .bye, .other: return false
+        }
         switch self.by {
         case .user(let uid): if line.by?.uid != uid { return false }
         case .program(let name): if line.by?.runs(name) != true { return false }
@@ -155,25 +151,15 @@ extension HistoryCall {
     }
 }
 
-/// Shows old changes, one page after the other.
-struct HistoryRun: Sendable {
-    let client: Client
-    /// What is looked for; it moves on behind what was found.
-    var search: HistoryCall
-    let target: MachineTarget
-    /// Whether to show the stays, each with its length, and not every change.
-    var showsStays = false
-
-    /// Where several machines are shown: what was found and is still to be shown, and the reply that ended it.
-    fileprivate(set) var found: ArraySlice<Line> = []
-    fileprivate(set) var reply: Line?
-
-    /// The most changes that the daemon shows at once.
-    private static let page = RequestLimits.historyChanges
+extension HistoryCommand {
+    /// A machine's past, and of several machines what was found and is still to be shown.
+    private typealias MachinePast = (
+        target: MachineTarget, pages: PastPages, found: ArraySlice<Line>
+    )
 
     /// Shows the changes, at most that many, and says what is missing.
-    func show(_ most: UInt64) async throws {
-        var (last, shown): (String?, UInt64) = (nil, 0)
+    private func show(_ target: MachineTarget, _ past: PastPages, _ most: UInt64) async throws {
+        var (past, last, shown) = (past, String?.none, UInt64(0))
         // On a terminal the changes themselves show how far it has come.
         let progress = Progress(
             "writing",
@@ -182,57 +168,50 @@ struct HistoryRun: Sendable {
         defer { progress.end() }
         func take(_ line: Line) throws {
             last = line.cursor
-            try self.target.show(line)
+            try target.show(line)
             shown += 1
             progress.show(shown, of: most == .max ? nil : most)
         }
-        var rest = self
         let reply =
-            self.showsStays
-            ? try await rest.showStays(most, take)
-            : try await rest.changes(most, take)
+            self.stays ? try await past.showStays(most, take) : try await past.changes(most, take)
         progress.end()
-        if last == nil, case .program(let name)? = self.search.by {
+        if last == nil, case .program(let name)? = past.call.by {
             StandardError.say(
                 "there is no user \(name.quoted.printable), and no command or unit of that name has made such a change"
             )
         } else if last == nil, StandardOutput.isTerminal {
             StandardError.say("no change matches")
         }
-        let end = self.target.options.text.end(
-            ofHistory: reply,
-            at: last,
-            order: self.search.order
-        )
-        try self.target.end(reply, as: end)
+        let text = target.options.text
+        try target.end(reply, as: text.end(ofHistory: reply, at: last, order: past.call.order))
     }
 
     /// Shows the newest changes, the last of them last, and then every one as it happens.
-    func follow(_ most: UInt64) async throws {
+    private static func follow(
+        _ target: MachineTarget,
+        _ past: PastPages,
+        _ most: UInt64
+    ) async throws {
         // The watch shows what happens from here on.
-        let head = try await self.client.accepted(.get)
-        var past = self
-        past.search.order = most == .max ? .oldest : .newest
-        past.search.before = head.seq.map { .seq($0 + 1) }
-        let reply: Line
-        if most == .max {
-            reply = try await past.changes(most) { try self.target.show($0) }
-        } else {
-            let (lines, end) = try await past.page(most)
-            for line in lines.reversed() { try self.target.show(line) }
-            reply = end
+        let head = try await past.client.accepted(.get)
+        var past = past
+        past.call.order = most == .max ? .oldest : .newest
+        past.call.before = head.seq.map { .seq($0 + 1) }
+        var newest: [Line] = []
+        let reply = try await past.changes(most) { line in
+            if most == .max { try target.show(line) } else { newest.append(line) }
         }
-        if !self.target.options.json {
-            try self.target.end(reply, as: self.target.options.text.notice(reply))
+        for line in newest.reversed() { try target.show(line) }
+        if !target.options.json {
+            try target.end(reply, as: target.options.text.notice(reply))
         }
-        let watch = self.client.watch(since: head.cursor, only: self.search.only?.patterns ?? [])
+        let call = past.call
+        let watch = past.client.watch(since: head.cursor, only: call.only?.patterns ?? [])
         try await Race.run(
             Race.reader,
             {
                 try await Follow(watch: watch).run { news in
-                    if case .line(let line) = news, self.isNews(line) {
-                        try self.target.show(line)
-                    }
+                    if case .line(let line) = news, call.wants(line) { try target.show(line) }
                     news.complain()
                     return .next
                 }
@@ -240,65 +219,85 @@ struct HistoryRun: Sendable {
         )
     }
 
-    /// Whether a line of the watch is shown.
-    private func isNews(_ line: Line) -> Bool {
-        switch line.kind {
-        case .change: self.search.wants(line)
-        // A state is news only if it says what is missing.
-        case .state: line.resync != nil
-        case .declared: true
-        case .live, .beat, .reply, .ask, .bye, .other: false
-        }
-    }
+    /// Changes of one of several machines that are asked for at a time.
+    private static let portion: UInt64 = 200
 
-    /// Calls `body` with each change, and returns the daemon's last reply; the search moves on behind them.
-    private mutating func changes(
+    /// Shows the changes of several machines in the order of their times, as many as wanted, and says what is missing;
+    /// a machine that cannot be asked does not stop the rest.
+    ///
+    /// - Throws: the first error, once it has been reported.
+    private static func show(_ pasts: [MachinePast], _ most: UInt64) async throws {
+        var (pasts, left) = (pasts, most)
+        var failure: ExitStatus?
+        while left > 0 {
+            for index in pasts.indices.reversed() {
+                let end = try await pasts[index].target.attempt {
+                    guard pasts[index].found.isEmpty, pasts[index].pages.hasMore else { return }
+                    var lines: [Line] = []
+                    _ = try await pasts[index].pages.changes(min(left, Self.portion)) {
+                        lines.append($0)
+                    }
+                    pasts[index].found = lines[...]
+                }
+                guard let end else { continue }
+                failure = failure ?? end
+                pasts.remove(at: index)
+            }
+            let heads = pasts.indices.compactMap { index in
+                pasts[index].found.first.map { (index: index, at: $0.at?.microseconds ?? 0) }
+            }
+            let isNewestFirst = pasts.first?.pages.call.order == .newest
+            guard
+                let next = heads.min(by: { isNewestFirst ? $0.at > $1.at : $0.at < $1.at })?.index,
+                let line = pasts[next].found.popFirst()
+            else { break }
+            try pasts[next].target.show(line)
+            left -= 1
+        }
+        for (target, pages, _) in pasts {
+            guard let reply = pages.reply else { continue }
+            try target.end(reply, as: target.options.text.notice(reply))
+        }
+        if left == 0, pasts.contains(where: { !$0.found.isEmpty || $0.pages.hasMore }),
+            let first = pasts.first?.target, !first.options.json
+        {
+            let text = "— there are more: -n all"
+            if StandardOutput.isTerminal {
+                try StandardOutput.offer(first.options.text.aside(text))
+            } else {
+                StandardError.say(text)
+            }
+        }
+        if let failure { throw failure }
+    }
+}
+
+extension PastPages {
+    /// Calls `body` with each change, and says how far the search has come.
+    fileprivate mutating func changes(
         _ most: UInt64,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        var left = most
         let progress = Progress("searching")
         defer { progress.end() }
-        while true {
-            var last: String?
-            self.search.limit = min(left, Self.page)
-            let reply = try await self.client.changes(
-                Request(.history(self.search)),
-                progress: StandardError.isTerminal ? { progress.show($0, of: $1) } : nil
-            ) { line in
-                progress.end()
-                last = line.cursor
-                try body(line)
-            }
-            .accepted()
-            left -= min(left, reply.count ?? left)
-            guard let last else { return reply }
-            if self.search.order == .newest {
-                self.search.before = .cursor(last)
-            } else {
-                self.search.after = .cursor(last)
-            }
-            guard left > 0, reply.hasMore else { return reply }
+        return try await self.next(
+            most,
+            progress: StandardError.isTerminal ? { progress.show($0, of: $1) } : nil
+        ) { line in
+            progress.end()
+            try body(line)
         }
     }
 
-    /// The next few changes, and the reply that ends them; the search moves on behind them.
-    private mutating func page(_ limit: UInt64) async throws -> ([Line], Line) {
-        var lines: [Line] = []
-        let reply = try await self.changes(limit) { lines.append($0) }
-        return (lines, reply)
-    }
-
-    // MARK: - Stays
-
     /// Calls `body` with the change that began each stay, which says how long that lasted.
-    private mutating func showStays(
+    fileprivate mutating func showStays(
         _ most: UInt64,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
         var left = most
         while true {
-            let (lines, reply) = try await self.page(min(left, 1000))
+            var lines: [Line] = []
+            let reply = try await self.changes(min(left, 1000)) { lines.append($0) }
             for line in lines where line.beginsStay && left > 0 {
                 try body(try await self.measured(line))
                 left -= 1
@@ -345,66 +344,4 @@ struct HistoryRun: Sendable {
 extension Line {
     /// Whether a change began a stay; an update says in which one it was made.
     fileprivate var beginsStay: Bool { self.stay == nil || self.stay == self.seq }
-}
-
-/// The changes of several machines in the order of their times.
-extension [HistoryRun] {
-    /// Shows as many as wanted, and says what is missing; a machine that cannot be asked does not stop the rest.
-    ///
-    /// - Throws: the first error, once it has been reported.
-    mutating func show(_ most: UInt64) async throws {
-        var left = most
-        var failure: ExitStatus?
-        while left > 0 {
-            for index in self.indices.reversed() {
-                let target = self[index].target
-                let end = try await target.attempt {
-                    try await self[index].look(for: left)
-                }
-                guard let end else { continue }
-                failure = failure ?? end
-                self.remove(at: index)
-            }
-            let heads = self.indices.compactMap { index in
-                self[index].found.first.map { (index: index, at: $0.at?.microseconds ?? 0) }
-            }
-            let isNewestFirst = self.first?.search.order == .newest
-            guard
-                let next = heads.min(by: { isNewestFirst ? $0.at > $1.at : $0.at < $1.at })?.index,
-                let line = self[next].found.popFirst()
-            else { break }
-            try self[next].target.show(line)
-            left -= 1
-        }
-        for run in self {
-            guard let reply = run.reply else { continue }
-            try run.target.end(reply, as: run.target.options.text.notice(reply))
-        }
-        if left == 0, self.contains(where: { !$0.found.isEmpty || $0.hasMore }),
-            let first = self.first?.target, !first.options.json
-        {
-            let text = "— there are more: -n all"
-            if StandardOutput.isTerminal {
-                try StandardOutput.offer(first.options.text.aside(text))
-            } else {
-                StandardError.say(text)
-            }
-        }
-        if let failure { throw failure }
-    }
-}
-
-extension HistoryRun {
-    /// Changes of one of several machines that are asked for at a time.
-    private static let portion: UInt64 = 200
-
-    /// Looks for more changes if there are none to be shown and there may be some.
-    fileprivate mutating func look(for most: UInt64) async throws {
-        guard self.found.isEmpty, self.hasMore else { return }
-        let (lines, reply) = try await self.page(min(most, Self.portion))
-        (self.found, self.reply) = (lines[...], reply)
-    }
-
-    /// Whether there may be changes that were not asked for yet.
-    fileprivate var hasMore: Bool { self.reply?.hasMore ?? true }
 }

@@ -43,15 +43,11 @@ struct TimelineCommand: DaemonCommand {
         guard self.svg == nil || !self.options.json else {
             throw ValidationError("--svg and --json cannot be used together; give one")
         }
-        guard self.svg != "" else {
-            throw ValidationError("--svg is empty; name the file")
-        }
+        try demand(self.svg != "", "--svg is empty; name the file")
         let since = try self.place("--since", self.since)
         let until = try self.place("--until", self.until)
         guard case .time(let start)? = since else { return }
-        guard start < .now else {
-            throw ValidationError("--since is in the future; write \(TypedPlace.example)")
-        }
+        try demand(start < .now, "--since is in the future; write \(TypedPlace.example)")
         if case .time(let end)? = until, end <= start {
             throw ValidationError("--until must be later than --since")
         }

@@ -28,9 +28,7 @@ struct TopCommand: DaemonCommand {
     @OptionGroup var machines: SeveralMachines
 
     func validate() throws {
-        guard !self.options.json else {
-            throw ValidationError("top has no --json; use statectl --json watch")
-        }
+        try demand(!self.options.json, "top has no --json; use statectl --json watch")
     }
 
     func run() async throws {
@@ -41,7 +39,7 @@ struct TopCommand: DaemonCommand {
             // A machine that is not there, or refuses, is reported in a line and not on a screen.
             _ = try await clients[0].accepted(.get)
         }
-        try await TopRun(targets: targets, clients: clients).run(on: screen)
+        try await Self.show(targets, clients, on: screen)
     }
 
     /// Prints a line for each change.
@@ -57,8 +55,7 @@ struct TopCommand: DaemonCommand {
     }
 }
 
-/// Shows machines on a screen until a key or a signal ends that.
-struct TopRun: Sendable {
+extension TopCommand {
     /// What makes the screen show a new frame.
     private enum Event: Sendable {
         case news(Int, MachineFollowing.News)
@@ -71,17 +68,18 @@ struct TopRun: Sendable {
     /// The shortest time between two frames that only news calls for.
     private static let pause = Duration.milliseconds(50)
 
-    let targets: [MachineTarget]
-    let clients: [Client]
-
-    /// Ends with `q`, or with a signal.
-    func run(on screen: TerminalScreen) async throws {
+    /// Shows machines until `q`, or until a signal ends that.
+    private static func show(
+        _ targets: [MachineTarget],
+        _ clients: [Client],
+        on screen: TerminalScreen
+    ) async throws {
         let (events, event) = AsyncStream.makeStream(of: Event.self)
-        let tasks = self.sources(event)
+        let tasks = self.sources(clients, event)
         defer { for task in tasks { task.cancel() } }
         try screen.open()
         defer { screen.close() }
-        var views = self.targets.map { MachineView($0) }
+        var views = targets.map { MachineView($0) }
         var shown = ContinuousClock.now.advanced(by: .zero - Self.pause)
         for await event in events {
             switch event {
@@ -103,20 +101,19 @@ struct TopRun: Sendable {
             case .signal(SIGCONT): try screen.open()
             case .signal(let number): throw ProcessEnd.signal(number)
             }
-            try screen.show(self.frame(screen).lines(views))
+            var text = targets[0].options.text
+            let size = screen.size
+            text.width = size.columns
+            try screen.show(TopFrame(text: text, size: size).lines(views))
             shown = .now
         }
     }
 
-    private func frame(_ screen: TerminalScreen) -> TopFrame {
-        var text = self.targets[0].options.text
-        let size = screen.size
-        text.width = size.columns
-        return TopFrame(text: text, size: size)
-    }
-
-    private func sources(_ event: AsyncStream<Event>.Continuation) -> [Task<Void, any Error>] {
-        let followed = self.clients.enumerated().map { index, client in
+    private static func sources(
+        _ clients: [Client],
+        _ event: AsyncStream<Event>.Continuation
+    ) -> [Task<Void, any Error>] {
+        let followed = clients.enumerated().map { index, client in
             Task {
                 try await MachineFollowing(client: client) { event.yield(.news(index, $0)) }.run()
             }

@@ -2,7 +2,6 @@ import ArgumentParser
 import Glibc
 import StateMachineClient
 import StateMachineCore
-import StateMachineDeclaration
 
 /// How the process ends.
 enum ExitStatus: Int32, Error {
@@ -169,26 +168,5 @@ struct Refusal: Error {
 
     init(_ sentence: String, _ status: ExitStatus = .no) {
         (self.sentence, self.status) = (sentence, status)
-    }
-}
-
-/// When commands that fail are tried again, for people.
-enum RetryText {
-    /// A line for each command that is tried again.
-    static func lines(of declaration: Declaration) -> [String] {
-        declaration.states.flatMap { state in
-            let commands =
-                [
-                    ("run", state.run.map { [$0.command] } ?? []), ("enter", state.enter),
-                    ("leave", state.leave),
-                ]
-            return commands.flatMap { kind, commands in
-                commands.compactMap { command in
-                    command.retry.map {
-                        "\(state.name), \(kind) \(command.written): tried again \($0.schedule)"
-                    }
-                }
-            }
-        }
     }
 }

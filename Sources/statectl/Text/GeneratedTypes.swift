@@ -1,23 +1,27 @@
 import StateMachineClient
-import StateMachineDeclaration
 
 /// A machine's states and events with their fields, for code that is generated.
 struct MachineTypes {
-    /// What a field may be.
+    /// A field, as `describe` has it.
     struct Field {
         let name: String
-        /// As `describe` calls it: `boolean`, `integer`, `number`, `string`, `array` or `object`.
-        let type: String
+        let json: JSONValue
+        /// A state that is shown has all its fields, whatever their defaults.
+        let isOfEvent: Bool
+
+        /// `boolean`, `integer`, `number`, `string`, `array` or `object`.
+        var type: String { self.json["type"]?.string ?? "" }
         /// All its possible values, if they are listed; else empty.
-        let values: [JSONValue]
-        let isOptional: Bool
-        /// Of an event: what it is where it is not given.
-        let fallback: JSONValue?
+        var values: [JSONValue] { self.json["values"]?.elements ?? [] }
+        var isOptional: Bool { self.json["optional"]?.bool == true }
+        /// What it is where it is not given.
+        var fallback: JSONValue? { self.isOfEvent ? self.json["default"] : nil }
     }
 
-    /// A state or an event.
+    /// A state or an event, and the name of its type.
     struct Shape {
         let name: String
+        let type: String
         let fields: [Field]
     }
 
@@ -26,57 +30,23 @@ struct MachineTypes {
     let states: [Shape]
     let events: [Shape]
 
-    /// All of them, each with the name of its type.
-    var named: (states: [(String, Shape)], events: [(String, Shape)]) {
-        var names = GeneratedNames()
-        let states = self.states.map { (names.type($0.name, "State"), $0) }
-        return (states, self.events.map { (names.type($0.name, "Event"), $0) })
-    }
-
-    init(_ declaration: Declaration) {
-        self.machine = declaration.machine
-        // A state that is shown has all its fields, whatever their defaults.
-        self.states = declaration.states.map { state in
-            Shape(name: state.name, fields: state.fields.map { Field($0, hasFallback: false) })
-        }
-        self.events = declaration.events.map { event in
-            Shape(name: event.name, fields: event.fields.map { Field($0, hasFallback: true) })
-        }
-    }
-
     /// - Parameter description: the answer to `describe`.
     init(description: JSONValue) {
+        var names = GeneratedNames()
+        func shape(_ name: String, _ fields: JSONValue?, isEvent: Bool) -> Shape {
+            let fields = (fields?.members ?? []).map {
+                Field(name: $0.key, json: $0.value, isOfEvent: isEvent)
+            }
+            let type = names.type(name, isEvent ? "Event" : "State")
+            return Shape(name: name, type: type, fields: fields)
+        }
         self.machine = description["machine"]?.string
         self.states = (description["states"]?.elements ?? []).compactMap { row in
-            row["state"]?.string.map { Shape(name: $0, fields: Self.fields(row["fields"])) }
+            row["state"]?.string.map { shape($0, row["fields"], isEvent: false) }
         }
         self.events = (description["events"]?.members ?? []).map { member in
-            Shape(name: member.key, fields: Self.fields(member.value))
+            shape(member.key, member.value, isEvent: true)
         }
-    }
-
-    private static func fields(_ fields: JSONValue?) -> [Field] {
-        (fields?.members ?? []).map { member in
-            Field(
-                name: member.key,
-                type: member.value["type"]?.string ?? "",
-                values: member.value["values"]?.elements ?? [],
-                isOptional: member.value["optional"]?.bool == true,
-                fallback: member.value["default"]
-            )
-        }
-    }
-}
-
-extension MachineTypes.Field {
-    fileprivate init(_ field: DeclaredField, hasFallback: Bool) {
-        self.init(
-            name: field.name,
-            type: field.type.rawValue,
-            values: field.values,
-            isOptional: field.isOptional,
-            fallback: hasFallback ? field.fallback : nil
-        )
     }
 }
 
@@ -105,15 +75,6 @@ struct GeneratedNames {
     }
 }
 
-extension UInt8 {
-    var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-
-    /// Of ASCII.
-    var isLetterOrDigit: Bool {
-        self.isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
-    }
-}
-
 /// A machine's types in Python, for 3.9 and later.
 enum PythonText {
     /// What no field can be called: the language's keywords, the classes' own members, and the names that annotations use.
@@ -129,78 +90,78 @@ enum PythonText {
 
     /// The module, without the last newline.
     static func text(_ types: MachineTypes) -> String {
-        let (states, events) = types.named
         let machine = types.machine.map { " of the machine \($0.quoted)" } ?? ""
-        var lines = [
-            "# The types\(machine), made by `statectl codegen python`; make them again rather than edit them.",
-            "from __future__ import annotations", "",
-            "import dataclasses",
-            "from collections.abc import Mapping",
-            "from typing import Any, ClassVar, Literal, Optional, Union",
-        ]
-        for (name, shape) in states + events { lines += ["", ""] + self.type(name, shape) }
-        lines += ["", ""] + self.union("States", states.map(\.0))
-        lines += self.union("Events", events.map(\.0))
-        lines += [
-            "", "",
-            "_STATES: dict[str, Any] = {",
-        ]
-        lines += states.map { name, shape in "    \(shape.name.quoted): \(name)," }
-        lines += [
-            "}", "", "",
-            "def parse_state(name: str, data: Mapping[str, Any]) -> States:",
-            "    \"\"\"The state of that name, as `get` and `watch` have it. Raises KeyError if there is none.\"\"\"",
-            "    state: States = _STATES[name].from_data(data)",
-            "    return state",
-        ]
-        return lines.joined(separator: "\n")
+        let classes = (types.states + types.events).map { "\n\n\n" + self.type($0) }.joined()
+        let states = types.states.map { "\n    \($0.name.quoted): \($0.type)," }.joined()
+        return """
+            # The types\(machine), made by `statectl codegen python`; make them again rather than edit them.
+            from __future__ import annotations
+
+            import dataclasses
+            from collections.abc import Mapping
+            from typing import Any, ClassVar, Literal, Optional, Union\(classes)
+
+
+            \(self.union("States", types.states))
+            \(self.union("Events", types.events))
+
+
+            _STATES: dict[str, Any] = {\(states)
+            }
+
+
+            def parse_state(name: str, data: Mapping[str, Any]) -> States:
+                \"""The state of that name, as `get` and `watch` have it. Raises KeyError if there is none.\"""
+                state: States = _STATES[name].from_data(data)
+                return state
+            """
     }
 
-    private static func type(_ name: String, _ shape: MachineTypes.Shape) -> [String] {
+    private static func type(_ shape: MachineTypes.Shape) -> String {
         var names = GeneratedNames(reserved: self.reserved)
         let fields = shape.fields.map { (self.name($0.name, &names), $0) }
         // Those that have to be given come first, as the language wants it.
         let sorted =
             fields.filter { self.value($0.1) == nil } + fields.filter { self.value($0.1) != nil }
-        var lines = [
-            "@dataclasses.dataclass(frozen=True)", "class \(name):",
-            "    NAME: ClassVar[Literal[\(shape.name.quoted)]] = \(shape.name.quoted)",
-        ]
-        lines += sorted.map { own, field in
+        let declared = sorted.map { own, field in
             let value = self.value(field).map { " = \($0)" } ?? ""
-            return "    \(own): \(self.annotation(field))\(value)"
+            return "\n    \(own): \(self.annotation(field))\(value)"
         }
-        lines += ["", "    def to_data(self) -> dict[str, Any]:"]
         let needed = fields.filter { !$0.1.isOptional }
-        let members = needed.map { "\($0.1.name.quoted): self.\($0.0)" }
-        if needed.count == fields.count {
-            lines.append("        return {\(members.joined(separator: ", "))}")
-        } else {
-            lines.append(
-                "        data: dict[str, Any] = {\(members.joined(separator: ", "))}"
-            )
-            for (own, field) in fields where field.isOptional {
-                lines.append("        if self.\(own) is not None:")
-                lines.append("            data[\(field.name.quoted)] = self.\(own)")
+        let members = needed.map { "\($0.1.name.quoted): self.\($0.0)" }.joined(separator: ", ")
+        var data = "return {\(members)}"
+        if needed.count < fields.count {
+            let others = fields.filter(\.1.isOptional).map { own, field in
+                """
+                        if self.\(own) is not None:
+                            data[\(field.name.quoted)] = self.\(own)
+
+                """
             }
-            lines.append("        return data")
+            data = "data: dict[str, Any] = {\(members)}\n\(others.joined())        return data"
         }
         let arguments = sorted.map { own, field in
             let key = field.name.quoted
             // One with a default, too, is there in what is shown.
             return field.isOptional ? "\(own)=data.get(\(key))" : "\(own)=data[\(key)]"
         }
-        lines += [
-            "", "    @classmethod",
-            "    def from_data(cls, data: Mapping[str, Any]) -> \(name):",
-            "        return cls(\(arguments.joined(separator: ", ")))",
-        ]
-        return lines
+        return """
+            @dataclasses.dataclass(frozen=True)
+            class \(shape.type):
+                NAME: ClassVar[Literal[\(shape.name.quoted)]] = \(shape.name.quoted)\(declared.joined())
+
+                def to_data(self) -> dict[str, Any]:
+                    \(data)
+
+                @classmethod
+                def from_data(cls, data: Mapping[str, Any]) -> \(shape.type):
+                    return cls(\(arguments.joined(separator: ", ")))
+            """
     }
 
-    private static func union(_ name: String, _ types: [String]) -> [String] {
-        guard !types.isEmpty else { return ["\(name) = None"] }
-        return ["\(name) = Union["] + types.map { "    \($0)," } + ["]"]
+    private static func union(_ name: String, _ shapes: [MachineTypes.Shape]) -> String {
+        let types = shapes.map { "    \($0.type),\n" }.joined()
+        return shapes.isEmpty ? "\(name) = None" : "\(name) = Union[\n\(types)]"
     }
 
     /// What stands for a field where it is not given; nil where it has to be.
@@ -209,18 +170,20 @@ enum PythonText {
         return field.fallback.flatMap { self.literal($0) }
     }
 
+    private static let plain = ["boolean": "bool", "integer": "int", "string": "str"]
+
     private static func annotation(_ field: MachineTypes.Field) -> String {
         let values = field.values.compactMap { self.literal($0) }
-        let isListed = !values.isEmpty && values.count == field.values.count
+        let listed = values.isEmpty || values.count < field.values.count ? nil : values
         let type =
             switch field.type {
-            case "boolean": isListed ? "Literal[\(values.joined(separator: ", "))]" : "bool"
-            case "integer": isListed ? "Literal[\(values.joined(separator: ", "))]" : "int"
             // A literal type has no fractions.
             case "number": "float"
-            case "string": isListed ? "Literal[\(values.joined(separator: ", "))]" : "str"
             case "array": "list[Any]"
             case "object": "dict[str, Any]"
+            case "boolean", "integer", "string":
+                listed.map { "Literal[\($0.joined(separator: ", "))]" } ?? self.plain[field.type]
+                    ?? ""
             default: "Any"
             }
         return field.isOptional ? "Optional[\(type)]" : type
@@ -257,42 +220,35 @@ extension String {
 enum TypeScriptText {
     /// The module, without the last newline.
     static func text(_ types: MachineTypes) -> String {
-        let (states, events) = types.named
         let machine = types.machine.map { " of the machine \($0.quoted)" } ?? ""
-        var lines = [
-            "// The types\(machine), made by `statectl codegen typescript`; make them again rather than edit them."
-        ]
-        for (name, shape) in states { lines += [""] + self.type(name, "state", shape) }
-        for (name, shape) in events { lines += [""] + self.type(name, "event", shape) }
-        lines += ["", self.union("States", states.map(\.0)), self.union("Events", events.map(\.0))]
-        return lines.joined(separator: "\n")
+        let states = types.states.map { self.type("state", $0) }.joined()
+        let events = types.events.map { self.type("event", $0) }.joined()
+        return """
+            // The types\(machine), made by `statectl codegen typescript`; make them again rather than edit them.
+            \(states)\(events)
+            \(self.union("States", types.states))
+            \(self.union("Events", types.events))
+            """
     }
 
-    private static func type(
-        _ name: String,
-        _ key: String,
-        _ shape: MachineTypes.Shape
-    )
-        -> [String]
-    {
-        var lines = [
-            "export interface \(name) {", "    readonly \(key): \(shape.name.quoted);",
-        ]
-        if shape.fields.isEmpty {
-            lines.append("    readonly data: Record<string, never>;")
-        } else {
-            lines.append("    readonly data: {")
-            lines += shape.fields.map { field in
-                let mark = field.isOptional || field.fallback != nil ? "?" : ""
-                return "        readonly \(field.name.quoted)\(mark): \(self.annotation(field));"
-            }
-            lines.append("    };")
+    private static func type(_ key: String, _ shape: MachineTypes.Shape) -> String {
+        let fields = shape.fields.map { field in
+            let mark = field.isOptional || field.fallback != nil ? "?" : ""
+            return "        readonly \(field.name.quoted)\(mark): \(self.annotation(field));\n"
         }
-        return lines + ["}"]
+        return """
+
+            export interface \(shape.type) {
+                readonly \(key): \(shape.name.quoted);
+                readonly data: \(fields.isEmpty ? "Record<string, never>" : "{\n\(fields.joined())    }");
+            }
+
+            """
     }
 
-    private static func union(_ name: String, _ types: [String]) -> String {
-        "export type \(name) = \(types.isEmpty ? "never" : types.joined(separator: " | "));"
+    private static func union(_ name: String, _ shapes: [MachineTypes.Shape]) -> String {
+        let types = shapes.map(\.type).joined(separator: " | ")
+        return "export type \(name) = \(shapes.isEmpty ? "never" : types);"
     }
 
     private static func annotation(_ field: MachineTypes.Field) -> String {

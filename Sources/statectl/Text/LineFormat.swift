@@ -32,9 +32,7 @@ struct LineFormat: Sendable, Equatable {
                 if !literal.isEmpty { parts.append(.text(literal)) }
                 let words = rest[..<end].split(separator: ":", maxSplits: 1)
                 let path = (words.first ?? "").split(separator: ".").map(String.init)
-                guard !path.isEmpty else {
-                    throw ValidationError("--format: there is no name in {\(rest[..<end])}")
-                }
+                try demand(!path.isEmpty, "--format: there is no name in {\(rest[..<end])}")
                 guard words.count == 1 || words[1] == "json" else {
                     throw ValidationError(
                         "--format: only :json may follow a name, not :\(words[1]); write {\(words[0]):json}"

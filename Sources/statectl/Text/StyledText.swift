@@ -170,10 +170,7 @@ final class Columns: Sendable {
 
     /// The width of the numbers' column, after a number of that many columns.
     func seq(_ columns: Int) -> Int {
-        self.widths.withLock { widths in
-            widths.seq = max(widths.seq, columns)
-            return widths.seq
-        }
+        self.widths.withLock { Self.grow(&$0.seq, columns, nil) }
     }
 
     /// The width of the states' column after one of that width; `limit` is the terminal's room.

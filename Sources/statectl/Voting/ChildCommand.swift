@@ -64,42 +64,48 @@ struct ChildCommand: Sendable {
     /// - Parameters:
     ///   - environment: variables added to this process's; nil unsets one.
     ///   - input: its standard input; nil leaves it this process's own.
+    ///   - errors: its standard error; nil leaves it this process's own.
     ///   - timeout: how long after SIGTERM it is killed.
     ///   - begun: called with its process.
     /// - Returns: how it ended.
     func run(
         environment: [String: String?] = [:],
         input: String? = nil,
+        errors: CInt? = nil,
         timeout: Duration = grace,
         begun: (pid_t) -> Void = { _ in }
     ) async -> Ending {
+        let process: RunningProgram
         do throws(Ending) {
-            let process = try self.start(environment, input, errors: nil)
-            begun(process.pid)
-            return await Self.ending(of: process, timeout)
+            process = try self.start(environment, input, errors: errors)
         } catch {
             return error
         }
+        begun(process.pid)
+        let end = await withTaskCancellationHandler {
+            await process.end()
+        } onCancel: {
+            process.stop(killingAfter: timeout)
+        }
+        switch end {
+        case .exited(let code): return .exited(code)
+        case .signalled(let signal): return .signalled(signal)
+        }
     }
 
-    /// Runs it to its end as ``run(environment:input:timeout:begun:)`` does, and keeps the first line
-    /// that it writes to standard error, which is passed on.
+    /// Runs it to its end, and keeps the first line that it writes to standard error, which is passed on.
     func runKeepingComplaint(
         environment: [String: String?],
-        input: String,
-        timeout: Duration = grace
+        input: String
     ) async -> (ending: Ending, complaint: String?) {
-        do throws(Ending) {
-            let errors: ErrorReader
-            do {
-                errors = try ErrorReader()
-            } catch {
-                throw .notStarted("\(error)")
-            }
-            let process = try self.start(environment, input, errors: errors.writeEnd)
-            return await errors.during { await Self.ending(of: process, timeout) }
+        let errors: ErrorReader
+        do {
+            errors = try ErrorReader()
         } catch {
-            return (error, nil)
+            return (.notStarted("\(error)"), nil)
+        }
+        return await errors.during {
+            await self.run(environment: environment, input: input, errors: errors.writeEnd)
         }
     }
 
@@ -128,18 +134,6 @@ struct ChildCommand: Sendable {
             case .program(let code), .directory(let code), .scarcity(let code):
                 throw .notStarted(String(cString: strerror(code)))
             }
-        }
-    }
-
-    private static func ending(of process: RunningProgram, _ timeout: Duration) async -> Ending {
-        let end = await withTaskCancellationHandler {
-            await process.end()
-        } onCancel: {
-            process.stop(killingAfter: timeout)
-        }
-        switch end {
-        case .exited(let code): return .exited(code)
-        case .signalled(let signal): return .signalled(signal)
         }
     }
 

@@ -94,9 +94,7 @@ struct HoldCommand: DaemonCommand {
             throw ValidationError("name the states: statectl hold --before PATTERN … -- COMMAND …")
         }
         guard self.name == nil else { return try self.validateLasting() }
-        guard self.until == nil else {
-            throw ValidationError("--until needs --as NAME")
-        }
+        try demand(self.until == nil, "--until needs --as NAME")
         guard self.max == nil || self.mode == .delay else {
             throw ValidationError(
                 "--max needs --mode delay (how long a set waits) or --as NAME (how long the hold lasts)"
@@ -153,18 +151,14 @@ struct HoldCommand: DaemonCommand {
                         "--until is not a time: \(text.quoted); write \(TypedPlace.endExample)"
                     )
                 }
-                guard end > place.now else {
-                    throw ValidationError("--until is in the past: \(text.quoted)")
-                }
+                try demand(end > place.now, "--until is in the past: \(text.quoted)")
                 time = .microseconds(end.microseconds - place.now.microseconds)
             case (nil, nil), (_?, _?):
                 throw ValidationError(
                     "a hold with --as needs an end: statectl hold --before PATTERN … --as NAME --until WHEN, or --max TIME"
                 )
             }
-            guard time <= longest else {
-                throw ValidationError("a hold may last at most 400 days")
-            }
+            try demand(time <= longest, "a hold may last at most 400 days")
             return time
         }
     }
@@ -254,8 +248,8 @@ struct HoldRun: Sendable {
         // Whether the hold is in force.
         let force = SharedFlag()
         let end = self.limit.map { ContinuousClock.now.advanced(by: $0) }
-        return try await withThrowingTaskGroup(of: ChildCommand.Ending?.self) { group in
-            group.addTask {
+        return try await Race.run(
+            {
                 var isTaken = false
                 while true {
                     do {
@@ -265,16 +259,17 @@ struct HoldRun: Sendable {
                             isTaken = true
                             take.finish()
                         }
-                        return nil
                     } catch ClientError.silent where !isTaken && end != nil {
                         // The time that was given is what ends it.
+                        continue
                     } catch let error as ClientError where isTaken {
                         self.complain("\(error.description.printable); continuing without the hold")
-                        return nil
                     }
+                    // The command is what ends it.
+                    while true { try await QuietClock().sleep(for: .seconds(1_000_000)) }
                 }
-            }
-            group.addTask {
+            },
+            {
                 // A daemon that has not answered a little after that time is not waited for.
                 let time = self.limit.map { $0 + Client.lateness }
                 let condition: Race.Entry<Void> = {
@@ -287,12 +282,7 @@ struct HoldRun: Sendable {
                 try await Race.run([condition], within: time) { throw HoldCondition.timeUp }
                 return await Self.runPassingOnSignals(command)
             }
-            defer { group.cancelAll() }
-            while let ending = try await group.next() {
-                if let ending { return ending }
-            }
-            throw CancellationError()
-        }
+        )
     }
 
     /// Keeps the hold, and reports when it comes into force and when it no longer is.
