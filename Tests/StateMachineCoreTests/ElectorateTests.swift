@@ -36,7 +36,7 @@ import Testing
         #expect(self.machine.snapshot.seq == 20)
         #expect(self.looked.heard.isEmpty)
         for seat in seats { seat.registration.cancel() }
-        #expect(!self.machine.machine.holdGroups())
+        #expect(!self.machine.machine.hasVoters)
     }
 
     @Test func aVoterIsAskedOnceHoweverManyOfItsPlacesTheStateHas() throws {

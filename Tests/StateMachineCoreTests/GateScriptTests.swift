@@ -4,7 +4,7 @@ import Testing
 
 /// The gate as a value: an event in, an action out, nothing performed.
 struct GateScriptTests {
-    private typealias Pending = PendingProposal
+    private typealias Pending = Machine.Proposal
 
     private let start = StateMachineCore.Place(seq: 7, .ready(false))
 
@@ -23,6 +23,7 @@ struct GateScriptTests {
     private func text(_ action: Gate.Action?) -> String {
         switch action {
         case nil: "rest"
+        case .evaluate(let pending, _, _) where pending.isRecast: "recast"
         case .evaluate(let pending, _, let hasVoters):
             "evaluate \(pending.new), \(hasVoters ? "with" : "no") voters"
         case .evaluateAll(let run, _): "evaluate all \(run.count)"
@@ -30,15 +31,14 @@ struct GateScriptTests {
         case .commit(let changes, _): "commit \(changes.map(\.seq))"
         case .tell(let evaluated):
             "tell "
-                + evaluated.map { $0.entry.map { "entered \($0.change.seq)" } ?? "answered" }
-                .joined(
-                    separator: ", "
-                )
+                + evaluated.map { one in
+                    switch one.fate {
+                    case .entering(let entry): "entered \(entry.change.seq)"
+                    case .replacing(let place): "replaced by \(place.value.text) at \(place.seq)"
+                    case .answered: "answered"
+                    }
+                }.joined(separator: ", ")
         case .ask: "ask"
-        case .recast: "recast"
-        case .recasted(_, .same(let place)): "replace by \(place.value.text) at \(place.seq)"
-        case .recasted(_, .impossible(let why)): "refuse: \(why)"
-        case .recasted: "recasted"
         case .void: "void"
         }
     }
@@ -97,7 +97,7 @@ struct GateScriptTests {
     @Test
     func withALogWhatIsHeldIsOneGroupAndIsToldWhenTheLogHasAnswered() {
         var gate = Gate(hasLog: true, limit: 9)
-        gate.held()
+        _ = gate.held()
         let all = [true, false].map { self.pending(.ready($0)) }
         for one in all { #expect(gate.proposed(one, isLimited: true) == .left) }
         #expect(self.text(gate.released(at: self.start)) == "evaluate all 2")
@@ -209,14 +209,11 @@ struct GateScriptTests {
         }
     }
 
-    private final class Here: CompletionPlace {
-        func run(_ job: @escaping @Sendable () -> Void) { job() }
-        func together(_ body: () -> Void) { body() }
-    }
-
-    private func recast(_ new: AppState) -> PendingRecast {
-        PendingRecast(cause: nil, in: Here(), { _ in .same(TypedValue(new)) }, completion: { _ in })
-    }
+    private let recast = Pending(
+        Move(to: .recast { (value: $0.value, looksSame: true) }, as: .update),
+        asking: nil,
+        completion: { _ in }
+    )
 
     @Test
     func aRecastGoesBeforeWhatWaitsAndClosesTheOpenQuestion() {
@@ -237,17 +234,15 @@ struct GateScriptTests {
         )
         _ = gate.evaluated(first, as: question, from: self.start, at: self.start) { _, _ in }
         #expect(self.text(gate.performed(at: self.start)) == "rest")
-        let recast = self.recast(.ready(true))
-        gate.recastCame(recast)
+        #expect(gate.proposed(self.recast, isLimited: false) == .entered)
         #expect(self.text(gate.pumped(at: self.start)) == "recast")
-        let replaced = gate.recast(
-            recast,
-            as: .same(TypedValue(AppState.ready(true))),
-            entering: nil,
+        let replaced = gate.evaluated(
+            self.recast,
+            as: .settle(.replacing(self.start.replacing(TypedValue(AppState.ready(true))))),
             from: self.start,
             at: self.start
-        )
-        #expect(self.text(replaced) == "replace by ready(true) at 7")
+        ) { _, _ in }
+        #expect(self.text(replaced) == "tell replaced by ready(true) at 7")
         #expect(self.text(gate.performed(at: self.start)) == "void")
         // A vote on the old question counts for nothing, even when another question is open.
         gate.voted(.yes, on: 1)
@@ -269,22 +264,20 @@ struct GateScriptTests {
         let evaluated = EvaluatedProposal(first, .entering(entry))
         #expect(self.text(gate.evaluated([evaluated], at: self.start)) == "commit [8]")
         #expect(self.text(gate.performed(at: self.start)) == "rest")
-        let recast = self.recast(.ready(true))
-        gate.recastCame(recast)
+        #expect(gate.proposed(self.recast, isLimited: false) == .entered)
         _ = gate.proposed(self.pending(.ready(false)), isLimited: true)
         #expect(self.text(gate.pumped(at: self.start)) == "rest")
         gate.committed(gate.groups.count, failure: nil)
         #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8")
         let moved = StateMachineCore.Place(seq: 8, .ready(true))
         #expect(self.text(gate.performed(at: moved)) == "recast")
-        let refused = gate.recast(
-            recast,
-            as: .impossible("gone"),
-            entering: nil,
+        let refused = gate.evaluated(
+            self.recast,
+            as: .settle(.answered(.failure(Refused(.illegal, current: moved)))),
             from: moved,
             at: moved
-        )
-        #expect(self.text(refused) == "refuse: gone")
+        ) { _, _ in }
+        #expect(self.text(refused) == "tell answered")
         #expect(self.text(gate.performed(at: moved)) == "evaluate all 1")
     }
 }
@@ -300,11 +293,11 @@ extension Gate.Withdrawal {
     }
 }
 
-extension PendingProposal {
+extension Machine.Proposal {
     fileprivate var new: AppState {
         switch self.move.target {
         case .state(let new): TypedValue<AppState>.state(of: new)
-        case .made, .event: .ready(false)
+        case .made, .event, .recast: .ready(false)
         }
     }
 }

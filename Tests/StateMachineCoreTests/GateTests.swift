@@ -285,7 +285,7 @@ private struct Bench {
         refuser.cancel()
         try bench.machine.proposeAtOnce(.ready(true))
         #expect(bench.machine.state == .ready(true))
-        #expect(!bench.machine.machine.holdGroups())
+        #expect(!bench.machine.machine.hasVoters)
     }
 
     @Test func anAskThatIsLetGoOfAbstains() {

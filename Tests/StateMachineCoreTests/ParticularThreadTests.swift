@@ -95,7 +95,7 @@ private final class CountedContext: ExecutionContext {
         let listeners = ["a", "b"].map { name in Listener { _ in note("delegate \(name)") } }
         for listener in listeners { machine.addDelegate(listener, on: thread) }
         machine.addObserver(on: thread) { _ in note("observer") }
-        let cursor = LogCursor(of: machine, on: thread) { _ in note("receptionist") }
+        let cursor = machine.follow(on: thread) { _ in note("receptionist") }
         machine.addVoter(label: "v", on: thread) {
             note("voter")
             $0.vote(.yes)
@@ -114,7 +114,7 @@ private final class CountedContext: ExecutionContext {
             ]
         )
         #expect(strangers.heard.isEmpty)
-        cursor.close()
+        cursor.registration.cancel()
         thread.stop()
     }
 

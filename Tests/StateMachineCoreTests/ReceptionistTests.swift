@@ -51,11 +51,10 @@ private struct Backlog {
         let heard = Heard()
         let bursts = Recorder<Int>()
         let target = DispatchQueue(label: "target")
-        let cursor = LogCursor(
-            of: self.machine,
+        let cursor = self.machine.follow(
             on: .queue(target),
-            afterBurst: { bursts.record(heard.heard.count) },
-            task: { heard.record($0) }
+            burstEnd: { bursts.record(heard.heard.count) },
+            { heard.record($0) }
         )
         #expect(Snapshot(cursor.start) == self.machine.snapshot)
         self.machine.churn(2)
@@ -73,28 +72,23 @@ private struct Backlog {
         let queue = DispatchQueue(label: "late")
         queue.async { gate.pass() }
         let (heard, bursts) = (Heard(), Recorder<Int>())
-        let cursor = LogCursor(
-            of: machine,
+        let cursor = machine.follow(
             on: .queue(queue),
-            afterBurst: { bursts.record(heard.heard.count) },
-            task: { heard.record($0) }
+            burstEnd: { bursts.record(heard.heard.count) },
+            { heard.record($0) }
         )
         machine.churn(count)
         gate.open()
         // The last turn is the one that finds nothing more. Not a flush, which would add an entry.
         for _ in 0..<5 { await onQueue(queue) }
         #expect(bursts.heard.last == count)
-        cursor.close()
+        cursor.registration.cancel()
     }
 
     @Test func theTaskIsGivenOldAndNewOfItsOwnChange() async {
         let backlog = Backlog()
         let changes = Recorder<[AppState]>()
-        let cursor = LogCursor(
-            of: self.machine,
-            on: backlog.context,
-            task: { changes.record([$0.old, $0.new]) }
-        )
+        let cursor = self.machine.follow(on: backlog.context) { changes.record([$0.old, $0.new]) }
         self.machine.state = .authentication(.active)
         self.machine.state = .ready(true)
         backlog.gate.open()
@@ -105,7 +99,7 @@ private struct Backlog {
                 [.authentication(.active), .ready(true)],
             ]
         )
-        cursor.close()
+        cursor.registration.cancel()
     }
 
     @Test func aCancelledOneHearsNothingMoreAndADroppedOneGoesOn() {
@@ -144,33 +138,23 @@ private struct Backlog {
         #expect(ended.heard == ["task", "wait"])
     }
 
-    @Test func aClosedCursorHearsNothingMoreAndADroppedOneIsClosed() {
+    @Test func whoIsCancelledHearsNothingMore() {
         let heard = Recorder<UInt64>()
-        var cursor: LogCursor? = LogCursor(of: self.machine, on: .immediate) {
-            heard.record($0.seq)
-        }
+        let following = self.machine.follow(on: .immediate) { heard.record($0.seq) }
         self.machine.churn(1)
-        cursor?.close()
+        following.registration.cancel()
         self.machine.churn(2)
-        cursor = LogCursor(of: self.machine, on: .immediate) { heard.record($0.seq) }
-        cursor = nil
-        self.machine.churn(3)
         #expect(heard.heard == [1])
-        #expect(cursor == nil)
     }
 
     @Test func catchingUpTellsWhatIsThereOnTheContextItself() async {
         let queue = DispatchQueue(label: "own")
         let heard = Recorder<UInt64>()
-        let cursor = LogCursor(
-            of: self.machine,
-            on: .queue(queue),
-            task: { heard.record($0.seq) }
-        )
+        let cursor = self.machine.follow(on: .queue(queue)) { heard.record($0.seq) }
         let machine = self.machine
         let atOnce = queue.sync {
             machine.churn(2)
-            cursor.catchUp()
+            cursor.cursor.catchUp()
             return heard.heard
         }
         await machine.flush()
@@ -183,11 +167,8 @@ private struct Backlog {
             processExitsWith: .failure,
             observing: [\.standardErrorContent]
         ) {
-            LogCursor(
-                of: StateMachine<AppState>(),
-                on: .queue(DispatchQueue(label: "own")),
-                task: { _ in }
-            ).catchUp()
+            StateMachine<AppState>().follow(on: .queue(DispatchQueue(label: "own"))) { _ in }
+                .cursor.catchUp()
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("catchUp() must be called on its execution context"))

@@ -88,15 +88,14 @@ import Testing
     func aStateSetWhenTheBurstHasEndedIsHeardToo(on place: Place) async {
         let machine = StateMachine<AppState>()
         let heard = Heard()
-        let cursor = LogCursor(
-            of: machine,
+        let cursor = machine.follow(
             on: place.context,
-            afterBurst: { machine.state = .dataRetrieval(.success) },
-            task: { heard.record($0) }
+            burstEnd: { machine.state = .dataRetrieval(.success) },
+            { heard.record($0) }
         )
         machine.state = .authentication(.active)
         // Not a flush, which would wake the lane once more.
         #expect(await heard.wait(for: 2).map(\.seq) == [1, 2])
-        cursor.close()
+        cursor.registration.cancel()
     }
 }

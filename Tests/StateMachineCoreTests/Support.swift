@@ -120,14 +120,13 @@ final class FullLog: WriteAheadLog {
 
 // The engine, by its typed face.
 
-extension LogCursor {
-    convenience init<State>(
-        of machine: StateMachine<State>,
+extension StateMachine {
+    func follow(
         on context: any ExecutionContext,
-        afterBurst: @escaping @Sendable () -> Void = {},
-        task: @escaping @Sendable (Transition<State>) -> Void
-    ) {
-        self.init(of: machine.machine, on: context, afterBurst: afterBurst) { task(Transition($0)) }
+        burstEnd: (@Sendable () -> Void)? = nil,
+        _ task: @escaping @Sendable (Transition<State>) -> Void
+    ) -> (registration: Registration, cursor: Drain, start: StateMachineCore.Place) {
+        self.machine.follow(on: context, burstEnd: burstEnd) { task(Transition($0)) }
     }
 }
 

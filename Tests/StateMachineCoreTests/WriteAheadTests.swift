@@ -47,20 +47,13 @@ private final class QueueLog: WriteAheadLog {
 
 private typealias Outcome = Result<StateMachine<AppState>.Acceptance, TransitionError<AppState>>
 
-/// A place that notes how many outcomes each of its jobs brought.
-private final class CountingPlace: CompletionPlace {
-    let jobs = Recorder<Int>()
-    private let outcomes: Recorder<UInt64>
+/// A context whose jobs run when the test says so, and which is always current.
+private final class LaterContext: ExecutionContext {
+    let jobs = Recorder<@Sendable () -> Void>()
 
-    init(_ outcomes: Recorder<UInt64>) { self.outcomes = outcomes }
+    var isCurrent: Bool? { true }
 
-    func run(_ job: @escaping @Sendable () -> Void) {
-        let before = self.outcomes.heard.count
-        job()
-        self.jobs.record(self.outcomes.heard.count - before)
-    }
-
-    func together(_ body: () -> Void) { body() }
+    func enqueue(_ job: @escaping @Sendable () -> Void) { self.jobs.record(job) }
 }
 
 @Suite struct WriteAheadTests {
@@ -94,7 +87,7 @@ private final class CountingPlace: CompletionPlace {
     }
 
     @Test func aBurstThatIsHeldIsOneGroupAndAnAssignmentEndsTheHold() {
-        _ = self.machine.machine.holdGroups()
+        self.machine.machine.holdGroups()
         for value in [true, false, true] { self.propose(.ready(value)) }
         #expect(self.log.groups.heard.isEmpty)
         self.machine.machine.releaseGroups()
@@ -102,7 +95,7 @@ private final class CountingPlace: CompletionPlace {
         self.log.finish(0)
         #expect(self.committed == [1, 2, 3])
 
-        _ = self.machine.machine.holdGroups()
+        self.machine.machine.holdGroups()
         self.propose(.ready(false))
         #expect(self.log.groups.heard.count == 1)
         // Passes the voters by, like an assignment, but an assignment would block this thread.
@@ -112,7 +105,7 @@ private final class CountingPlace: CompletionPlace {
 
     @Test(.enabled(if: Processors.areSeveral, "a single processor has nothing to gain by it"))
     func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
-        _ = self.machine.machine.holdGroups()
+        self.machine.machine.holdGroups()
         for count in 1...300 { self.propose(.ready(!count.isMultiple(of: 2))) }
         #expect(self.log.groups.heard.map(\.transitions.count) == [128])
         self.machine.machine.releaseGroups()
@@ -122,27 +115,56 @@ private final class CountingPlace: CompletionPlace {
         #expect(self.committed == (1...300).map { $0 })
     }
 
-    @Test func aGroupIsCompletedInOneJobOfEachPlaceInARow() {
-        let seqs = Recorder<UInt64>()
-        let (one, other) = (CountingPlace(seqs), CountingPlace(seqs))
-        _ = self.machine.machine.holdGroups()
-        for count in 1...100 {
+    @Test func aGroupIsAnsweredAtItsCursorAfterItsChangesAndWakesItOnce() {
+        let context = LaterContext()
+        let heard = Recorder<String>()
+        let following = self.machine.machine.follow(on: context) {
+            heard.record("change \($0.seq)")
+        }
+        self.machine.machine.holdGroups()
+        for count in 1...3 {
             self.machine.machine.propose(
                 Move(to: TypedValue(AppState.ready(!count.isMultiple(of: 2)))),
                 asking: Question(),
-                isTimed: false,
-                in: count <= 60 ? one : other
+                at: following.cursor
             ) { answer in
-                if case .success(.committed(let change)) = answer { seqs.record(change.seq) }
+                if case .success(let outcome) = answer {
+                    heard.record("answer \(outcome.place.seq)")
+                }
             }
         }
-        // The log has not been given them yet.
-        #expect(self.log.groups.heard.isEmpty)
         self.machine.machine.releaseGroups()
-        #expect(one.jobs.heard.isEmpty && other.jobs.heard.isEmpty)
         self.log.finish(0)
-        #expect(one.jobs.heard == [60] && other.jobs.heard == [40])
-        #expect(seqs.heard == (1...100).map { $0 })
+        #expect(heard.heard.isEmpty)
+        #expect(context.jobs.heard.count == 1)
+        context.jobs.heard.last?()
+        #expect(
+            heard.heard == ["change 1", "change 2", "change 3", "answer 1", "answer 2", "answer 3"]
+        )
+        // Nobody is left there, and the context may have ended.
+        following.registration.cancel()
+        self.machine.machine.afterCommits(at: following.cursor) { heard.record("too late") }
+        #expect(context.jobs.heard.count == 1)
+        #expect(heard.heard.count == 6)
+    }
+
+    @Test(.enabled(if: Processors.areSeveral, "it never lingers on a single processor"))
+    func whoLingersIsNotWokenAndAfterwardsIs() {
+        let context = LaterContext()
+        let heard = Recorder<UInt64>()
+        let machine = StateMachine<AppState>()
+        let following = machine.machine.follow(on: context) { heard.record($0.seq) }
+        var spin = AdaptiveSpin(timeout: .seconds(3600))
+        following.cursor.linger(&spin) {
+            if machine.snapshot.seq == 0 { machine.state = .ready(true) }
+            return heard.heard.isEmpty
+        }
+        #expect(heard.heard == [1])
+        #expect(context.jobs.heard.isEmpty)
+        var haste = AdaptiveSpin(timeout: .zero)
+        following.cursor.linger(&haste) { true }
+        machine.state = .ready(false)
+        #expect(context.jobs.heard.count == 1)
     }
 
     @Test func nothingIsAssignedToldOrAnsweredBeforeItIsCommitted() {
@@ -221,7 +243,7 @@ private final class CountingPlace: CompletionPlace {
     /// A locked disk says so only after a while, so proposals of the same state do not each wait
     /// for it.
     @Test func aStateThatManyAskForFailsOnce() {
-        _ = self.machine.machine.holdGroups()
+        self.machine.machine.holdGroups()
         for _ in 1...50 { self.propose(.ready(true)) }
         self.machine.machine.releaseGroups()
         // These arrive while the disk is being tried.
@@ -270,7 +292,7 @@ private final class CountingPlace: CompletionPlace {
         let machine = StateMachine(.initial, options: options)
         let order = Recorder<String>()
         machine.propose(.ready(true)) { _ in order.record("answered") }
-        _ = machine.machine.holdGroups()
+        machine.machine.holdGroups()
         for _ in 1...3 {
             machine.propose(.authentication(.idle)) { answer in
                 if case .failure(let error) = answer, error.reason == .overloaded {

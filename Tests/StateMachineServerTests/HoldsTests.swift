@@ -15,8 +15,8 @@ struct HoldsTests {
 
     /// The holds and guards that are looked at when that state is proposed.
     private static func candidates(for state: DoorState, _ server: StateServer) -> Int {
-        server.machine.machine.holder.withLock { $0.gate.voters }
-            .voters(at: server.machine.states.places(of: TypedValue(state))).count
+        server.machine.holder.withLock { $0.gate.voters }
+            .voters(at: server.states.places(of: TypedValue(state))).count
     }
 
     private static func exceptingPatterns(_ lone: LoneServer) async throws -> Int? {

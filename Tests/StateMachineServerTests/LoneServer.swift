@@ -35,11 +35,8 @@ struct LoneServer {
         let server = try await loop.submit {
             NIOLoopBound(
                 StateServer(
-                    machine: ServedMachine(
-                        machine.machine,
-                        schema: EnumSchema<DoorState>(),
-                        on: loop
-                    ),
+                    machine: machine.machine,
+                    schema: EnumSchema<DoorState>(),
                     loop: loop,
                     limits: ServerLimits(),
                     bell: bell.value

@@ -42,7 +42,8 @@ struct WatchdogProbeTests {
         let bell = try await LoopBell.make(on: group)
         return try await loop.submit {
             let server = StateServer(
-                machine: ServedMachine(machine.machine, schema: EnumSchema<DoorState>(), on: loop),
+                machine: machine.machine,
+                schema: EnumSchema<DoorState>(),
                 loop: loop,
                 limits: ServerLimits(),
                 bell: bell.value

@@ -110,11 +110,39 @@ extension Machine: MemberOwner {
         Registration(of: self.register(fresh, representing: object, on: context).member)
     }
 
+    /// Has `change` called with all changes from now on, none of which is dropped.
+    ///
+    /// - Parameters:
+    ///   - context: where it is called, and must not block; nobody else is told there.
+    ///   - burstEnd: called there when nothing more is to be told.
+    ///   - change: called with each.
+    /// - Returns: its registration, the cursor, and where the machine was when that was placed.
+    package func follow(
+        on context: any ExecutionContext,
+        burstEnd: (@Sendable () -> Void)? = nil,
+        _ change: @escaping @Sendable (Change) -> Void
+    ) -> (registration: Registration, cursor: Drain, start: Place) {
+        let calls = CallingMember.Calls(
+            change: { _, entry in
+                change(entry.change)
+                return true
+            },
+            burstEnd: burstEnd
+        )
+        let (member, drain, start) = self.register(
+            CallingMember(calls),
+            on: context,
+            isLimited: false
+        )
+        return (Registration(of: member), drain, start)
+    }
+
     /// Registers a member atomically with the returned place: it hears what follows.
     func register(
         _ fresh: Member,
         representing object: AnyObject? = nil,
-        on context: any ExecutionContext
+        on context: any ExecutionContext,
+        isLimited: Bool = true
     ) -> (member: Member, drain: Drain, place: Place) {
         let identity = context.identity
         let (member, drain, place) = self.holder.withLock { holder in
@@ -124,7 +152,7 @@ extension Machine: MemberOwner {
                     on: context,
                     identity,
                     after: tail,
-                    limit: self.options.laneLimit,
+                    limit: isLimited ? self.options.laneLimit : nil,
                     among: self.sleepers
                 )
             }
@@ -161,54 +189,4 @@ extension Machine: MemberOwner {
             holder.audience.place(of: member).map { ($0, holder.tail.position) }
         }
     }
-}
-
-/// A cursor into a machine's log that takes in all changes on a context of its own, as the server
-/// does.
-///
-/// It keeps its place until it is closed or released. Do not use it on a machine that drops what a
-/// context is late for (``StateMachine/Options/laneLimit``).
-package final class LogCursor: Sendable {
-    /// Where the machine was when the cursor was placed; the task hears all that follows.
-    package let start: Place
-
-    private let drain: Drain
-    private let registration: Registration
-
-    /// Places the cursor: no change after ``start`` is missed.
-    ///
-    /// - Parameters:
-    ///   - machine: the machine whose log it reads.
-    ///   - context: where the task runs.
-    ///   - afterBurst: run on the context when the task has been given everything there was.
-    ///   - task: called with every change; it must not block the context.
-    package init(
-        of machine: Machine,
-        on context: any ExecutionContext,
-        afterBurst: @escaping @Sendable () -> Void = {},
-        task: @escaping @Sendable (Change) -> Void
-    ) {
-        let member = CallingMember(
-            .init(
-                change: { _, entry in
-                    task(entry.change)
-                    return true
-                },
-                burstEnd: afterBurst
-            )
-        )
-        (_, self.drain, self.start) = machine.register(member, on: context)
-        self.registration = Registration(of: member)
-    }
-
-    /// Hands the task everything committed so far, now.
-    ///
-    /// Only on its own context, which has to be serial and able to tell that it is current. What
-    /// the task itself sets is delivered after the task has returned.
-    package func catchUp() { self.drain.catchUp() }
-
-    /// No call of the task begins after this returns.
-    package func close() { self.registration.cancel() }
-
-    deinit { self.close() }
 }

@@ -25,7 +25,7 @@ import Synchronization
 ///
 /// An owner takes none of the machine's locks. `@unchecked Sendable`: the owner's fields are handed
 /// from one owner to the next by `isAwake` or `turn`, whose operations order them.
-final class Drain: @unchecked Sendable {
+package final class Drain: @unchecked Sendable {
     /// Something to do on the context.
     struct Call: Sendable {
         /// Its number, where losses are counted from.
@@ -188,6 +188,10 @@ final class Drain: @unchecked Sendable {
     }
 
     private func schedule() {
+        // Nobody is left to be told, and the context may have ended.
+        guard self.end.load(ordering: .sequentiallyConsistent) == .max else {
+            return self.abandon()
+        }
         guard let refusing = self.refusing else { return self.context.enqueue { self.run() } }
         if !refusing.accepts({ self.run() }) { self.abandon() }
     }
@@ -246,13 +250,28 @@ final class Drain: @unchecked Sendable {
     /// Delivers what has been committed so far, now.
     ///
     /// Only on its own context, which has to be serial; a no-op from inside a delivery.
-    func catchUp() {
+    package func catchUp() {
         precondition(
             self.context.isCurrent == true,
             "catchUp() must be called on its execution context"
         )
         guard !self.isDelivering else { return }
         _ = self.deliver(atMost: .max)
+    }
+
+    /// As ``catchUp()``, and then spins for a moment for what else comes, which need not wake the context.
+    ///
+    /// - Parameters:
+    ///   - spin: how long.
+    ///   - isWaiting: whether something expected has yet to come.
+    package func linger(_ spin: inout AdaptiveSpin, while isWaiting: () -> Bool) {
+        guard !self.isDelivering else { return }
+        let isOurs = self.rouse()
+        _ = spin.wait {
+            self.catchUp()
+            return !isWaiting()
+        }
+        if isOurs, self.fallAsleep() { self.schedule() }
     }
 
     /// Passes everything without telling anyone, so that nobody waits for it: the context has

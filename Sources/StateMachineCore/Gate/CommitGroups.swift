@@ -90,13 +90,13 @@ struct CommitGroups: Sendable {
     ///
     /// - Returns: them, and those to evaluate again: all that were evaluated after the first of them,
     ///   and so may count on it.
-    mutating func takeWithdrawn() -> (withdrawn: [PendingProposal], again: [PendingProposal])? {
+    mutating func takeWithdrawn() -> (withdrawn: [Machine.Proposal], again: [Machine.Proposal])? {
         guard exchange(&self.haveWithdrawn, with: false),
-            let first = self.gathering.firstIndex(where: { !$0.pending.isStillWanted })
+            let first = self.gathering.firstIndex(where: { !$0.proposal.isStillWanted })
         else { return nil }
-        let pending = self.gathering[first...].map(\.pending)
+        let proposals = self.gathering[first...].map(\.proposal)
         self.gathering.removeSubrange(first...)
-        return (pending.filter { !$0.isStillWanted }, pending.filter(\.isStillWanted))
+        return (proposals.filter { !$0.isStillWanted }, proposals.filter(\.isStillWanted))
     }
 
     /// Makes a group of what has gathered, if the log is free and nothing more is awaited.
@@ -135,7 +135,7 @@ struct CommitGroups: Sendable {
     /// - Returns: the proposals whose proposers to tell, and those to evaluate again.
     mutating func takeEnded(
         at machine: Place
-    ) -> (told: [Evaluated], again: [PendingProposal])? {
+    ) -> (told: [Evaluated], again: [Machine.Proposal])? {
         guard case .ended(let evaluated, let failure) = self.group else { return nil }
         self.group = .none
         guard let failure else { return (evaluated, []) }
@@ -147,7 +147,7 @@ struct CommitGroups: Sendable {
         _ evaluated: [Evaluated],
         failing failure: String,
         at machine: Place
-    ) -> (told: [Evaluated], again: [PendingProposal]) {
+    ) -> (told: [Evaluated], again: [Machine.Proposal]) {
         // Proposals for a state that the group would have led to fail with it; otherwise each would be tried again alone.
         // Others that were evaluated against such a state are evaluated again.
         let last = evaluated.last { $0.entry != nil }?.entry?.change.seq ?? machine.seq
@@ -156,13 +156,13 @@ struct CommitGroups: Sendable {
         )
         let all = evaluated + exchange(&self.gathering, with: [])
         var told: [Evaluated] = []
-        var again: [PendingProposal] = []
+        var again: [Machine.Proposal] = []
         for (index, one) in all.enumerated() {
             let isInGroup = index < evaluated.count && one.entry != nil
             if isInGroup || one.repeats(after: machine.seq, through: last) {
-                told.append(Evaluated(one.pending, .answered(answer)))
+                told.append(Evaluated(one.proposal, .answered(answer)))
             } else {
-                again.append(one.pending)
+                again.append(one.proposal)
             }
         }
         return (told, again)

@@ -7,14 +7,14 @@ import Synchronization
 /// under that lock. The thread that has begun to pump performs the actions, one at a time, until
 /// there is none.
 ///
-/// A proposal is in one place after the other: in `assignments` or `waiting`; there, if it is the
+/// A proposal is in one place after the other: in `recasts`, `assignments` or `waiting`; there, if it is the
 /// first and voters may have to be asked, in one ``Stage`` after the other; among those that
 /// `groups` gathers; in the group that the log has (``CommitGroups/Group``); and then its proposer
 /// is told. A withdrawn proposal leaves from wherever it is, unless the log already has it; those
 /// that were evaluated after it are evaluated again.
 struct Gate: Sendable {
     typealias Answer = Move.Answer
-    typealias Pending = PendingProposal
+    typealias Proposal = Machine.Proposal
     typealias Evaluated = EvaluatedProposal
 
     /// How far the first of those that wait has come.
@@ -36,16 +36,16 @@ struct Gate: Sendable {
     var voters = Electorate()
     private(set) var groups = CommitGroups()
     /// Those that voters may have to be asked about.
-    private var waiting: [Pending] = []
+    private var waiting: [Proposal] = []
     /// Those that ask nobody: they wait for no voter, and so go first.
-    private var assignments: [Pending] = []
+    private var assignments: [Proposal] = []
     private var stage = Stage.waiting
     /// A question to close without an answer, since the state was recast.
     private var voided: Ballot?
     /// How many questions have been put.
     private var questions: UInt64 = 0
-    /// States to recast, before any proposal is evaluated.
-    private var recasts: [PendingRecast] = []
+    /// Those that recast the state, before any other is evaluated.
+    private var recasts: [Proposal] = []
     /// The thread that performs the actions.
     private var pumper: ThreadIdentity?
 
@@ -57,24 +57,19 @@ struct Gate: Sendable {
     /// What to do next, under no lock unless stated otherwise.
     enum Action: Sendable {
         /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
-        case evaluateAll([Pending], from: Place)
-        /// Decide on the first that voters may have to be asked about:
+        case evaluateAll([Proposal], from: Place)
+        /// Decide on the first that recasts the state, or that voters may have to be asked about:
         /// ``evaluated(_:as:from:at:decided:)``.
-        case evaluate(Pending, from: Place, hasVoters: Bool)
+        case evaluate(Proposal, from: Place, hasVoters: Bool)
         /// Put the question, at once and under the lock, then wake the voters: ``voted(_:on:)``.
         case ask(Ballot, Question, waited: (@Sendable () -> Duration)?)
         /// The voters agree. Ask whether the proposer still does: ``confirmed(_:with:at:)``.
-        case confirm(Pending, Ballot)
+        case confirm(Proposal, Ballot)
         /// Close a question whose answer no longer counts.
         case void(Ballot)
-        /// Decide how the first state is recast: ``recast(_:as:entering:from:at:)``.
-        case recast(PendingRecast, from: Place)
-        /// Put the state in place if it is the same, at once and under the lock, then tell the
-        /// requester.
-        case recasted(PendingRecast, RecastOutcome)
         /// Ask the log to commit these, a group of that number: ``committed(_:failure:)``.
         case commit([Change], group: UInt64)
-        /// Enter what these enter, at once and under the lock, then tell their proposers.
+        /// Enter what these enter, or put it in place, at once and under the lock, then tell their proposers.
         case tell([Evaluated])
     }
 
@@ -114,19 +109,23 @@ struct Gate: Sendable {
     /// Adds a new proposal.
     ///
     /// - Parameters:
-    ///   - pending: the proposal.
+    ///   - proposal: the proposal.
     ///   - isLimited: whether it is refused where there is no room.
     /// - Returns: whether it is there, and whether to pump.
-    mutating func proposed(_ pending: Pending, isLimited: Bool) -> Arrival {
+    mutating func proposed(_ proposal: Proposal, isLimited: Bool) -> Arrival {
         guard !isLimited || self.waiting.count + self.assignments.count < self.limit else {
             return .refused
         }
-        if pending.question == nil {
-            self.assignments.append(pending)
+        if proposal.question != nil {
+            self.waiting.append(proposal)
+        } else {
+            if proposal.isRecast {
+                self.recasts.append(proposal)
+            } else {
+                self.assignments.append(proposal)
+            }
             // A thread that proposes and asks nobody waits, and may be the one that would release.
             self.groups.isHeld = false
-        } else {
-            self.waiting.append(pending)
         }
         return self.isAwaitingMore ? .left : .entered
     }
@@ -142,9 +141,9 @@ struct Gate: Sendable {
     }
 
     /// Withdraws a proposal that its proposer no longer wants.
-    mutating func withdrawn(_ pending: Pending) -> Withdrawal {
-        pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
-        if self.waiting.first === pending {
+    mutating func withdrawn(_ proposal: Proposal) -> Withdrawal {
+        proposal.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
+        if self.waiting.first === proposal {
             switch self.stage {
             case .asked(let ballot): return .isAsked(ballot)
             case .decided: return .isEvaluated
@@ -154,9 +153,9 @@ struct Gate: Sendable {
                 guard self.pumper == nil else { return .isEvaluated }
             }
         }
-        if let index = self.waiting.firstIndex(where: { $0 === pending }) {
+        if let index = self.waiting.firstIndex(where: { $0 === proposal }) {
             self.waiting.remove(at: index)
-        } else if let index = self.assignments.firstIndex(where: { $0 === pending }) {
+        } else if let index = self.assignments.firstIndex(where: { $0 === proposal }) {
             self.assignments.remove(at: index)
         } else {
             self.groups.haveWithdrawn = true
@@ -166,7 +165,13 @@ struct Gate: Sendable {
     }
 
     /// Notes that more is about to come, to be committed together; only matters with a log.
-    mutating func held() { if self.hasLog { self.groups.isHeld = true } }
+    ///
+    /// - Returns: whether that matters, and was not known.
+    mutating func held() -> Bool {
+        guard self.hasLog, !self.groups.isHeld else { return false }
+        self.groups.isHeld = true
+        return true
+    }
 
     /// Notes that what was about to come has come.
     mutating func released(at machine: Place) -> Action? {
@@ -217,7 +222,7 @@ struct Gate: Sendable {
         if !self.hasLog, let first = evaluated.lazy.compactMap(\.entry).first {
             // Without a log others may have moved the machine meanwhile.
             if first.change.seq == machine.seq + 1 { return .tell(evaluated) }
-            self.putBack(evaluated.map(\.pending))
+            self.putBack(evaluated.map(\.proposal))
         } else {
             self.groups.gather(evaluated)
         }
@@ -233,23 +238,23 @@ struct Gate: Sendable {
     /// Records the decision on the first proposal, as evaluated from `base`.
     ///
     /// - Parameters:
-    ///   - pending: the proposal.
+    ///   - proposal: the proposal.
     ///   - decision: what is to become of it.
     ///   - base: where the machine was, or was to be.
     ///   - machine: where it is.
     ///   - decided: called with the voters' verdict and the number of the question.
     /// - Returns: the next action.
     mutating func evaluated(
-        _ pending: Pending,
+        _ proposal: Proposal,
         as decision: Decision,
         from base: Place,
         at machine: Place,
         decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
     ) -> Action? {
-        guard pending.isStillWanted else { return self.refuse(pending, .withdrawn, machine) }
+        guard proposal.isStillWanted else { return self.refuse(proposal, .withdrawn, machine) }
         guard self.ahead(of: machine).seq == base.seq else { return self.next(machine) }
         switch decision {
-        case .settle(let fate): return self.settle(Evaluated(pending, fate), machine)
+        case .settle(let fate): return self.settle(Evaluated(proposal, fate), machine)
         case .ask(let voters, let motion, let question):
             guard self.groups.areQuiet else {
                 self.stage = .awaitingQuiet
@@ -264,7 +269,7 @@ struct Gate: Sendable {
                 decided($0, number)
             }
             self.stage = .asked(ballot)
-            return .ask(ballot, question, waited: pending.waited)
+            return .ask(ballot, question, waited: proposal.waited)
         }
     }
 
@@ -288,45 +293,6 @@ struct Gate: Sendable {
         )
     }
 
-    /// Adds a state to recast; then the caller has to pump.
-    mutating func recastCame(_ recast: PendingRecast) {
-        self.recasts.append(recast)
-        self.groups.isHeld = false
-    }
-
-    /// Records the decision on the state as it was at `base`.
-    ///
-    /// - Parameters:
-    ///   - recast: the first of them.
-    ///   - decision: what becomes of the state.
-    ///   - entry: its change, if it looks different.
-    ///   - base: where the machine was.
-    ///   - machine: where it is.
-    /// - Returns: the next action.
-    mutating func recast(
-        _ recast: PendingRecast,
-        as decision: Recast,
-        entering entry: ChangeEntry?,
-        from base: Place,
-        at machine: Place
-    ) -> Action? {
-        // Without a log others may have moved the machine meanwhile.
-        guard machine.seq == base.seq else { return self.next(machine) }
-        self.recasts.removeFirst()
-        if case .impossible(let why) = decision { return .recasted(recast, .impossible(why)) }
-        // An open question is closed, and its proposal evaluated anew.
-        self.voided = self.ballot
-        self.stage = .waiting
-        guard let entry else {
-            guard case .same(let value) = decision else { return self.next(machine) }
-            return .recasted(recast, .same(base.replacing(value)))
-        }
-        let evaluated = recast.evaluated(entry)
-        guard self.hasLog else { return .tell([evaluated]) }
-        self.groups.gather([evaluated])
-        return self.next(machine)
-    }
-
     // MARK: - Deciding what is next
 
     /// Returns the next action; nil ends the pump.
@@ -344,7 +310,9 @@ struct Gate: Sendable {
             if let ballot = self.voided.take() { return .void(ballot) }
             if let recast = self.recasts.first {
                 // Proposals that were evaluated in the old form are committed first; meanwhile nothing is evaluated.
-                if self.groups.areQuiet { return .recast(recast, from: machine) }
+                if self.groups.areQuiet {
+                    return .evaluate(recast, from: machine, hasVoters: false)
+                }
             } else if let action = self.nextProposal(machine) {
                 return action
             }
@@ -392,7 +360,7 @@ struct Gate: Sendable {
     }
 
     /// Has proposals that were evaluated evaluated again, before all others.
-    private mutating func putBack(_ again: [Pending]) {
+    private mutating func putBack(_ again: [Proposal]) {
         guard !again.isEmpty else { return }
         self.assignments.insert(contentsOf: again.filter { $0.question == nil }, at: 0)
         self.waiting.insert(contentsOf: again.filter { $0.question != nil }, at: 0)
@@ -420,27 +388,38 @@ struct Gate: Sendable {
         with fate: Evaluated.Fate,
         _ machine: Place
     ) -> Action? {
-        guard let pending = self.waiting.first else { return self.next(machine) }
-        guard pending.isStillWanted else { return self.refuse(pending, .withdrawn, machine) }
+        guard let proposal = self.waiting.first else { return self.next(machine) }
+        guard proposal.isStillWanted else { return self.refuse(proposal, .withdrawn, machine) }
         guard machine.seq == ballot.motion.current.seq else {
-            return self.refuse(pending, .stale, machine)
+            return self.refuse(proposal, .stale, machine)
         }
-        return self.settle(Evaluated(pending, fate), machine)
+        return self.settle(Evaluated(proposal, fate), machine)
+    }
+
+    /// Closes an open question, whose proposal is evaluated again: the state was recast.
+    private mutating func voidQuestion() {
+        self.voided = self.ballot
+        self.stage = .waiting
     }
 
     private mutating func refuse(
-        _ pending: Pending,
+        _ proposal: Proposal,
         _ reason: Refusal,
         _ machine: Place
     ) -> Action? {
         let refused = Refused(reason, current: machine)
-        return self.settle(Evaluated(pending, .answered(.failure(refused))), machine)
+        return self.settle(Evaluated(proposal, .answered(.failure(refused))), machine)
     }
 
     /// Removes the first proposal from the queue; its proposer is told after all that came before
     /// it.
     private mutating func settle(_ evaluated: Evaluated, _ machine: Place) -> Action? {
-        self.waiting.removeFirst()
+        if evaluated.proposal.isRecast {
+            self.recasts.removeFirst()
+            if case .answered = evaluated.fate {} else { self.voidQuestion() }
+        } else {
+            self.waiting.removeFirst()
+        }
         let isDue = evaluated.entry == nil ? self.groups.areQuiet : !self.hasLog
         guard !isDue else { return .tell([evaluated]) }
         self.groups.gather([evaluated])

@@ -3,12 +3,7 @@ extension Machine {
     /// An action of the gate, and whom to wake for what was appended under the lock.
     struct Step: Sendable {
         let action: Gate.Action
-        let news: News?
-
-        init(_ action: Gate.Action, news: News? = nil) {
-            self.action = action
-            self.news = news
-        }
+        let news: News
     }
 
     /// The way in that waits its turn: `completion` is called with what became of the move, once.
@@ -18,7 +13,7 @@ extension Machine {
     ///   - question: how voters are asked; nil: nobody is.
     ///   - isTimed: whether the time until voters are asked counts towards their deadline; needless where there are
     ///     none.
-    ///   - place: where the completion is called; nil: where it is decided.
+    ///   - cursor: where the completion is called, after all changes up to then; nil: where it is decided.
     ///   - isLimited: whether it is refused if there is no room.
     ///   - completion: called with the outcome; it must not block.
     /// - Returns: the proposal, so that it can be withdrawn.
@@ -27,35 +22,32 @@ extension Machine {
         _ move: Move,
         asking question: Question?,
         isTimed: Bool = true,
-        in place: (any CompletionPlace)? = nil,
+        at cursor: Drain? = nil,
         isLimited: Bool = true,
         completion: @escaping @Sendable (Move.Answer) -> Void
-    ) -> PendingProposal {
-        let pending = PendingProposal(
+    ) -> Proposal {
+        let proposal = Proposal(
             move,
             asking: question,
             waited: isTimed && question != nil ? stopwatch(on: self.options.clock) : nil,
-            place: place,
+            at: cursor,
             completion: completion
         )
-        switch self.holder.withLock({ $0.gate.proposed(pending, isLimited: isLimited) }) {
+        switch self.holder.withLock({ $0.gate.proposed(proposal, isLimited: isLimited) }) {
         case .entered: self.pump()
         case .left: break
-        case .refused: self.tell(pending, .failure(Refused(.overloaded, current: self.place)))
+        case .refused: self.refuse(proposal, .overloaded)
         }
-        return pending
+        return proposal
     }
 
     /// Answers the proposal with ``Refusal/withdrawn``, unless it is decided or with the log.
     ///
     /// The proposals behind it move up. Called from anywhere, under no lock.
-    func withdraw(_ pending: PendingProposal) {
-        let (withdrawal, current) = self.holder.withLock { holder in
-            (holder.gate.withdrawn(pending), holder.place)
-        }
-        switch withdrawal {
+    func withdraw(_ proposal: Proposal) {
+        switch self.holder.withLock({ $0.gate.withdrawn(proposal) }) {
         case .left:
-            self.tell(pending, .failure(Refused(.withdrawn, current: current)))
+            self.refuse(proposal, .withdrawn)
             self.pump()
         case .isAsked(let ballot): ballot.withdraw()
         case .isEvaluated: self.pump()
@@ -69,13 +61,15 @@ extension Machine {
     /// that is big enough does not wait, nor does one with an assignment, whose thread waits for
     /// it.
     ///
-    /// - Returns: whether there are voters that might be asked about a proposal.
-    package func holdGroups() -> Bool {
-        self.holder.withLock { holder in
-            holder.gate.held()
-            return !holder.gate.voters.isEmpty
-        }
+    /// - Returns: whether they did not gather yet, so that ``releaseGroups()`` is due, and whether there are voters
+    ///   who might be asked.
+    @discardableResult
+    package func holdGroups() -> (isNew: Bool, hasVoters: Bool) {
+        self.holder.withLock { ($0.gate.held(), !$0.gate.voters.isEmpty) }
     }
+
+    /// Whether there are voters who might be asked about a proposal.
+    package var hasVoters: Bool { self.holder.withLock { !$0.gate.voters.isEmpty } }
 
     /// Gives what gathered to the log; without ``holdGroups()`` it does nothing.
     package func releaseGroups() { self.pump(from: self.after { $0.released(at: $1) }) }
@@ -110,36 +104,25 @@ extension Machine {
         case .evaluateAll(let run, let base):
             let evaluated = self.evaluate(run, from: base)
             return self.after { $0.evaluated(evaluated, at: $1) }
-        case .evaluate(let pending, let base, let hasVoters):
-            let decision = self.decide(pending, base: base, hasVoters: hasVoters)
+        case .evaluate(let proposal, let base, let hasVoters):
+            let decision = self.decide(proposal, base: base, hasVoters: hasVoters)
             return self.after { gate, machine in
-                gate.evaluated(pending, as: decision, from: base, at: machine) { verdict, number in
+                gate.evaluated(proposal, as: decision, from: base, at: machine) { verdict, number in
                     self.holder.withLock { $0.gate.voted(verdict, on: number) }
                     self.pump()
                 }
             }
-        case .confirm(let pending, let ballot):
-            let (move, base) = (pending.move, ballot.motion.current)
+        case .confirm(let proposal, let ballot):
+            let (move, base) = (proposal.move, ballot.motion.current)
             let entry =
                 move.condition.isMet(by: base)
                 ? self.entry(of: move, from: base, to: ballot.motion.proposed) : nil
             return self.after { $0.confirmed(ballot, with: entry, at: $1) }
-        case .recast(let recast, let base):
-            let decision = recast.make(base)
-            var entry: ChangeEntry?
-            if case .changed(let state) = decision {
-                let move = Move(to: .made { _ in state }, as: .update, cause: recast.cause)
-                entry = self.entry(of: move, from: base, to: state)
-            }
-            return self.after {
-                $0.recast(recast, as: decision, entering: entry, from: base, at: $1)
-            }
         case .ask(let ballot, let question, let waited):
             let waited = waited?() ?? .zero
             ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
-            if let news = step.news { self.announce(news) }
+            self.announce(step.news)
         case .void(let ballot): ballot.withdraw()
-        case .recasted(let recast, let outcome): recast.place.run { recast.completion(outcome) }
         case .commit(let changes, let group):
             self.options.log?.record(changes) { failure in
                 self.holder.withLock { $0.gate.committed(group, failure: failure) }
@@ -154,96 +137,93 @@ extension Machine {
 
     /// Evaluates each proposal against the state as it will be after those before it; like all
     /// evaluating never under the lock, since it runs pure code of the state and the proposer.
-    private func evaluate(_ run: [PendingProposal], from base: Place) -> [EvaluatedProposal] {
+    private func evaluate(_ run: [Proposal], from base: Place) -> [EvaluatedProposal] {
         var base = base
-        return run.map { pending in
+        return run.map { proposal in
             let fate: EvaluatedProposal.Fate
             do throws(Refused) {
                 // It may have been withdrawn while the log had it, and not committed it.
-                guard pending.isStillWanted else { throw Refused(.withdrawn, current: base) }
+                guard proposal.isStillWanted else { throw Refused(.withdrawn, current: base) }
                 fate = self.fate(
-                    of: pending,
-                    into: try self.state(of: pending, from: base),
+                    of: proposal,
+                    into: try self.state(of: proposal, from: base),
                     from: base
                 )
             } catch {
                 fate = .answered(.failure(error))
             }
             if case .entering(let entry) = fate { base = entry.change.place }
-            return EvaluatedProposal(pending, fate)
+            return EvaluatedProposal(proposal, fate)
         }
     }
 
     /// Evaluates the first proposal, and determines which voters want to be asked.
-    private func decide(_ pending: PendingProposal, base: Place, hasVoters: Bool) -> Gate.Decision {
+    private func decide(_ proposal: Proposal, base: Place, hasVoters: Bool) -> Gate.Decision {
         do throws(Refused) {
-            let new = try self.state(of: pending, from: base)
-            if let new, hasVoters, let question = pending.questionToPut {
-                let motion = pending.move.motion(to: new, at: base)
+            if case .recast(let make) = proposal.move.target {
+                guard let recast = make(base) else { throw Refused(.illegal, current: base) }
+                return .settle(
+                    recast.looksSame
+                        ? .replacing(base.replacing(recast.value))
+                        : .entering(self.entry(of: proposal.move, from: base, to: recast.value))
+                )
+            }
+            let new = try self.state(of: proposal, from: base)
+            if let new, hasVoters, let question = proposal.questionToPut {
+                let motion = proposal.move.motion(to: new, at: base)
                 let asked = self.voters(on: motion)
                 guard asked.isEmpty else { return .ask(asked, motion, question) }
             }
-            return .settle(self.fate(of: pending, into: new, from: base))
+            return .settle(self.fate(of: proposal, into: new, from: base))
         } catch {
             return .settle(.answered(.failure(error)))
         }
     }
 
-    private func state(of pending: PendingProposal, from base: Place) throws(Refused) -> Value? {
-        try pending.move.state(from: base, announcingEqual: self.options.announcesEqual)
+    private func state(of proposal: Proposal, from base: Place) throws(Refused) -> Value? {
+        try proposal.move.state(from: base, announcingEqual: self.options.announcesEqual)
     }
 
     /// What becomes of a proposal that asks nobody; nothing changes if `new` is nil.
     private func fate(
-        of pending: PendingProposal,
+        of proposal: Proposal,
         into new: Value?,
         from base: Place
     ) -> EvaluatedProposal.Fate {
         guard let new else { return .answered(.success(.unchanged(base))) }
-        if let denials = pending.questionToPut?.denialsWithoutVoters {
+        if let denials = proposal.questionToPut?.denialsWithoutVoters {
             return .answered(.failure(Refused(.denied(by: denials), current: base)))
         }
-        return .entering(self.entry(of: pending.move, from: base, to: new))
+        return .entering(self.entry(of: proposal.move, from: base, to: new))
     }
 
     // MARK: - Telling
 
-    private func tell(_ evaluated: [EvaluatedProposal], of news: News?) {
-        if let news, news.drains.isEmpty {
+    /// Tells the drains what was entered, and the proposers what became of it: those at a cursor with the changes,
+    /// which so has to be woken once, and the others after delegates on this very thread.
+    private func tell(_ evaluated: [EvaluatedProposal], of news: News) {
+        let isEntering = evaluated.contains { $0.entry != nil }
+        if isEntering, news.drains.isEmpty {
             for one in evaluated { one.entry?.deliveryCount?.completeUnheard() }
         }
-        // Delegates on this very thread are told before any completion, and may wait for others.
-        let isHeardHere = news?.drains.contains(where: \.isInline) ?? false
-        guard !isHeardHere, let place = evaluated.first?.pending.place else {
-            if let news { self.announce(news) }
-            self.tell(evaluated[...])
-            return
-        }
-        place.together {
-            self.tell(evaluated[...])
-            if let news { self.announce(news) }
-        }
-    }
-
-    private func tell(_ pending: PendingProposal, _ answer: Gate.Answer) {
-        self.tell([EvaluatedProposal(pending, .answered(answer))])
-    }
-
-    /// Completes each; successive ones with the same place are completed there together.
-    private func tell(_ evaluated: ArraySlice<EvaluatedProposal>) {
-        var rest = evaluated
-        while let first = rest.first {
-            guard let place = first.pending.place else {
-                first.complete()
-                rest.removeFirst()
-                continue
+        var start = evaluated.startIndex
+        while start < evaluated.endIndex {
+            let cursor = evaluated[start].proposal.cursor
+            let run = evaluated[start...].prefix { $0.proposal.cursor === cursor }
+            start = run.endIndex
+            cursor?.post(after: news.position) { mayCall in
+                // By index: an iterator copies each.
+                if mayCall { for index in run.indices { run[index].complete() } }
             }
-            let end = rest.firstIndex { $0.pending.place !== place } ?? rest.endIndex
-            let run = rest[..<end]
-            rest = rest[end...]
-            // By index: an iterator copies each.
-            place.run { for index in run.indices { run[index].complete() } }
         }
+        if isEntering { self.announce(news) }
+        for one in evaluated where one.proposal.cursor == nil { one.complete() }
+    }
+
+    private func refuse(_ proposal: Proposal, _ reason: Refusal) {
+        let (current, news) = self.holder.withLock { ($0.place, $0.news) }
+        let answer = Gate.Answer.failure(Refused(reason, current: current))
+        self.tell([EvaluatedProposal(proposal, .answered(answer))], of: news)
     }
 }
 
@@ -251,22 +231,17 @@ extension Machine.Holder {
     /// Does the part of an action that needs the lock: enters states, puts a question.
     mutating func take(_ action: Gate.Action) -> Machine.Step {
         switch action {
-        case .ask(let ballot, _, _):
-            self.append(QuestionEntry(ballot))
-            return .init(action, news: self.news)
-        case .recasted(_, .same(let place)):
-            self.replace(with: place)
-            return .init(action)
-        case .evaluateAll, .evaluate, .confirm, .void, .recast, .recasted, .commit:
-            return .init(action)
+        case .ask(let ballot, _, _): self.append(QuestionEntry(ballot))
+        case .evaluateAll, .evaluate, .confirm, .void, .commit: break
         case .tell(let evaluated):
-            var isEntering = false
             for index in evaluated.indices {
-                guard case .entering(let entry) = evaluated[index].fate else { continue }
-                isEntering = true
-                _ = self.enter(entry)
+                switch evaluated[index].fate {
+                case .entering(let entry): _ = self.enter(entry)
+                case .replacing(let place): self.replace(with: place)
+                case .answered: break
+                }
             }
-            return .init(action, news: isEntering ? self.news : nil)
         }
+        return Machine.Step(action: action, news: self.news)
     }
 }

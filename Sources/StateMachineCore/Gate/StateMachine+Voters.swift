@@ -97,7 +97,7 @@ extension StateMachine {
         let machine = ObjectIdentifier(self.machine)
         return self.machine.addVoter(
             Machine.Voter(label: label, within: limit, whenSilent: silence),
-            on: ReaderContext(of: self.machine),
+            on: self.machine.readers,
             before: { isAsked(Proposal($0)) },
             { ask in
                 // Not kept: it ends with the question's answer.
@@ -284,7 +284,7 @@ extension Machine {
         _ move: Move,
         asking question: Question,
         completion: @escaping @Sendable (Move.Answer) -> Void
-    ) -> PendingProposal? {
+    ) -> Proposal? {
         let denials = question.denialsWithoutVoters
         if let answer = self.enterAtOnce(move, asking: .nobody(denials: denials)) {
             completion(answer)

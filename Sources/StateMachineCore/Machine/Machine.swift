@@ -5,7 +5,7 @@ import Dispatch
 /// Setting the state numbers the change, appends it to a log under one lock, and wakes the execution
 /// contexts that listen; each of them reads the log for itself. No client's code runs under the lock.
 /// There are two ways in: at once (``enterAtOnce(_:asking:)``), and in turn
-/// (``propose(_:asking:isTimed:in:isLimited:completion:)``).
+/// (``propose(_:asking:isTimed:at:isLimited:completion:)``).
 ///
 /// Guarded state: all of it is in `Holder`, behind `holder`.
 @usableFromInline
@@ -17,6 +17,8 @@ package final class Machine: Sendable {
         /// The entry of the change that is about to be made.
         private var prepared: LogEntry?
         var gate: Gate
+        /// Where tasks that wait for changes are told; nil until there is one.
+        private var readers: DispatchQueue?
         /// Whether the state is being replaced by one that looks the same.
         private var isReplacing = false
 
@@ -63,6 +65,12 @@ package final class Machine: Sendable {
             self.isReplacing = false
         }
 
+        mutating func queueOfReaders() -> DispatchQueue {
+            let queue = self.readers ?? DispatchQueue(label: "transitions")
+            self.readers = queue
+            return queue
+        }
+
         var news: News { News(drains: self.audience.drains, position: self.tail.position) }
     }
 
@@ -91,6 +99,10 @@ package final class Machine: Sendable {
 
     @usableFromInline package var value: Value { self.holder.withLock { $0.place.value } }
 
+    /// Where the tasks that wait for changes are told, all by one drain: a setter wakes only that one, however many
+    /// they are.
+    var readers: DispatchQueue { self.holder.withLock { $0.queueOfReaders() } }
+
     /// The state and its place in the order, read together.
     package var place: Place { self.holder.withLock { $0.place } }
 }
@@ -103,12 +115,13 @@ extension Machine {
     /// called until the log answers. That takes two groups at most. Proposals that wait for voters
     /// are not waited for, and however many proposals wait, this is not refused: a caller that
     /// calls again before `done` must bound that itself. Called from anywhere; calls `done`
-    /// straight away on a machine without a write-ahead log.
-    package func afterCommits(_ done: @escaping @Sendable () -> Void) {
+    /// straight away on a machine without a write-ahead log, unless it is to be called at a cursor.
+    package func afterCommits(at cursor: Drain? = nil, _ done: @escaping @Sendable () -> Void) {
         // A proposal which goes past the voters and is always refused: its answer waits its turn.
         self.propose(
             Move(to: self.value, if: .holds { _ in false }),
             asking: nil,
+            at: cursor,
             isLimited: false
         ) { _ in done() }
     }

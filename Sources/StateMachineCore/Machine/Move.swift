@@ -19,6 +19,10 @@ package struct Move: Sendable {
         case made(@Sendable (Place) -> Value?)
         /// The same, if it may follow the current one.
         case event(@Sendable (Value) -> Value?)
+        /// The current one as another declaration has it, before everything that has not been decided: it is
+        /// replaced, and a change is made only if it looks different. With nil it is refused. It is pure, and
+        /// may be called again.
+        case recast(@Sendable (Place) -> (value: Value, looksSame: Bool)?)
     }
 
     /// What has to hold for the state that is replaced.
@@ -100,6 +104,9 @@ package struct Move: Sendable {
         case .made(let make):
             guard let new = make(base) else { return nil }
             return !base.value.equals(new) || self.repeats(announcesEqual) ? new : nil
+        case .recast(let make):
+            guard let (new, _) = make(base) else { throw Refused(.illegal, current: base) }
+            return new
         }
     }
 
@@ -160,6 +167,14 @@ package struct Move: Sendable {
         case committed(Change)
         /// The machine was in that state already; nothing happened.
         case unchanged(Place)
+
+        /// Where the machine was then.
+        package var place: Place {
+            switch self {
+            case .committed(let change): change.place
+            case .unchanged(let place): place
+            }
+        }
     }
 
     /// What became of a move.

@@ -300,7 +300,7 @@ extension StateMachine {
     /// - Returns: what became of it.
     /// - Throws: ``TransitionError``.
     private func outcome(
-        of begin: (_ completion: @escaping @Sendable (Move.Answer) -> Void) -> PendingProposal?
+        of begin: (_ completion: @escaping @Sendable (Move.Answer) -> Void) -> Machine.Proposal?
     ) async throws(TransitionError<State>) -> Acceptance {
         guard !Task.isCancelled else { throw TransitionError(.withdrawn, current: self.snapshot) }
         let withdrawal = Withdrawal()

@@ -115,7 +115,7 @@ final class TransitionReader: Sendable {
         }
         let member = Self.member(of: machine, delivery, into: self.mailbox)
         self.member = member
-        let current = machine.register(member, on: ReaderContext(of: machine)).place
+        let current = machine.register(member, on: machine.readers).place
         if start == .current { self.mailbox.begin(with: current) }
     }
 
@@ -170,18 +170,6 @@ final class TransitionReader: Sendable {
             isolation: actor
         )
     }
-}
-
-/// Where the iterators of one machine are told: all by one drain, since the place is the machine's.
-final class ReaderContext: ExecutionContext {
-    private let queue = DispatchQueue(label: "transitions")
-    let identity: ObjectIdentifier
-
-    init(of machine: AnyObject) {
-        self.identity = ObjectIdentifier(machine)
-    }
-
-    func enqueue(_ job: @escaping @Sendable () -> Void) { self.queue.async(execute: job) }
 }
 
 /// The way into a mailbox; when it is released, the machine is gone, or nobody iterates any more.

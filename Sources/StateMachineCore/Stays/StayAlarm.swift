@@ -55,7 +55,7 @@ extension Machine {
                 missed: { heard($2) }
             )
         )
-        _ = self.register(member, on: ReaderContext(of: self))
+        _ = self.register(member, on: self.readers)
         return Registration(of: member, stopping: stop)
     }
 

@@ -181,7 +181,7 @@ struct HistoryAnswers {
 
     /// Ends an answer of the last process whose numbering is gone.
     func end(_ row: StandingRow) {
-        guard let run = HistoryRun(row, of: self.server.machine.schema) else { return }
+        guard let run = HistoryRun(row, of: self.server.schema) else { return }
         run.endAnew()
         self.output.append(self.server.summary(of: run), replies: 1)
     }

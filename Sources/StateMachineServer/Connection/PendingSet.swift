@@ -58,7 +58,7 @@ final class PendingSet: @unchecked Sendable {
         case made(@Sendable (Place) throws(WireError) -> Found)
     }
 
-    let machine: ServedMachine
+    private let states: any Schema
     private let making: Making
     /// The state that it leads to wherever the machine stands then; nil if that has to be made there.
     let plain: Value?
@@ -69,7 +69,7 @@ final class PendingSet: @unchecked Sendable {
         _ operation: StateMachineProtocol.Operation,
         _ call: ChangeCall,
         _ making: Making,
-        _ machine: ServedMachine,
+        _ states: any Schema,
         id: RequestID?,
         cause: String?,
         by setter: Peer?,
@@ -78,13 +78,13 @@ final class PendingSet: @unchecked Sendable {
         self.operation = operation
         self.call = call
         self.making = making
-        self.machine = machine
+        self.states = states
         self.id = id
         self.cause = cause
         self.setter = setter
         self.owner = owner
         switch making {
-        case .set(let value) where !machine.states.hasStays: self.plain = value
+        case .set(let value) where !states.hasStays: self.plain = value
         case .set, .made: self.plain = nil
         }
     }
@@ -144,7 +144,7 @@ final class PendingSet: @unchecked Sendable {
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ place: Place) -> Bool {
         guard self.turnCame() else { return false }
-        return self.machine.states.matches(self.call, place)
+        return self.states.matches(self.call, place)
     }
 
     /// The state that it leads to from there; nil if nothing is to change.
@@ -157,7 +157,7 @@ final class PendingSet: @unchecked Sendable {
                     if self.made != nil { self.made = nil }
                     return value
                 }
-                found = try self.machine.states.made(of: value, from: place)
+                found = try self.states.made(of: value, from: place)
             case .made(let make): found = try make(place)
             }
         } catch {

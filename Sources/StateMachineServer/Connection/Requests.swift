@@ -125,12 +125,12 @@ extension Connection {
         }
         // The machine judges a set, and the ring is brought up to it before it is answered.
         if operation != .set { self.server.catchUp() }
-        switch try self.server.machine.schema.resolved(request.call) {
+        switch try self.server.schema.resolved(request.call) {
         case .get:
             ServerLine.writeReply(
                 to: &self.server.scratch.line,
                 id: request.id,
-                report: self.server.report.counting(self.server.machine.leftMs),
+                report: self.server.report.counting(self.server.stays?.leftMs),
                 rest: { writer in
                     self.server.writeOrigin(of: self.server.snapshot.seq, to: &writer)
                     self.server.writeAges(to: &writer)

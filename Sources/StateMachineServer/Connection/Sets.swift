@@ -26,12 +26,11 @@ final class Sets {
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
     func set(_ call: ChangeCall, id: RequestID?, lineLength: Int) throws(WireError) {
         let state = try self.state(for: call, lineLength: lineLength)
-        let machine = self.server.machine
         self.noteSet()
-        if let answer = machine.decide(state, call, by: self.peer) {
+        if let answer = self.server.decide(state, call, by: self.peer) {
             self.answer(answer, .state(state), id: id, .set, call, asked: state)
         } else {
-            machine.propose(state, call, id: id, of: self)
+            self.server.propose(state, call, id: id, of: self)
         }
     }
 
@@ -43,7 +42,7 @@ final class Sets {
     ) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
         self.noteSet()
-        try self.server.machine.propose(operation, call, id: id, of: self)
+        try self.server.propose(operation, call, id: id, of: self)
     }
 
     /// Whose they are.
@@ -56,9 +55,8 @@ final class Sets {
 
     /// The state that a `set` asks for, if the request is right.
     private func state(for call: ChangeCall, lineLength: Int) throws(WireError) -> Value {
-        let machine = self.server.machine
         guard !self.server.isClosing else { throw .shuttingDown }
-        let state = try machine.state(
+        let state = try self.server.state(
             call.name,
             data: call.data,
             lineLength: lineLength
@@ -176,15 +174,14 @@ final class Sets {
         _ call: ChangeCall,
         asked: Value?
     ) {
-        let machine = self.server.machine
         // Of a `send` it is said whether the state asked for it.
         let isHandled = operation == .send ? true : nil
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch answer {
         case .success(.committed(let change)):
-            self.accept(id, isChanged: true, isHandled: isHandled, machine.encoded(change))
+            self.accept(id, isChanged: true, isHandled: isHandled, self.server.encoded(change))
         case .success(.unchanged(let place)):
-            let current = machine.encoded(place)
+            let current = self.server.encoded(place)
             switch found {
             case .rejected(let error): self.refuse(id, error, current)
             case .illegal: self.refuse(id, call, of: asked ?? current.state, .illegal, current)
@@ -194,7 +191,7 @@ final class Sets {
                 self.accept(id, isChanged: false, isHandled: isHandled, current)
             }
         case .failure(let refused):
-            let current = machine.encoded(refused.current)
+            let current = self.server.encoded(refused.current)
             // What an event came to; without it, what was to be left.
             let made: Value = if case .state(let value) = found { value } else { current.state }
             self.refuse(id, call, of: asked ?? made, refused.reason, current)
@@ -251,7 +248,7 @@ final class Sets {
                 "expected \(expected), but the state is \(current.state.shortText) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
         case .illegal:
-            let allowed = current.state.successors(among: self.server.machine.schema.names)
+            let allowed = current.state.successors(among: self.server.schema.names)
             let others =
                 allowed.isEmpty
                 ? "nothing may be set from \(name)" : "allowed: \(allowed.joined(separator: ", "))"

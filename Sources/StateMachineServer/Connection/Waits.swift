@@ -160,7 +160,7 @@ final class Waits {
 
     /// Has a wait mean what the present declaration says; answers it if that has nothing that it waits for.
     private func redeclare(_ wait: Wait) -> Bool {
-        let schema = self.server.machine.schema
+        let schema = self.server.schema
         wait.cursor.declarations = self.server.past.declarations.count
         wait.call.until = schema.resolvedAgain(wait.call.until)
         wait.call.fail = schema.resolvedAgain(wait.call.fail)

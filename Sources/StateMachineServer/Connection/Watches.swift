@@ -349,7 +349,7 @@ final class Watches {
 
     /// Adapts the watches to a new declaration of the states.
     func redeclared() {
-        for watch in self.watches { watch.selection.redeclared(by: self.server.machine.schema) }
+        for watch in self.watches { watch.selection.redeclared(by: self.server.schema) }
     }
 
     // MARK: - From one process to the next
@@ -375,7 +375,7 @@ final class Watches {
         let watches = standing.filter { $0.kind == .watch }.map { row in
             Watch(
                 row,
-                of: self.server.machine.schema,
+                of: self.server.schema,
                 head: self.server.past.ring.head,
                 declarations: self.server.past.declarations.count(knownBefore: row.declaration)
             )
@@ -388,7 +388,7 @@ final class Watches {
     func beginAnew(_ row: StandingRow) {
         guard !row.isEnding else { return }
         var (call, id) = (WatchCall(), RequestID?.none)
-        if case (.watch(let asked), let its)? = row.request(self.server.machine.schema) {
+        if case (.watch(let asked), let its)? = row.request(self.server.schema) {
             (call, id) = (asked, its)
         }
         self.begin(

@@ -99,12 +99,8 @@ struct DaemonRun: Service, CustomStringConvertible {
         self.warn(of: self.configuration.limits, within: places)
         return try await loop.submit {
             StateServer(
-                machine: ServedMachine(
-                    self.machine,
-                    schema: self.schema,
-                    clock: self.clock,
-                    on: loop
-                ),
+                machine: self.machine,
+                schema: self.schema,
                 loop: loop,
                 limits: self.configuration.limits.fitting(connections: places),
                 places: places,
@@ -146,7 +142,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         let status = StatusReporter(notifier: notifier, logger: self.logger)
         try await loop.submit {
             server.show(to: status)
-            server.machine.beginMoving { [logger] suspension in
+            server.beginMoving { [logger] suspension in
                 logger.log(suspension)
                 status.suspended(suspension)
             }
@@ -197,7 +193,7 @@ struct DaemonRun: Service, CustomStringConvertible {
     private func boot(_ server: StateServer) async throws {
         try await server.loop.flatSubmit {
             let promise = server.loop.makePromise(of: Void.self)
-            server.machine.boot {
+            server.boot {
                 // The log shows it before the daemon is ready.
                 server.tellLog()
                 promise.succeed()

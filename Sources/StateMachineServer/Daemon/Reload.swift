@@ -34,7 +34,7 @@ struct Reload: Sendable {
                 result.needsSuccessor = true
             }
             self.status.reloadRefused(nil)
-            try await self.server.loop.submit { self.server.machine.liftSuspension() }.get()
+            try await self.server.loop.submit { self.server.stays?.moves.lift() }.get()
         } catch let refusal as ReloadRefusal {
             result.problems = refusal.problems
         } catch {
@@ -90,7 +90,7 @@ struct Reload: Sendable {
         for warning in new.warnings { self.logger.warning("\(warning)") }
         let promise = self.server.loop.makePromise(of: UInt64?.self)
         self.server.loop.execute {
-            guard let old = self.server.machine.current.declaration, old.hash != declaration.hash
+            guard let old = self.server.current.declaration, old.hash != declaration.hash
             else {
                 return promise.succeed(nil)
             }
@@ -102,7 +102,7 @@ struct Reload: Sendable {
                     ])
                 )
             }
-            self.server.machine.redeclare(new.schema) { result in
+            self.server.redeclare(new.schema) { result in
                 switch result {
                 case .success(let seq): promise.succeed(seq)
                 case .failure(let refusal): promise.fail(ReloadRefusal([refusal.sentence]))

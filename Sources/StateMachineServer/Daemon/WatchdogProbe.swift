@@ -1,6 +1,7 @@
 import Dispatch
 import Logging
 import NIOCore
+import StateMachineCore
 import Synchronization
 
 /// Tells the service manager that the daemon is alive, while loop, machine and log respond.

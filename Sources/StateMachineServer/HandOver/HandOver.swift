@@ -155,7 +155,7 @@ extension Connection {
         if self.server.isContinuing(handOver) {
             // The same epoch: watches resume at their cursors, and answers in their order.
             let watches = self.watches.resume(record.standing)
-            self.output.resume(with: record, of: self.server.machine.schema) {
+            self.output.resume(with: record, of: self.server.schema) {
                 $0 < watches.count ? watches[$0] : nil
             }
         } else {
@@ -186,7 +186,7 @@ extension Connection {
         do {
             guard let request = try Request.parse(Array(row.line)) else { return }
             do {
-                let schema = self.server.machine.schema
+                let schema = self.server.schema
                 try body(Request(id: request.id, schema.resolved(request.call, isOld: true)))
             } catch {
                 self.output.reply(ServerLine.refusal(id: request.id, error))

@@ -14,7 +14,7 @@ extension StateServer {
             "seq": "\(self.snapshot.seq)",
             "since": "\(self.snapshot.at.rfc3339)",
         ]
-        guard let declaration = self.machine.current.declaration else { return metadata }
+        guard let declaration = self.current.declaration else { return metadata }
         metadata["machine"] = declaration.machine.map { "\($0)" }
         metadata["declaration"] = "\(declaration.hash.prefix(12))"
         metadata["version"] = declaration.version.map { "\($0.printable)" }
@@ -23,7 +23,7 @@ extension StateServer {
 
     /// What `help` answers at a door.
     func help(at door: Door, id: RequestID?) -> [UInt8] {
-        let text = door.help(withEvents: self.machine.current.events != nil)
+        let text = door.help(withEvents: self.current.events != nil)
         return ServerLine.reply(id: id, own: { $0.string("help", text) })
     }
 
@@ -36,7 +36,7 @@ extension StateServer {
     }
 
     private func describe(for door: Door) -> [UInt8] {
-        let (schema, current) = (self.machine.schema, self.machine.current)
+        let (schema, current) = (self.schema, self.current)
         let initial = current.initial
         return ServerLine.reply(
             id: nil,

@@ -12,7 +12,30 @@ import StateMachineProtocol
 /// `@unchecked Sendable`: everything here is touched on `loop` only.
 final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
-    let machine: ServedMachine
+    let machine: Machine
+    /// How states are shown.
+    ///
+    /// Each is shown, and goes on, as what declares it says: so that this holds on any thread, whatever is in
+    /// force.
+    let states: any Schema
+    /// How states are asked for and described: what is in force now.
+    private(set) var current: any Schema {
+        didSet { self.recent = [:] }
+    }
+    /// The states that were set lately, by how they were written.
+    ///
+    /// To decode an enum and to encode it again takes longer than all the rest of a set, and most
+    /// machines move between few states.
+    var recent: [JSONMember: Value] = [:]
+    /// The server's way through what the machine does.
+    let cursor: Drain
+    private let registration: Registration
+    /// What the cursor calls; nil inside once the server has stopped.
+    private let listener: NIOLoopBoundBox<StateServer?>
+    /// Nil of a machine that has no stays.
+    let stays: Stays?
+    /// How long the loop waits for the disk.
+    var spin = AdaptiveSpin()
     var epoch: Epoch { self.past.epoch }
     /// All changes that can be read, the newest in the ring.
     let past: Past
@@ -28,7 +51,7 @@ final class StateServer: @unchecked Sendable {
     private var watches = 0
 
     /// All holds and guards.
-    let voters: Voters
+    private(set) lazy var voters = Voters(self)
 
     /// Where lines are put together.
     let scratch = ScratchBuffers()
@@ -75,7 +98,8 @@ final class StateServer: @unchecked Sendable {
 
     /// - Precondition: called on `loop`.
     init(
-        machine: ServedMachine,
+        machine: Machine,
+        schema: any Schema,
         loop: any EventLoop,
         limits: ServerLimits,
         places: Int = .max,
@@ -86,11 +110,24 @@ final class StateServer: @unchecked Sendable {
         loop.preconditionInEventLoop()
         self.loop = loop
         self.machine = machine
-        self.voters = Voters(machine, on: loop, of: self.ownPeer.uid)
+        self.states = schema
+        self.current = schema
         self.limits = limits
         self.places = places
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
-        let start = machine.observe()
+        machine.findVoters { schema.places(of: $0) }
+        let listener = NIOLoopBoundBox<StateServer?>(nil, eventLoop: loop)
+        let (registration, cursor, place) = machine.follow(
+            on: EventLoopContext(loop),
+            burstEnd: { listener.value?.endBurst() },
+            { listener.value?.append($0) }
+        )
+        (self.listener, self.registration, self.cursor) = (listener, registration, cursor)
+        let stays =
+            !schema.hasStays
+            ? nil : Stays(of: machine, from: place, schema, clock: clock, on: loop, at: cursor)
+        let start = EncodedSnapshot(place, by: schema) { stays?.stay(at: place) }
+        self.stays = stays
         self.snapshot = start
         self.beganStay = start.beginsStay ? start.at : nil
         self.clock = clock
@@ -104,11 +141,11 @@ final class StateServer: @unchecked Sendable {
                 bytes: limits.ringBytes,
                 after: start.seq
             ),
-            declarations: Declarations(machine.current.declaration, from: start.seq),
+            declarations: Declarations(schema.declaration, from: start.seq),
             disk: disk
         )
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
-        machine.server = self
+        listener.value = self
         self.turns.flush = { self.scheduleFlush() }
         guard let last = disk?.history.newest, last.seq == start.seq else { return }
         self.origin = (last.by, last.cause)
@@ -120,20 +157,23 @@ final class StateServer: @unchecked Sendable {
     func stop() {
         self.loop.preconditionInEventLoop()
         self.voters.stop()
-        self.machine.stop()
+        self.registration.cancel()
+        self.listener.value = nil
+        self.stays?.stop()
         self.turns.stop()
     }
 
     /// Brings the ring up to all that has been committed, which is of the time that the clocks show now.
     func catchUp() {
         let head = self.past.ring.head
-        self.machine.catchUp()
+        self.cursor.catchUp()
         guard self.past.ring.head > head else { return }
         self.ages.look(at: self.clock.moment, head: self.past.ring.head)
     }
 
     /// A state was entered: the ring has it from now on.
-    func append(_ entered: EncodedSnapshot, by: Peer?, cause: String?) {
+    private func append(_ change: Change) {
+        let entered = self.encoded(change)
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders {
@@ -141,20 +181,26 @@ final class StateServer: @unchecked Sendable {
             self.tellLog()
         }
         let left = exchange(&self.snapshot, with: entered)
-        self.origin = (by, cause)
+        self.origin = (change.setter, change.cause)
         if entered.beginsStay { self.beganStay = entered.at }
         ServerLine.writeChange(
             to: &self.scratch.line,
             self.report(of: entered),
             from: left.state.fragment,
-            by: by,
-            cause: cause
+            by: change.setter,
+            cause: change.cause
         )
         self.scratch.line.withBytes {
-            self.past.ring.append(entered, by: by, cause: cause, line: $0)
+            self.past.ring.append(entered, by: change.setter, cause: change.cause, line: $0)
         }
         self.counters.changes.add()
         self.counters.transitions.add(from: left.state.name, to: entered.state.name)
+        self.stays?.passed(change.place)
+    }
+
+    private func endBurst() {
+        self.scheduleFlush()
+        self.stays?.moves.arm()
     }
 
     /// The deadline of the present stay has begun anew: who asks from now on is told.
@@ -271,6 +317,26 @@ final class StateServer: @unchecked Sendable {
     /// It has been decided, or withdrawn.
     func setEnded() { self.undecidedSets -= 1 }
 
+    // MARK: - What the machine does by itself
+
+    /// Makes the move of a new boot, if there is one, before anybody is there.
+    func boot(_ done: @escaping () -> Void) {
+        guard let moves = self.stays?.moves else { return done() }
+        moves.boot {
+            self.catchUp()
+            done()
+        }
+    }
+
+    /// Begins with all others; `tell` is called when they are withheld, and with nil when they no longer are.
+    func beginMoving(telling tell: @escaping (Suspension?) -> Void) {
+        self.stays?.begin(
+            catchingUp: { self.cursor.catchUp() },
+            correcting: { self.renewed($0) },
+            telling: tell
+        )
+    }
+
     // MARK: - Limits, and the end
 
     /// Puts other limits in force; returns the names of those that have to wait for the next start.
@@ -291,10 +357,10 @@ final class StateServer: @unchecked Sendable {
     /// Has nothing decided any more, and then does what is to be done with the connections.
     func stopDeciding(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
-        self.machine.stopMoving()
+        self.stays?.stop()
         for connection in self.clients { connection.sets.withdraw() }
         // What is being committed will have happened, and is answered as such.
-        self.machine.afterCommits {
+        self.machine.afterCommits(at: self.cursor) {
             self.catchUp()
             // All sets are answered before the first guard is let go, which would decide them.
             for connection in self.clients { connection.sets.refuse() }
@@ -305,7 +371,12 @@ final class StateServer: @unchecked Sendable {
 
 extension StateServer {
     /// Another declaration is in force from that place on, which the ring has come to.
-    func redeclared(_ declaration: RecordedDeclaration, at snapshot: EncodedSnapshot) {
+    func redeclared(_ schema: any Schema, at place: Place) {
+        self.current = schema
+        self.cursor.catchUp()
+        self.stays?.redeclared(place)
+        guard let declaration = schema.declaration else { return }
+        let snapshot = self.encoded(place)
         self.past.declarations.append(declaration, from: snapshot.seq)
         self.descriptions = [:]
         // The machine looks as it did, and what is known of it is another, unless it has moved on.
@@ -327,7 +398,7 @@ extension StateServer {
             }
         }
         return ServerLine.reply(id: id, report: self.report) { writer in
-            if let declaration = self.machine.current.declaration {
+            if let declaration = self.current.declaration {
                 writer.string(.declaration, declaration.hash)
                 if let version = declaration.version { writer.string(.version, version) }
             }

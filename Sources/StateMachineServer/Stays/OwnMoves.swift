@@ -11,7 +11,8 @@ final class OwnMoves: @unchecked Sendable {
     private let schema: any Schema
     private let starts: StayStarts
     private let loop: any EventLoop
-    private let place: any CompletionPlace
+    /// Where the machine answers.
+    private let cursor: Drain
 
     /// The newest snapshot that was handed over.
     private(set) var snapshot: Place
@@ -55,14 +56,14 @@ final class OwnMoves: @unchecked Sendable {
         _ starts: StayStarts,
         isFirstInBoot: Bool,
         on loop: any EventLoop,
-        in place: any CompletionPlace
+        at cursor: Drain
     ) {
         self.machine = machine
         self.snapshot = snapshot
         self.schema = schema
         self.starts = starts
         self.loop = loop
-        self.place = place
+        self.cursor = cursor
         self.interrupted =
             isFirstInBoot && schema.boot(of: snapshot.value) != nil ? snapshot.stay : nil
     }
@@ -183,7 +184,7 @@ final class OwnMoves: @unchecked Sendable {
         let left = Duration.microseconds(pending.at &- self.now.uptime)
         guard left > .zero else { return self.loop.assumeIsolated().execute { self.rang() } }
         if self.timer == nil {
-            self.timer = self.starts.clock.timer { [place] in place.run { self.rang() } }
+            self.timer = self.starts.clock.timer { [loop] in loop.execute { self.rang() } }
         }
         if let timer {
             timer.set(after: left)
@@ -230,7 +231,7 @@ final class OwnMoves: @unchecked Sendable {
                 cause: cause
             ),
             asking: Question(),
-            in: self.place
+            at: self.cursor
         ) { self.tried(pending.number, $0) }
     }
 

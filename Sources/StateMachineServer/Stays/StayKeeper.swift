@@ -14,17 +14,17 @@ final class StayKeeper: @unchecked Sendable {
 
     private let history: any StayHistory
     private let starts: StayStarts
-    private let place: any CompletionPlace
+    private let loop: any EventLoop
     private var timer: (any StayTimer)?
     /// The stay to be noted; nil if there is none.
     private var stay: UInt64?
     /// How long to wait while the disk refuses.
     private var retries = GrowingPause()
 
-    init(_ history: any StayHistory, _ starts: StayStarts, in place: any CompletionPlace) {
+    init(_ history: any StayHistory, _ starts: StayStarts, on loop: any EventLoop) {
         self.history = history
         self.starts = starts
-        self.place = place
+        self.loop = loop
     }
 
     /// Notes that the stay counts from another moment now.
@@ -43,7 +43,7 @@ final class StayKeeper: @unchecked Sendable {
 
     private func wait(_ pause: Duration) {
         if self.timer == nil {
-            self.timer = self.starts.clock.timer { [place] in place.run { self.rang() } }
+            self.timer = self.starts.clock.timer { [loop] in loop.execute { self.rang() } }
         }
         // Without a timer it is noted each time.
         if let timer { timer.set(after: pause) } else { self.rang() }
@@ -51,7 +51,7 @@ final class StayKeeper: @unchecked Sendable {
 
     private func rang() {
         guard let stay = self.stay else { return }
-        self.keep { [place] failure in place.run { self.kept(stay, failure) } }
+        self.keep { [loop] failure in loop.execute { self.kept(stay, failure) } }
     }
 
     private func keep(_ done: @escaping @Sendable (String?) -> Void) {

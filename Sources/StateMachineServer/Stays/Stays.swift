@@ -11,7 +11,7 @@ final class Stays: @unchecked Sendable {
     /// What the machine does by itself.
     let moves: OwnMoves
     private let schema: any Schema
-    private let place: any CompletionPlace
+    private let loop: any EventLoop
     private let keeper: StayKeeper?
 
     /// The subscription that reports when the wall clock is set.
@@ -26,21 +26,21 @@ final class Stays: @unchecked Sendable {
     ///   - schema: its states, and what it does.
     ///   - clock: measures the stays of a machine whose history does not.
     ///   - loop: where all this happens.
-    ///   - place: where the machine answers, and timers ring.
+    ///   - cursor: where the machine answers.
     init(
         of machine: Machine,
         from snapshot: Place,
         _ schema: any Schema,
         clock: any StayClock,
         on loop: any EventLoop,
-        in place: any CompletionPlace
+        at cursor: Drain
     ) {
         let history = machine.history as? any StayHistory
         let start = StayStart(stay: snapshot.stay, moment: clock.moment)
         self.starts = history?.starts ?? StayStarts(start, clock: clock)
         self.schema = schema
-        self.place = place
-        self.keeper = history.map { [starts] in StayKeeper($0, starts, in: place) }
+        self.loop = loop
+        self.keeper = history.map { [starts] in StayKeeper($0, starts, on: loop) }
         self.moves = OwnMoves(
             of: machine,
             from: snapshot,
@@ -48,7 +48,7 @@ final class Stays: @unchecked Sendable {
             self.starts,
             isFirstInBoot: history?.isFirstInBoot ?? false,
             on: loop,
-            in: place
+            at: cursor
         )
     }
 
@@ -109,8 +109,8 @@ final class Stays: @unchecked Sendable {
     ) {
         self.catchUp = catchUp
         self.correct = correct
-        self.setting = self.starts.clock.onSetting { [place] in
-            place.run { self.clockWasSet() }
+        self.setting = self.starts.clock.onSetting { [loop] in
+            loop.execute { self.clockWasSet() }
         }
         self.moves.begin(telling: tell)
     }

@@ -117,7 +117,7 @@ final class HoldsAndGuards {
         )
         let voter = SocketVoter(record, asked, id: id, of: self)
         if let next = self.server.voters.next { voter.patterns.expect(next) }
-        voter.begin(in: self.server.machine)
+        voter.begin(in: self.server)
         self.standing.voters.append(voter)
         return voter
     }
@@ -188,7 +188,7 @@ final class HoldsAndGuards {
             }
         }
         for voter in guards { voter.owner?.end(voter.number) }
-        self.server.machine.voterWent()
+        self.server.stays?.moves.voterWent()
     }
 
     // MARK: - Questions
@@ -243,7 +243,7 @@ final class HoldsAndGuards {
     func end(_ number: UInt64) {
         for voter in self.voters where voter.number == number { self.end(voter) }
         self.standing.voters.removeAll { $0.number == number }
-        self.server.machine.voterWent()
+        self.server.stays?.moves.voterWent()
     }
 
     private func end(_ voter: SocketVoter) {
@@ -258,7 +258,7 @@ final class HoldsAndGuards {
         guard !self.voters.isEmpty else { return }
         for voter in self.voters { self.end(voter) }
         self.standing.voters = []
-        self.server.machine.voterWent()
+        self.server.stays?.moves.voterWent()
     }
 
     // MARK: - From one process to the next

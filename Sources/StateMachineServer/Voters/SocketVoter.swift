@@ -103,8 +103,8 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     /// Has a say in that machine from now on.
-    func begin(in machine: ServedMachine) {
-        let seat = machine.addVoter(
+    func begin(in server: StateServer) {
+        let seat = server.addVoter(
             self.label,
             peer: self.peer,
             deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline,

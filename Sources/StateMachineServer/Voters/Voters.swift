@@ -25,8 +25,9 @@ final class Voters {
         case unreadable
     }
 
-    private let machine: ServedMachine
+    private unowned let server: StateServer
     private let loop: any EventLoop
+    /// The daemon's own user, who like root is exempt from per-user limits.
     private let ownUid: UInt32
     private let writer: KeptWriter
     /// The declaration that may come into force at any moment; nil while none is to.
@@ -44,15 +45,12 @@ final class Voters {
     /// Called with what has become of one that has a name.
     private var tell: (News, KeptVoter) -> Void = { _, _ in }
 
-    /// - Parameters:
-    ///   - machine: where they vote.
-    ///   - loop: where everything happens.
-    ///   - ownUid: the daemon's own user, who like root is exempt from per-user limits.
-    init(_ machine: ServedMachine, on loop: any EventLoop, of ownUid: UInt32) {
-        self.machine = machine
-        self.loop = loop
-        self.ownUid = ownUid
-        self.writer = KeptWriter(on: loop)
+    /// Those of that server's machine, on its loop.
+    init(_ server: StateServer) {
+        self.server = server
+        self.loop = server.loop
+        self.ownUid = server.ownPeer.uid
+        self.writer = KeptWriter(on: server.loop)
     }
 
     /// Whether what is answered here outlives a crash.
@@ -113,7 +111,7 @@ final class Voters {
     func announce(to tell: @escaping (News, KeptVoter) -> Void) {
         self.tell = tell
         for voter in self.kept.values.sorted(by: { $0.number < $1.number }) {
-            if VoterRequest(again: voter.request, in: self.machine.schema) == nil {
+            if VoterRequest(again: voter.request, in: self.server.schema) == nil {
                 tell(.unreadable, voter)
             }
             if voter.missing != nil { tell(.missing, voter) }
@@ -134,7 +132,7 @@ final class Voters {
             voter.leave(denying: voter.terms.silence)
         }
         self.endLater(away)
-        self.machine.voterWent()
+        self.server.stays?.moves.voterWent()
     }
 
     /// Calls `body` once nothing is on its way to the history.
@@ -192,7 +190,7 @@ final class Voters {
             voter.succeed(standIn)
             self.endLater([standIn])
             if voter.name != nil { self.tell(.connected, kept) }
-            self.machine.voterWent()
+            self.server.stays?.moves.voterWent()
         }
         self.writer.keep(kept) { failure in
             if let before {
@@ -341,7 +339,7 @@ final class Voters {
         if let older = exchange(&self.voting[kept.number], with: voter) {
             voter.succeed(older)
             self.endLater([older])
-            self.machine.voterWent()
+            self.server.stays?.moves.voterWent()
         }
         self.wait()
     }
@@ -372,7 +370,7 @@ final class Voters {
         let voter = self.standIn(number)
         self.remove(number, done: done)
         voter?.end()
-        self.machine.voterWent()
+        self.server.stays?.moves.voterWent()
     }
 
     /// Ends the holds whose time is over.
@@ -406,19 +404,19 @@ final class Voters {
     ///
     /// It denies all states if the request can no longer be read.
     private func standIn(for kept: KeptVoter) -> SocketVoter {
-        let schema = self.machine.schema
+        let schema = self.server.schema
         let asked =
             VoterRequest(again: kept.request, in: schema) ?? VoterRequest(denyingAllOf: schema)
         let voter = SocketVoter(kept, asked)
         if let next { voter.patterns.expect(next) }
-        voter.begin(in: self.machine)
+        voter.begin(in: self.server)
         return voter
     }
 
     /// A request under the names of the declaration in force: the next may not know the old ones.
     private func followed(_ line: [UInt8]) -> [UInt8] {
         guard let request = Request(again: line),
-            let call = self.machine.schema.rewritten(request.call)
+            let call = self.server.schema.rewritten(request.call)
         else { return line }
         return Array(Request(call).line.dropLast())
     }
@@ -428,7 +426,7 @@ final class Voters {
     private func endLater(_ voters: [SocketVoter]) {
         self.retired += voters
         let all = NIOLoopBound(self, eventLoop: self.loop)
-        self.machine.afterDecision {
+        self.server.afterDecision {
             for voter in voters { voter.end() }
             all.value.retired.removeAll { one in voters.contains { $0 === one } }
         }
@@ -479,7 +477,7 @@ final class Voters {
     func expect(_ next: StateSchema?) {
         self.next = next
         if next == nil { self.follow() }
-        let schema = self.machine.schema
+        let schema = self.server.schema
         for voter in self.voting.values {
             if let next { voter.patterns.expect(next) } else { voter.patterns.settle(on: schema) }
         }
@@ -498,7 +496,7 @@ final class Voters {
 
     /// Those that no longer match any state, for the log.
     var void: [SocketVoter] {
-        let schema = self.machine.schema
+        let schema = self.server.schema
         return self.voting.values.filter { $0.patterns.areVoid(in: schema) }
             .sorted { $0.number < $1.number }
     }

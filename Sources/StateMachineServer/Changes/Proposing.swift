@@ -2,130 +2,8 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// The machine that is served.
-///
-/// Belongs to the event loop: it is called there, and calls back there.
-///
-/// `@unchecked Sendable`: its variables are touched on `loop` only.
-final class ServedMachine: @unchecked Sendable {
-    let machine: Machine
-    private let loop: any EventLoop
-    /// How states are shown.
-    ///
-    /// Each is shown, and goes on, as what declares it says: so that this holds on any thread, whatever is in
-    /// force.
-    let states: any Schema
-    /// How states are asked for and described: what is in force now.
-    private(set) var current: any Schema
-    /// The states that were set lately, by how they were written.
-    ///
-    /// To decode an enum and to encode it again takes longer than all the rest of a set, and most
-    /// machines move between few states.
-    private var recent: [JSONMember: Value] = [:]
-    let decisions: LoopInbox
-    /// Measures stays where no history does.
-    private let clock: any StayClock
-    /// With a log nothing is decided at once.
-    private let hasLog: Bool
-    private(set) var cursor: LogCursor?
-    /// Nil of a machine that has no stays.
-    private(set) var stays: Stays?
-    var server: StateServer?
-
-    /// Whether what is proposed in this turn of the loop gathers.
-    private var isHolding = false
-    /// Whether there were voters when that began, or one has come since.
-    private var hasVoters = false
-    /// Sets that wait for the log and for nobody.
-    private var committing = 0
-
-    init(
-        _ machine: Machine,
-        schema: any Schema,
-        clock: any StayClock = KernelClock(),
-        on loop: any EventLoop
-    ) {
-        self.machine = machine
-        self.states = schema
-        self.current = schema
-        self.clock = clock
-        self.loop = loop
-        self.decisions = LoopInbox(loop)
-        self.hasLog = machine.hasLog
-        machine.findVoters { schema.places(of: $0) }
-    }
-
-    /// What the states in force are called, and what they carry.
-    var schema: StateSchema { self.current.described }
-
-    /// That is in force from now on.
-    func use(_ schema: any Schema) {
-        self.current = schema
-        self.recent = [:]
-    }
-
-    func observe() -> EncodedSnapshot {
-        let cursor = LogCursor(
-            of: self.machine,
-            on: self.decisions,
-            // Not weak, here and below: an object that is ever referred to weakly is counted out of line
-            // from then on, at twice the cost wherever it is used.
-            afterBurst: {
-                self.server?.scheduleFlush()
-                self.stays?.moves.arm()
-            },
-            task: { self.handOver($0) }
-        )
-        self.cursor = cursor
-        self.stays =
-            !self.states.hasStays
-            ? nil
-            : Stays(
-                of: self.machine,
-                from: cursor.start,
-                self.states,
-                clock: self.clock,
-                on: self.loop,
-                in: self.decisions
-            )
-        return self.encoded(cursor.start)
-    }
-
-    func catchUp() { self.cursor?.catchUp() }
-
-    func boot(_ done: @escaping () -> Void) {
-        guard let moves = self.stays?.moves else { return done() }
-        moves.boot {
-            self.catchUp()
-            done()
-        }
-    }
-
-    func beginMoving(telling tell: @escaping (Suspension?) -> Void) {
-        self.stays?.begin(
-            catchingUp: { self.catchUp() },
-            correcting: { self.server?.renewed($0) },
-            telling: tell
-        )
-    }
-
-    func stopMoving() { self.stays?.stop() }
-
-    func voterWent() { self.stays?.moves.voterWent() }
-
-    func liftSuspension() { self.stays?.moves.lift() }
-
-    var leftMs: Int64? { self.stays?.leftMs }
-
-    func stop() {
-        self.cursor?.close()
-        self.cursor = nil
-        self.stays?.stop()
-        self.stays = nil
-        self.server = nil
-        self.decisions.close()
-    }
-
+/// How what is asked for becomes what the machine does, and where each state is encoded.
+extension StateServer {
     /// The state that a line of that length asks for.
     func state(
         _ name: String,
@@ -148,14 +26,12 @@ final class ServedMachine: @unchecked Sendable {
     /// 64, of 1 KiB: more than most machines have, and some hundreds of KiB at most. Not tuned.
     private static let (recentStates, recentBytes) = (64, 1024)
 
-    // MARK: - What is asked of it
-
     func decide(
         _ state: Value,
         _ call: ChangeCall,
         by setter: Peer
     ) -> Move.Answer? {
-        guard !self.hasLog else { return nil }
+        guard !self.machine.hasLog else { return nil }
         self.stays?.moves.lift()
         let move = Move(
             to: state,
@@ -223,20 +99,19 @@ final class ServedMachine: @unchecked Sendable {
         by setter: Peer?,
         of sets: Sets
     ) {
-        self.holdGroups()
+        let hasVoters = self.holdGroups()
         let set = PendingSet(
             operation,
             call,
             making,
-            self,
+            self.states,
             id: id,
             cause: cause,
             by: setter,
             of: sets
         )
-        set.isOrdered = !self.hasVoters
+        set.isOrdered = !hasVoters
         sets.list(set)
-        if set.isOrdered { self.committing += 1 }
         let target: Move.Target =
             if let value = set.plain {
                 .state(value)
@@ -253,30 +128,25 @@ final class ServedMachine: @unchecked Sendable {
             ),
             asking: Question(),
             isTimed: !set.isOrdered,
-            // Decided at once, this is still the request's turn; decided later, it is whoever's thread
-            // brought the last vote or the commit.
-            in: self.decisions
+            at: self.cursor
         ) { answer in
-            set.machine.decided(set, answer)
+            self.decided(set, answer)
         }
+        // Unless it waits for others, it is answered before what the client asks next.
+        if !self.machine.hasLog { self.cursor.catchUp() }
     }
 
-    private func holdGroups() {
-        guard !self.isHolding else { return }
-        self.isHolding = true
-        self.hasVoters = self.machine.holdGroups()
+    /// Has all that is proposed in this turn of the loop gather; returns whether there are voters who may hold it up.
+    private func holdGroups() -> Bool {
+        let (isNew, hasVoters) = self.machine.holdGroups()
+        guard isNew else { return hasVoters }
         self.loop.execute {
-            self.isHolding = false
             self.machine.releaseGroups()
             // Several are worth a sleep: what comes meanwhile is the next group.
-            if self.committing == 1 { self.decisions.linger { self.committing > 0 } }
+            guard self.undecidedSets == 1, !self.machine.hasVoters else { return }
+            self.cursor.linger(&self.spin) { self.undecidedSets > 0 }
         }
-    }
-
-    var groupUnderWay: UInt64? { self.machine.groupUnderWay }
-
-    func afterCommits(_ done: @escaping @Sendable () -> Void) {
-        self.machine.afterCommits { [decisions] in decisions.run(done) }
+        return hasVoters
     }
 
     /// Calls `done` on the event loop when what is being decided now is decided, and every question
@@ -287,7 +157,7 @@ final class ServedMachine: @unchecked Sendable {
             Move(to: self.machine.value, if: .holds { _ in false }),
             asking: Question(),
             isTimed: false,
-            in: self.decisions
+            at: self.cursor
         ) { _ in done() }
     }
 
@@ -300,14 +170,10 @@ final class ServedMachine: @unchecked Sendable {
     ) -> VoterSeat {
         let schema = self.states
         // It is not asked about what came before it in this turn.
-        if self.isHolding {
-            self.machine.releaseGroups()
-            _ = self.machine.holdGroups()
-        }
-        self.hasVoters = true
+        self.machine.releaseGroups()
         return self.machine.addVoter(
             Machine.Voter(label: label, peer: peer, deadline: deadline),
-            on: self.decisions,
+            on: EventLoopContext(self.loop),
             at: patterns.places,
             before: { motion in
                 patterns.contain { schema.matches($0, motion.proposed) }
@@ -327,10 +193,7 @@ final class ServedMachine: @unchecked Sendable {
         )
     }
 
-    // MARK: - What is answered
-
     private func decided(_ set: PendingSet, _ answer: Move.Answer) {
-        if set.isOrdered { self.committing -= 1 }
         switch (answer, set.found) {
         case (.success(.committed), .state):
             // A move of the machine's own.
@@ -339,7 +202,7 @@ final class ServedMachine: @unchecked Sendable {
             preconditionFailure("an unchanged state was recorded as a change")
         case (.success(.unchanged(let place)), .handled(renewing: true)):
             self.stays?.renewed(place.stay)
-            if let stay = self.encoded(place).stay { self.server?.renewed(stay) }
+            if let stay = self.encoded(place).stay { self.renewed(stay) }
         case (.success(.unchanged), _), (.failure, _): break
         }
         set.answer(answer)
@@ -347,14 +210,8 @@ final class ServedMachine: @unchecked Sendable {
 
     // MARK: - Encoding
 
-    private func handOver(_ change: Change) {
-        self.server?.append(
-            self.encoded(change),
-            by: change.setter,
-            cause: change.cause
-        )
-        self.stays?.passed(change.place)
-    }
+    /// What the states in force are called, and what they carry.
+    var schema: StateSchema { self.current.described }
 
     /// The state, once it is encoded.
     func encoded(_ value: Value) -> Value {
@@ -364,21 +221,11 @@ final class ServedMachine: @unchecked Sendable {
 
     /// Where a change led.
     func encoded(_ change: Change) -> EncodedSnapshot {
-        EncodedSnapshot(
-            seq: change.seq,
-            state: self.encoded(change.new),
-            at: change.at,
-            stay: self.stays?.stay(after: change)
-        )
+        EncodedSnapshot(change.place, by: self.states, stay: { self.stays?.stay(after: change) })
     }
 
     func encoded(_ place: Place) -> EncodedSnapshot {
-        EncodedSnapshot(
-            seq: place.seq,
-            state: self.encoded(place.value),
-            at: place.at,
-            stay: self.stays?.stay(at: place)
-        )
+        EncodedSnapshot(place, by: self.states, stay: { self.stays?.stay(at: place) })
     }
 }
 
@@ -392,6 +239,12 @@ struct EncodedSnapshot: Sendable {
 }
 
 extension EncodedSnapshot {
+    /// The place, whose state is encoded before `stay` is asked what is due.
+    init(_ place: Place, by states: any Schema, stay: () -> ServerLine.Stay?) {
+        _ = states.encoded(place.value)
+        self.init(seq: place.seq, state: place.value, at: place.at, stay: stay())
+    }
+
     /// Whether the stay began with it.
     var beginsStay: Bool { self.stay.map { $0.seq == self.seq } ?? true }
 
@@ -418,7 +271,7 @@ struct VoteRequest: Sendable {
 }
 
 /// How a machine is told that the command of a stay has ended.
-extension ServedMachine {
+extension StateServer {
     /// Proposes what an end of a run asks for: a move of the machine's own, of which somebody else knows.
     ///
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
@@ -482,88 +335,5 @@ extension Schema {
             )
         }
         return .state(try self.checked(move.next))
-    }
-}
-
-/// What declares the machine becomes another while it is served.
-///
-/// What is in force is the declaration that the machine's own state leads to: it is replaced at the gate, in
-/// order with all that is proposed, and what has been asked for as the states were is evaluated at its turn as they
-/// are then. Here follows what only the event loop sees: what requests are read by, and what was made of it.
-extension ServedMachine {
-    /// Why what declares the machine stays as it was.
-    struct NotRedeclared: Error {
-        let sentence: String
-    }
-
-    /// Puts another declaration in force, with the present state carried over; told when it is, or why it is
-    /// not and everything stays.
-    func redeclare(
-        _ schema: any Schema,
-        done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
-    ) {
-        self.server?.voters.expect(schema.described)
-        self.machine.recast(
-            cause: schema.declaration?.cause,
-            in: self.decisions,
-            { [isKept = self.machine.history != nil] in
-                schema.recast($0.value, isKept: isKept)
-            },
-            completion: { outcome in
-                defer { self.server?.voters.expect(nil) }
-                switch outcome {
-                case .same(let place):
-                    self.redeclared(by: schema, at: place)
-                    done(.success(place.seq))
-                case .changed(let change):
-                    self.redeclared(by: schema, at: change.place)
-                    done(.success(change.seq))
-                case .impossible(let why): done(.failure(NotRedeclared(sentence: why)))
-                case .failed(let refused):
-                    done(.failure(NotRedeclared(sentence: refused.sentence)))
-                }
-            }
-        )
-    }
-
-    private func redeclared(by schema: any Schema, at place: Place) {
-        self.use(schema)
-        self.cursor?.catchUp()
-        self.stays?.redeclared(place)
-        guard let declaration = schema.declaration else { return }
-        self.server?.redeclared(declaration, at: self.encoded(place))
-    }
-
-    /// Whether a state is of another declaration than the machine is.
-    func isOutdated(_ value: Value, at place: Place) -> Bool {
-        self.states.declaration(of: value) !== self.states.declaration(of: place.value)
-    }
-}
-
-extension Refused {
-    /// Why another declaration could not be put in force.
-    fileprivate var sentence: String {
-        guard case .notCommitted(let why) = self.reason else { return "\(self)" }
-        return Refusal.notRecorded(why)
-    }
-}
-
-extension Schema {
-    /// What becomes of a state of another declaration; `isKept` says whether the next start goes on with it.
-    fileprivate func recast(_ value: Value, isKept: Bool) -> Recast {
-        do {
-            let data = self.encoded(value).data.members ?? []
-            let carried = try self.carried(value.name, data: data)
-            let isSame = self.encoded(carried).fragment == self.encoded(value).fragment
-            return isSame ? .same(carried) : .changed(carried)
-        } catch {
-            guard isKept else { return .impossible(error.sentence) }
-            let start =
-                self.lost.map {
-                    "\"lost\" applies only at a start, and would lead to \($0.name)"
-                }
-                ?? "the next start would fail too; write \"lost: STATE\" in the file for where to go then"
-            return .impossible("\(error.sentence); \(start)")
-        }
     }
 }

@@ -1,0 +1,85 @@
+import NIOConcurrencyHelpers
+import StateMachineCore
+import StateMachineProtocol
+
+/// What declares the machine becomes another while it is served.
+///
+/// What is in force is the declaration that the machine's own state leads to: it is replaced at the gate, in
+/// order with all that is proposed, and what has been asked for as the states were is evaluated at its turn as they
+/// are then. Here follows what only the event loop sees: what requests are read by, and what was made of it.
+extension StateServer {
+    /// Why what declares the machine stays as it was.
+    struct NotRedeclared: Error {
+        let sentence: String
+    }
+
+    /// Puts another declaration in force, with the present state carried over; told when it is, or why it is
+    /// not and everything stays.
+    func redeclare(
+        _ schema: any Schema,
+        done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
+    ) {
+        self.voters.expect(schema.described)
+        let isKept = self.machine.history != nil
+        let refusal = NIOLockedValueBox("")
+        self.machine.propose(
+            Move(
+                to: .recast { place in
+                    do throws(NotRedeclared) {
+                        return try schema.recast(place.value, isKept: isKept)
+                    } catch {
+                        refusal.withLockedValue { $0 = error.sentence }
+                        return nil
+                    }
+                },
+                as: .update,
+                cause: schema.declaration?.cause
+            ),
+            asking: nil,
+            at: self.cursor,
+            isLimited: false
+        ) { answer in
+            defer { self.voters.expect(nil) }
+            switch answer {
+            case .success(let outcome):
+                self.redeclared(schema, at: outcome.place)
+                done(.success(outcome.place.seq))
+            case .failure(let refused):
+                let sentence: String =
+                    switch refused.reason {
+                    case .illegal: refusal.withLockedValue { $0 }
+                    case .notCommitted(let why): Refusal.notRecorded(why)
+                    default: "\(refused)"
+                    }
+                done(.failure(NotRedeclared(sentence: sentence)))
+            }
+        }
+    }
+
+    /// Whether a state is of another declaration than the machine is.
+    func isOutdated(_ value: Value, at place: Place) -> Bool {
+        self.states.declaration(of: value) !== self.states.declaration(of: place.value)
+    }
+}
+
+extension Schema {
+    /// The state as this declaration has it; `isKept` says whether the next start goes on with it.
+    fileprivate func recast(
+        _ value: Value,
+        isKept: Bool
+    ) throws(StateServer.NotRedeclared) -> (value: Value, looksSame: Bool) {
+        do {
+            let data = self.encoded(value).data.members ?? []
+            let carried = try self.carried(value.name, data: data)
+            return (carried, self.encoded(carried).fragment == self.encoded(value).fragment)
+        } catch {
+            guard isKept else { throw StateServer.NotRedeclared(sentence: error.sentence) }
+            let start =
+                self.lost.map {
+                    "\"lost\" applies only at a start, and would lead to \($0.name)"
+                }
+                ?? "the next start would fail too; write \"lost: STATE\" in the file for where to go then"
+            throw StateServer.NotRedeclared(sentence: "\(error.sentence); \(start)")
+        }
+    }
+}
