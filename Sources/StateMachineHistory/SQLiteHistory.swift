@@ -43,7 +43,7 @@ public final class SQLiteHistory<State: EnumState>: RecordingLog {
         self.init(
             try History(
                 directory: directory,
-                schema: EnumSchema<State>(),
+                schema: StateCoding<State>(),
                 options: options,
                 boot: BootID.current
             )

@@ -49,7 +49,7 @@ struct StateMachineCommand: DaemonCommand {
                 }
             )
         } else {
-            let schema = EnumSchema<AppState>()
+            let schema = StateCoding<AppState>()
             try await start.serve(
                 schema,
                 making: { StateMachine<AppState>(resuming: $0, recording: $1) },

@@ -67,7 +67,7 @@ extension SQLiteHistory {
         self.init(
             try UntypedHistory(
                 directory: directory,
-                schema: EnumSchema<State>(),
+                schema: StateCoding<State>(),
                 options: options,
                 boot: boot,
                 day: day,

@@ -21,7 +21,7 @@ struct DescriptionTests {
     @Test("has the states of the stock type with their fields")
     func hasTheStates() throws {
         let description = try self.description()
-        let schema = EnumSchema<AppState>().described
+        let schema = StateCoding<AppState>().described
         let states = try #require(description["states"]?.elements)
         #expect(states.map { $0["state"]?.string } == schema.names)
         for (state, found) in zip(states, schema.cases) {

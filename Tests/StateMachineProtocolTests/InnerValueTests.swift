@@ -131,7 +131,7 @@ struct InnerValueTests {
 
     @Test("its fields are known all the same")
     func tellsFields() {
-        let schema = EnumSchema<Shop>().described
+        let schema = StateCoding<Shop>().described
         #expect(schema.cases.map(\.name) == ["closed", "serving"])
         #expect(
             schema.cases.map { $0.fields.map { "\($0.name): \($0.type.rawValue)" } }

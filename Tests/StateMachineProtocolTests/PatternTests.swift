@@ -155,7 +155,7 @@ struct PatternTests {
     )
     func matchesASubset(_ text: String, _ matches: Bool) throws {
         let coding = StateCoding<Job>()
-        let pattern = try coding.schema.described.resolved(Pattern(JSONValue(reading: text)))
+        let pattern = try coding.described.resolved(Pattern(JSONValue(reading: text)))
         let owner = Job.Owner(name: "ann", uid: 1000, groups: [4])
         let state = Job.running(id: 7, ratio: 1, tags: ["a", "b"], owner: owner, note: nil)
         #expect(coding.matches(pattern, state) == matches)
@@ -181,7 +181,7 @@ struct PatternTests {
     func addsAndTakesAway(_ texts: [String], _ states: String) throws {
         let coding = StateCoding<AppState>()
         let list = PatternList(
-            try texts.map { try coding.schema.described.resolved(Pattern(typed: $0)) }
+            try texts.map { try coding.described.resolved(Pattern(typed: $0)) }
         )
         let all: [(String, AppState)] = [
             ("ready,true", .ready(true)), ("ready,false", .ready(false)),

@@ -130,7 +130,7 @@ struct RequestTests {
 
     private func check(_ call: Request.Call) throws(WireError) {
         let coding = StateCoding<AppState>()
-        if case .set(let call) = try coding.schema.described.resolved(call) {
+        if case .set(let call) = try coding.described.resolved(call) {
             _ = try coding.state(call.name, data: call.data)
         }
     }

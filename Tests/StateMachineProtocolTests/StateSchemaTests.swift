@@ -7,9 +7,9 @@ struct StateSchemaTests {
     @Test("the names of its cases, in their order")
     func namesItsCases() {
         #expect(
-            EnumSchema<AppState>().described.names == ["ready", "authentication", "dataRetrieval"]
+            StateCoding<AppState>().described.names == ["ready", "authentication", "dataRetrieval"]
         )
-        #expect(EnumSchema<Lamp>().described.names == ["off", "on", "broken"])
+        #expect(StateCoding<Lamp>().described.names == ["off", "on", "broken"])
     }
 
     @Test(
@@ -30,13 +30,13 @@ struct StateSchemaTests {
         ]
     )
     func tellsItsFields(_ name: String, _ fields: [String]) throws {
-        let found = try EnumSchema<Job>().described.case(name)
+        let found = try StateCoding<Job>().described.case(name)
         #expect(found.fields.map(\.text) == fields)
     }
 
     @Test("what its stock state carries")
     func tellsTheFieldsOfTheStockState() {
-        let cases = EnumSchema<AppState>().described.cases
+        let cases = StateCoding<AppState>().described.cases
         let phase = #"phase: string of "idle", "active", "success", "failure""#
         #expect(
             cases.map { $0.fields.map(\.text) }
@@ -46,9 +46,9 @@ struct StateSchemaTests {
 
     @Test("what may follow each case, as the examples of it show together")
     func tellsSuccessors() {
-        let lamp = EnumSchema<Lamp>().described
+        let lamp = StateCoding<Lamp>().described
         #expect(lamp.cases.map(\.successors) == [["on"], ["off", "broken"], []])
-        let app = EnumSchema<AppState>().described
+        let app = StateCoding<AppState>().described
         #expect(app.cases.allSatisfy { $0.successors == app.names })
     }
 
@@ -59,7 +59,7 @@ struct StateSchemaTests {
         ]
     )
     func admitsAPattern(_ text: String) throws {
-        _ = try EnumSchema<AppState>().described.resolved(Pattern(text: text))
+        _ = try StateCoding<AppState>().described.resolved(Pattern(text: text))
     }
 
     @Test(
@@ -72,7 +72,7 @@ struct StateSchemaTests {
     )
     func refusesAPattern(_ text: String, _ code: ErrorCode) {
         let error = #expect(throws: WireError.self) {
-            _ = try EnumSchema<AppState>().described.resolved(Pattern(text: text))
+            _ = try StateCoding<AppState>().described.resolved(Pattern(text: text))
         }
         #expect(error?.code == code)
         #expect(error?.known.isEmpty == false)
@@ -95,7 +95,7 @@ struct StateSchemaTests {
     )
     func refusesAValueOfNoState(_ text: String, _ message: String) {
         let error = #expect(throws: WireError.self) {
-            _ = try EnumSchema<Job>().described.resolved(Pattern(text: text))
+            _ = try StateCoding<Job>().described.resolved(Pattern(text: text))
         }
         #expect(error?.code == .badData)
         #expect(error?.message.hasPrefix(message) == true)
@@ -109,7 +109,7 @@ struct StateSchemaTests {
         ]
     )
     func admitsAValueOfSomeState(_ text: String) throws {
-        _ = try EnumSchema<Job>().described.resolved(Pattern(text: text))
+        _ = try StateCoding<Job>().described.resolved(Pattern(text: text))
     }
 }
 

@@ -8,7 +8,7 @@ struct WordTests {
 
     private func state(_ line: String) throws -> Job? {
         let request = try #require(try Request.parse(Array(line.utf8)))
-        guard case .set(let call) = try self.coding.schema.described.resolved(request.call) else {
+        guard case .set(let call) = try self.coding.described.resolved(request.call) else {
             return nil
         }
         return try self.coding.state(call.name, data: call.data)
@@ -107,7 +107,7 @@ struct WordTests {
         ]
     )
     func meansTheSameInAPattern(_ text: String, _ state: Job, _ matches: Bool) throws {
-        let pattern = try self.coding.schema.described.resolved(Pattern(text: text))
+        let pattern = try self.coding.described.resolved(Pattern(text: text))
         #expect(self.coding.matches(pattern, state) == matches)
     }
 }

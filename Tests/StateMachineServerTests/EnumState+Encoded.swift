@@ -5,7 +5,7 @@ extension EnumState {
     /// The state as a server has it.
     var encoded: Value {
         let value = TypedValue(self)
-        _ = EnumSchema<Self>().encoded(value)
+        _ = StateCoding<Self>().encoded(value)
         return value
     }
 }

@@ -36,7 +36,7 @@ struct LoneServer {
             NIOLoopBound(
                 StateServer(
                     machine: machine.machine,
-                    schema: EnumSchema<DoorState>(),
+                    schema: StateCoding<DoorState>(),
                     loop: loop,
                     limits: ServerLimits(),
                     bell: bell.value

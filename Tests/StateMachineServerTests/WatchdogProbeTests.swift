@@ -43,7 +43,7 @@ struct WatchdogProbeTests {
         return try await loop.submit {
             let server = StateServer(
                 machine: machine.machine,
-                schema: EnumSchema<DoorState>(),
+                schema: StateCoding<DoorState>(),
                 loop: loop,
                 limits: ServerLimits(),
                 bell: bell.value

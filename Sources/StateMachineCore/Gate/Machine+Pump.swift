@@ -200,12 +200,14 @@ extension Machine {
     // MARK: - Telling
 
     /// Tells the drains what was entered, and the proposers what became of it: those at a cursor with the changes,
-    /// which so has to be woken once, and the others after delegates on this very thread.
+    /// so that it is woken once, and if this is its context, before this returns; the others after delegates on this
+    /// very thread.
     private func tell(_ evaluated: [EvaluatedProposal], of news: News) {
         let isEntering = evaluated.contains { $0.entry != nil }
         if isEntering, news.drains.isEmpty {
             for one in evaluated { one.entry?.deliveryCount?.completeUnheard() }
         }
+        var here: Drain?
         var start = evaluated.startIndex
         while start < evaluated.endIndex {
             let cursor = evaluated[start].proposal.cursor
@@ -215,8 +217,10 @@ extension Machine {
                 // By index: an iterator copies each.
                 if mayCall { for index in run.indices { run[index].complete() } }
             }
+            if cursor?.context.isCurrent == true { here = cursor }
         }
         if isEntering { self.announce(news) }
+        here?.catchUp()
         for one in evaluated where one.proposal.cursor == nil { one.complete() }
     }
 

@@ -117,7 +117,7 @@ extension StateMachine.Options {
         }
         if let log {
             let own = (log as? any RecordingLog)?.recording
-            options.log = own ?? TypedRecording<State>(log)
+            options.log = own ?? ProgramLog(log)
         }
         return options
     }

@@ -49,14 +49,18 @@ package protocol RecordingLog: WriteAheadLog {
 }
 
 /// A program's own log as the engine calls it.
-final class TypedRecording<State: MachineState>: Recording {
-    let log: any WriteAheadLog<State>
+final class ProgramLog: Recording {
+    private let isHere: @Sendable () -> Bool
+    private let commit: @Sendable ([Change], @escaping @Sendable (String?) -> Void) -> Void
 
-    init(_ log: any WriteAheadLog<State>) { self.log = log }
+    init<State: MachineState>(_ log: any WriteAheadLog<State>) {
+        self.isHere = { log.isCurrent }
+        self.commit = { group, done in log.commit(group.map { Transition($0) }, done: done) }
+    }
 
-    var isCurrent: Bool { self.log.isCurrent }
+    var isCurrent: Bool { self.isHere() }
 
     func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void) {
-        self.log.commit(group.map { Transition($0) }, done: done)
+        self.commit(group, done)
     }
 }

@@ -2,7 +2,7 @@ package import StateMachineCore
 
 /// What states a machine has, how they look from outside, and what the machine does besides being set.
 ///
-/// Of a program's enum it is an ``EnumSchema``; a file declares another kind. Pure: the same answers every time.
+/// Of a program's enum it is a ``StateCoding``; a file declares another kind. Pure: the same answers every time.
 /// Questions about a state are answered by the declaration of that state, whether in force or not. What has a default is
 /// that of a machine which can only be set.
 package protocol Schema: AnyObject, Sendable {

@@ -1,10 +1,14 @@
 public import StateMachineCore
 
-/// A program's states in their wire form.
+/// A program's states in their wire form: the schema of an enum's values.
 ///
-/// Costly to create, since the examples are encoded; create one and keep it. The typed face of a ``Schema``.
-public final class StateCoding<State: EnumState>: Sendable {
-    package let schema: any Schema
+/// `state` is the case's name, `data` an object with the associated values by label. One
+/// without a label is `value`; further ones are `value2`, `value3` and so on.
+///
+/// Encoding and decoding use the `Codable` conformance that the compiler writes, and what there is to know of a case is
+/// read by encoding the examples of it. Costly to create for that; create one and keep it.
+public final class StateCoding<State: EnumState>: Schema {
+    package let described: StateSchema
 
     /// Why no daemon starts with such states, one sentence each: a case that no example shows, a name or a
     /// successor that is no case, an old name of nothing. Empty, as a test of the program expects, if one can:
@@ -12,13 +16,14 @@ public final class StateCoding<State: EnumState>: Sendable {
     /// ```swift
     /// #expect(StateCoding<Kiosk>().problems == [])
     /// ```
-    public var problems: [String] { self.schema.problems }
+    public let problems: [String]
 
     /// The values of an enum, in the form that its examples show.
-    ///
-    /// `state` is the case's name, `data` an object with the associated values by label. One
-    /// without a label is `value`; further ones are `value2`, `value3` and so on.
-    public init() { self.schema = EnumSchema<State>() }
+    public init() {
+        let shown = Examples()
+        self.described = shown.schema
+        self.problems = shown.problems
+    }
 
     /// A state as a value of the machine; nil if it is not one, as when the daemon holds another
     /// machine.
@@ -33,13 +38,313 @@ public final class StateCoding<State: EnumState>: Sendable {
 
     /// A state as it appears in a line or a request.
     public func named(_ state: State) -> NamedState {
-        NamedState(state.name.rawValue, self.schema.data(of: TypedValue(state)).members ?? [])
+        NamedState(state.name.rawValue, self.data(of: state).members ?? [])
     }
 
     /// The state of that name with that data.
     ///
     /// - Throws: `unknown-state` or `bad-data`, with what would have been right.
     package func state(_ name: String, data: JSONValue?) throws(WireError) -> State {
-        TypedValue.state(of: try self.schema.value(name, data: data))
+        TypedValue.state(of: try self.value(name, data: data))
     }
+
+    package var initial: Value { TypedValue(State.initial) }
+
+    package var lost: Value? { State.lost.map { TypedValue($0) } }
+
+    package func data(of value: Value) -> JSONValue {
+        self.data(of: TypedValue<State>.state(of: value))
+    }
+
+    private func data(of state: State) -> JSONValue {
+        do {
+            return try JSONCase(JSONValue(encoding: state))?.data ?? .object([])
+        } catch {
+            // The conformance that the compiler writes cannot fail here: only the encoder could
+            // throw, and ours does not.
+            preconditionFailure("\(state) does not encode itself: \(error)")
+        }
+    }
+
+    package func value(_ name: String, data: JSONValue?) throws(WireError) -> Value {
+        let found = try self.described.case(name)
+        guard let members = (data ?? .object([])).members else {
+            throw WireError(.badData, "data of \(name) must be an object")
+        }
+        if data == nil && found.fields.contains(where: { !$0.isOptional }) {
+            throw WireError(
+                .badData,
+                "\(name) needs data: \(found.fields.map(\.name).joined(separator: ", "))",
+                known: found.fields.map(\.name)
+            )
+        }
+        for member in members {
+            try found.checkMarks(of: member)
+            try found.check(member)
+        }
+        return TypedValue(try self.state(found, members, by: .request))
+    }
+
+    /// The state of that name, else the one that used to have it; its fields likewise.
+    package func carried(
+        _ name: String,
+        data: [JSONMember]
+    ) throws(NotCarriedOver) -> Value {
+        guard let found = self.described.case(ofOldState: name) else {
+            throw NotCarriedOver(
+                sentence: "there is no state \(name.quoted); known: "
+                    + self.described.names.joined(separator: ", "),
+                hasState: false
+            )
+        }
+        do {
+            return TypedValue(try self.state(found, found.carried(data), by: .recorded))
+        } catch {
+            throw NotCarriedOver(sentence: error.message, hasState: true)
+        }
+    }
+
+    private func state(
+        _ found: StateSchema.Case,
+        _ data: [JSONMember],
+        by rule: JSONReadingRule
+    ) throws(WireError) -> State {
+        let name = found.name
+        do {
+            return try JSONValue.decode(name, data, by: rule, as: State.self)
+        } catch let error as DecodingError {
+            throw WireError(.badData, error.sentence(about: name), known: found.fields.map(\.name))
+        } catch {
+            throw WireError(
+                .badData,
+                "data of \(name) was refused: \("\(error)".excerpt(128))"
+            )
+        }
+    }
+}
+
+extension StateCoding {
+    /// An enum's cases, as its examples show them.
+    fileprivate struct Examples {
+        private struct Case {
+            let name: String
+            var states: [State] = []
+            var fields: [CaseReader.Field] = []
+
+            /// Notes an example's field, if no other example shows more of it.
+            mutating func add(_ field: CaseReader.Field) {
+                guard let index = self.fields.firstIndex(where: { $0.key == field.key }) else {
+                    return self.fields.append(field)
+                }
+                if self.fields[index].value == nil { self.fields[index] = field }
+            }
+
+            /// Their data; nil if they cannot be read again.
+            var data: [JSONMember]? {
+                self.states.first.flatMap { try? JSONCase(JSONValue(encoding: $0))?.data.members }
+            }
+        }
+
+        private var cases: [Case] = []
+        /// What is wrong with names, one sentence each: then a state may not know its own name.
+        private var misnamed: [String] = []
+
+        init() {
+            for state in State.examples {
+                do {
+                    let reader = try CaseReader(state)
+                    guard let name = reader.name else { throw Unnamed() }
+                    let index = self.cases.firstIndex { $0.name == name } ?? self.cases.count
+                    if index == self.cases.count { self.cases.append(Case(name: name)) }
+                    self.cases[index].states.append(state)
+                    for field in reader.fields { self.cases[index].add(field) }
+                } catch {
+                    self.misnamed.append(
+                        "an example of \(State.self) does not encode which case it is: \(error)"
+                    )
+                }
+            }
+            if State.examples.isEmpty { self.misnamed.append("\(State.self) has no examples") }
+            self.misnamed += self.unshown.isEmpty ? self.unlisted : self.unshown
+        }
+
+        private struct Unnamed: Error, CustomStringConvertible {
+            var description: String { "it is encoded without a key" }
+        }
+
+        private var names: [String] { self.cases.map(\.name) }
+
+        var schema: StateSchema {
+            let was = State.was
+            var data: [String: [JSONMember]] = [:]
+            for found in self.cases { data[found.name] = found.data }
+            return StateSchema(
+                self.cases.map { found in
+                    let following = Set(self.successors(of: found))
+                    let areAll = following.contains(Value.any)
+                    return StateSchema.Case(
+                        found.name,
+                        fields: found.fields.map { field in
+                            let name = StateField.name(ofKey: field.key)
+                            return StateField(field, oldNames: was["\(found.name).\(name)"] ?? [])
+                        },
+                        successors: areAll ? self.names : self.names.filter(following.contains),
+                        oldNames: was[found.name] ?? []
+                    )
+                },
+                objection: { [data] in Self.objection(to: $1, in: $0, with: data[$0] ?? []) }
+            )
+        }
+
+        /// The names of those that may follow its examples; ``Value/any`` for every one.
+        private func successors(of found: Case) -> [String] {
+            guard self.misnamed.isEmpty else { return [] }
+            return found.states.flatMap { $0.successors.map(\.rawValue).sorted() }
+        }
+
+        /// What is wrong with a value, beside an example's others, that the field itself accepts.
+        private static func objection(
+            to member: JSONMember,
+            in name: String,
+            with data: [JSONMember]
+        ) -> WireError? {
+            let others = data.filter { !$0.key.isSpelled(member.key) }
+            do {
+                _ = try JSONValue.decode(name, others + [member], by: .request, as: State.self)
+                return nil
+            } catch let error as DecodingError {
+                return WireError(.badData, error.sentence(about: name))
+            } catch {
+                let sentence = "\(member.key) of \(name) was refused: \("\(error)".excerpt(128))"
+                return WireError(.badData, sentence)
+            }
+        }
+    }
+}
+
+/// What keeps a machine from having such states.
+extension StateCoding.Examples {
+    var problems: [String] {
+        // The others may be consequences of these.
+        self.misnamed.isEmpty
+            ? self.unread + self.untyped + self.outdated + self.unknownSuccessors : self.misnamed
+    }
+
+    /// Cases that no example shows; unknown in a program built with `-disable-reflection-metadata`.
+    private var unshown: [String] {
+        let states = self.cases.flatMap(\.states)
+        let shown = Set(states.compactMap { nameOfCase($0).map { String(cString: $0) } })
+        return (TypeMetadata.namesOfCases(of: State.self) ?? []).filter { !shown.contains($0) }
+            .map { "\(State.self) has a case \($0.quoted) that its examples do not show" }
+    }
+
+    private var unlisted: [String] {
+        let all = (State.Name.self as? any CaseIterable.Type)?.everyCase ?? []
+        let listed = all.compactMap { ($0 as? State.Name)?.rawValue }
+        let unknown = self.names.filter { State.Name(rawValue: $0) == nil }
+        return listed.filter { !self.names.contains($0) }.map { name in
+            "\(State.Name.self) of \(State.self) lists \(name.quoted), but no example is encoded under that name"
+                + NearestName.remark(on: name, among: unknown)
+        }
+            + unknown.map { name in
+                "\(State.self) has a case \(name.quoted) that \(State.Name.self) does not list"
+            }
+    }
+
+    /// Examples that are not read again as what they are: what is kept and handed over would be.
+    ///
+    /// They are compared as they are written, which a `Date` or a `Double` may be less exactly than it is.
+    private var unread: [String] {
+        self.cases.flatMap { found in
+            found.states.compactMap { state in
+                let example = "the example \("\(state)".excerpt()) of \(State.self)"
+                do {
+                    let written = try JSONValue(encoding: state)
+                    let data = JSONCase(written)?.data.members ?? []
+                    let read = try JSONValue.decode(found.name, data, by: .request, as: State.self)
+                    return try JSONValue(encoding: read) == written
+                        ? nil : "\(example) is another state when it is read from what it encodes"
+                } catch let error as DecodingError {
+                    return "\(example) cannot be read from what it encodes: "
+                        + error.sentence(about: found.name)
+                } catch {
+                    return "\(example) cannot be read from what it encodes: \(error)"
+                }
+            }
+        }
+    }
+
+    private var untyped: [String] {
+        self.cases.flatMap { found in
+            found.fields.filter { JSONFieldType(of: $0) == nil }.map { field in
+                "no example of \(State.self) has a value of \(StateField.name(ofKey: field.key).quoted) in \(found.name.quoted), so its type is unknown; add one that has"
+            }
+        }
+    }
+
+    private var outdated: [String] {
+        let known = self.cases.flatMap { found in
+            [found.name] + found.fields.map { "\(found.name).\(StateField.name(ofKey: $0.key))" }
+        }
+        let was = State.was.sorted { $0.key < $1.key }
+        return was.map(\.key).filter { !known.contains($0) }.map { name in
+            "\"was\" of \(State.self) names \(name.quoted), which it does not have"
+                + NearestName.remark(on: name, among: known)
+        }
+            + was.filter { !$0.key.contains(".") }.flatMap { key, old in
+                old.filter(self.names.contains).map { old in
+                    "\"was\" of \(State.self) says that \(key.quoted) was called \(old.quoted), which is still a state"
+                }
+            }
+    }
+
+    private var unknownSuccessors: [String] {
+        var told = Set(self.names + [Value.any])
+        return self.cases.flatMap { self.successors(of: $0) }
+            .filter { told.insert($0).inserted }
+            .map { name in
+                "\"successors\" of \(State.self) names \(name.quoted), which is not one of its cases"
+                    + NearestName.remark(on: name, among: self.names)
+            }
+    }
+}
+
+extension StateField {
+    fileprivate init(_ field: CaseReader.Field, oldNames: [String]) {
+        self.init(
+            StateField.name(ofKey: field.key),
+            // A field without a type keeps the machine from starting.
+            type: JSONFieldType(of: field) ?? .object,
+            values: field.values,
+            isOptional: field.isOptional,
+            oldNames: oldNames
+        )
+    }
+}
+
+extension JSONFieldType {
+    /// The type of a field's values; nil if no example has one.
+    fileprivate init?(of field: CaseReader.Field) {
+        if let type = JSONFieldType(field.type) {
+            self = type
+        } else {
+            let example = field.values.first ?? field.value.flatMap { try? JSONValue(encoding: $0) }
+            guard let type = example.flatMap({ JSONFieldType($0) }) else { return nil }
+            self = type
+        }
+    }
+}
+
+extension CaseReader.Field {
+    /// All values of its type, if it lists them.
+    fileprivate var values: [JSONValue] {
+        if self.type == Bool.self { return [.bool(false), .bool(true)] }
+        let all = (self.type as? any CaseIterable.Type)?.everyCase ?? []
+        // What cannot be encoded is not on the list.
+        return all.compactMap { ($0 as? any Encodable).flatMap { try? JSONValue(encoding: $0) } }
+    }
+}
+
+extension CaseIterable {
+    fileprivate static var everyCase: [Any] { Array(self.allCases) }
 }

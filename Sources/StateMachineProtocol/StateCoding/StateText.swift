@@ -3,7 +3,7 @@ import StateMachineCore
 extension StateCoding {
     /// The state for people: `ready(true)`, `authentication(phase: active)`.
     package func text(of state: State) -> String {
-        StateText.text(name: state.name.rawValue, data: self.schema.data(of: TypedValue(state)))
+        StateText.text(name: state.name.rawValue, data: self.data(of: TypedValue(state)))
     }
 }
 

@@ -132,8 +132,6 @@ extension StateServer {
         ) { answer in
             self.decided(set, answer)
         }
-        // Unless it waits for others, it is answered before what the client asks next.
-        if !self.machine.hasLog { self.cursor.catchUp() }
     }
 
     /// Has all that is proposed in this turn of the loop gather; returns whether there are voters who may hold it up.

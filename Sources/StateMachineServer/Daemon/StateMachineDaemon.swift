@@ -30,7 +30,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ) where State: EnumState {
         self.init(
             machine: machine,
-            schema: EnumSchema<State>(),
+            schema: StateCoding<State>(),
             configuration: configuration,
             logger: logger,
             onReady: onReady
