@@ -1,3 +1,4 @@
+import Glibc
 package import SystemPackage
 
 extension FileDescriptor {
@@ -11,13 +12,21 @@ extension FileDescriptor {
         return try file.closeAfter { try file.bytes(atMost: limit) }
     }
 
-    /// What is left to be read, up to that many bytes.
-    package func bytes(atMost limit: Int) throws -> [UInt8] {
+    /// What is left to be read, up to that many bytes; `waiting` for it even if the descriptor is non-blocking, as
+    /// whoever shares it may have made it.
+    package func bytes(atMost limit: Int, waiting isWaiting: Bool = false) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < limit {
             let room = min(limit - bytes.count, 1 << 16)
-            let more = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-                count = try self.read(into: UnsafeMutableRawBufferPointer(buffer))
+            let more: [UInt8]
+            do {
+                more = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+                    count = try self.read(into: UnsafeMutableRawBufferPointer(buffer))
+                }
+            } catch Errno.resourceTemporarilyUnavailable where isWaiting {
+                var wish = pollfd(fd: self.rawValue, events: Int16(POLLIN), revents: 0)
+                poll(&wish, 1, -1)
+                continue
             }
             if more.isEmpty { break }
             bytes += more

@@ -1,8 +1,9 @@
 import Foundation
 import StateMachineDeclaration
-import StateMachineRunner
 import Systemd
 import Testing
+
+@testable import StateMachineRunner
 
 /// How systemd-run is to start a command, and what systemd reports of it.
 struct CommandUnitTests {
@@ -31,7 +32,7 @@ struct CommandUnitTests {
         let declaration = try #require(DeclarationReading(Array(text.utf8)).declaration)
         let command = try #require(declaration.states[0].run).command
         return CommandOrder(
-            CommandName(label, state: "menu", .run, seq: 17),
+            name: CommandName(label, state: "menu", .run, seq: 17),
             title: "kiosk: run of menu",
             words: words,
             input: Array("{}\n".utf8),
@@ -108,7 +109,7 @@ struct CommandUnitTests {
         let short = try self.order(["play"])
         let input = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let order = CommandOrder(
-            short.name,
+            name: short.name,
             title: short.title,
             words: short.words,
             input: input,

@@ -96,22 +96,6 @@ package struct CommandOrder: Sendable {
     /// The declared command: its account, its times, its directory.
     package let command: DeclaredCommand
 
-    package init(
-        _ name: CommandName,
-        title: String,
-        words: [String],
-        input: [UInt8],
-        environment: [DeclaredCommand.Variable],
-        command: DeclaredCommand
-    ) {
-        self.name = name
-        self.title = title
-        self.words = words
-        self.input = input
-        self.environment = environment
-        self.command = command
-    }
-
     /// Whether it can be executed at all: a NUL ends a word, a variable and a path for the kernel.
     package var isSound: Bool {
         let texts = self.words + self.environment.flatMap { [$0.name, $0.value] }

@@ -134,7 +134,7 @@ struct DeclaredCommands: Sendable {
         let own = all.sorted { $0.key < $1.key }
             .map { DeclaredCommand.Variable(name: $0.key, value: $0.value) }
         return CommandOrder(
-            name,
+            name: name,
             title: "\(self.label): \(name.state) \(name.key)",
             words: command.words(in: state).map(\.withoutNUL),
             input: Array("\(line.text)\n".utf8),

@@ -65,9 +65,7 @@ struct GraphCommand: DaemonCommand {
         let drawing = try await self.drawing()
         let text =
             switch self.format {
-            case .text:
-                DiagramText(style: self.options.text.style, width: StandardOutput.columns)
-                    .text(drawing)
+            case .text: self.text(drawing)
             case .mermaid: drawing.text(as: .mermaid)
             case .dot: drawing.text(as: .dot)
             case .svg: try await Graphviz.picture(of: drawing.text(as: .dot))
@@ -124,20 +122,16 @@ enum Graphviz {
     }
 }
 
-/// A machine as text for people: a drawing if there is room, else a list.
-struct DiagramText {
-    let style: Style
-    /// Columns of the terminal; nil if lines may have any length.
-    let width: Int?
-
-    /// Several lines, without the last one's newline.
-    func text(_ drawing: Drawing) -> String {
-        guard let diagram = Diagram(drawing, width: self.width) else {
+extension GraphCommand {
+    /// The machine as text for people: a drawing if there is room, else a list.
+    private func text(_ drawing: Drawing) -> String {
+        guard let diagram = Diagram(drawing, width: StandardOutput.columns) else {
             return drawing.text(as: .text)
         }
+        let style = self.options.text.style
         return diagram.rows.map { row in
             let line = row.reduce(StyledText()) { $0 + StyledText($1.text, as: Self.role($1.kind)) }
-            return line.text(self.style).trimmed
+            return line.text(style).trimmed
         }
         .joined(separator: "\n")
     }

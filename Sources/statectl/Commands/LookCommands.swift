@@ -65,7 +65,7 @@ struct StatusCommand: DaemonCommand {
         }
         try StandardOutput.offer(
             options.json
-                ? status.object.description : StatusText(text: options.text).text(status)
+                ? status.object.description : options.text.status(status)
         )
     }
 }
@@ -175,7 +175,7 @@ struct MachinesCommand: DaemonCommand {
         if self.options.json {
             for row in rows { try StandardOutput.offer(row.object.description) }
         } else {
-            try StandardOutput.offer(MachinesText(text: self.options.text).text(rows))
+            try StandardOutput.offer(self.options.text.machines(rows))
         }
         guard rows.contains(where: { $0.report != nil }) else { throw ExitStatus.unreachable }
     }
@@ -285,7 +285,7 @@ struct StatsCommand: DaemonCommand {
                 try StandardOutput.offer(PrometheusText.text([sample]))
             } else {
                 let reply = try await client.accepted(.stats)
-                try target.print(reply) { StatsText(text: $0).text(reply) }
+                try target.print(reply) { $0.stats(reply) }
             }
         }
     }

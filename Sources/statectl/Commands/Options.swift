@@ -302,7 +302,7 @@ extension SharedOptions {
     func refuse(_ reply: Line) throws -> Never {
         let status = ExitStatus(.refused(reply))
         guard self.json else {
-            throw Refusal(RefusalText(text: self.text).sentence(reply), status)
+            throw Refusal(self.text.refusal(reply), status)
         }
         try StandardOutput.offer(reply.text)
         throw status

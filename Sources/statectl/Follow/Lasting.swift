@@ -198,57 +198,46 @@ extension WaitCommand {
     }
 }
 
-/// Whether the machine has been in one of some states for that long, by its history.
-struct LastingPast: Sendable {
-    let client: Client
-    let patterns: [Pattern]
-
-    /// Whether it has, without a break; `present` shows one of the states, and was entered `age` ago.
+extension Client {
+    /// Whether the machine has been in one of some states for that long without a break, by its history; `present`
+    /// shows one of them, and was entered `age` ago.
     ///
-    /// What was before that is told by the wall clock, as the changes have it.
-    ///
-    /// It counts as no if that cannot be told, as the daemon has not kept enough.
+    /// What was before that is told by the wall clock, as the changes have it. It counts as no if that cannot be told,
+    /// as the daemon has not kept enough.
     ///
     /// - Throws: ``ClientError``.
-    func hasLasted(_ present: Line, _ span: Duration, age: Duration) async throws -> Bool {
+    func hasLasted(
+        _ present: Line,
+        in patterns: [Pattern],
+        for span: Duration,
+        age: Duration
+    ) async throws -> Bool {
         guard age < span else { return true }
         guard let seq = present.seq, let at = present.at else { return false }
-        let start = WallTime(
-            microseconds: max(0, at.microseconds - (span - age).wholeMicroseconds)
-        )
+        let start = max(0, at.microseconds - (span - age).wholeMicroseconds)
+        /// The newest change to one of those states between two places; nil if there is none.
+        func newest(
+            _ only: [Pattern],
+            after: HistoryPlace?,
+            before: HistoryPlace
+        ) async throws -> Line? {
+            try await self.change(
+                .history(limit: 1, only: only, order: .newest, after: after, before: before)
+            )
+        }
         // Where the machine was then: the last change before that has to have led to one of them.
-        guard let last = try await self.newest([], before: .time(start))?.seq, last < seq,
-            try await self.newest(self.patterns, after: last - 1, before: .seq(last + 1)) != nil
+        let then = HistoryPlace.time(WallTime(microseconds: start))
+        guard let last = try await newest([], after: nil, before: then)?.seq, last < seq,
+            try await newest(patterns, after: .seq(last - 1), before: .seq(last + 1)) != nil
         else { return false }
-        for others in self.others {
-            let other = try await self.newest(others, after: last, before: .seq(seq + 1))
+        // All other states: those that no pattern selects, and those that one excepts.
+        let taken = patterns.filter(\.isException).map { !$0 }
+        let selected = patterns.filter { !$0.isException }.map { !$0 }
+        for others in [selected, taken] where !others.isEmpty {
+            let other = try await newest(others, after: .seq(last), before: .seq(seq + 1))
             if other != nil { return false }
         }
         return true
-    }
-
-    /// Patterns for all other states: those that no pattern selects, and those that one excepts.
-    private var others: [[Pattern]] {
-        let taken = self.patterns.filter(\.isException).map { !$0 }
-        let selected = self.patterns.filter { !$0.isException }.map { !$0 }
-        return [selected, taken].filter { !$0.isEmpty }
-    }
-
-    /// The newest change to one of those states between two places; nil if there is none.
-    private func newest(
-        _ only: [Pattern],
-        after: UInt64? = nil,
-        before: HistoryPlace
-    ) async throws -> Line? {
-        try await self.client.change(
-            .history(
-                limit: 1,
-                only: only,
-                order: .newest,
-                after: after.map { .seq($0) },
-                before: before
-            )
-        )
     }
 }
 

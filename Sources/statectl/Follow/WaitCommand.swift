@@ -124,8 +124,8 @@ struct IsCommand: DaemonCommand {
         let reply = try await client.look(for: self.patterns)
         var isYes = reply.isOK == true
         if isYes, let span = self.span?.duration {
-            let past = LastingPast(client: client, patterns: self.patterns)
-            isYes = try await past.hasLasted(reply, span, age: client.age(of: reply))
+            let age = try await client.age(of: reply)
+            isYes = try await client.hasLasted(reply, in: self.patterns, for: span, age: age)
         }
         if !self.quiet { try self.options.print(reply) { $0.report(reply) } }
         if !isYes { throw ExitStatus.no }

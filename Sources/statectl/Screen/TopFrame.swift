@@ -56,7 +56,7 @@ struct TopFrame {
         guard let status = view.status else {
             return lines.isEmpty ? [StyledText("…", as: .aside)] : lines
         }
-        let rows = StatusText(text: self.text).rows(status)
+        let rows = self.text.rows(of: status)
         let label = rows.map(\.0.count).max() ?? 0
         for (name, parts) in rows {
             let title = StyledText(name.padded(to: label), as: .label)
@@ -79,11 +79,10 @@ struct TopFrame {
             let parts = self.text.parts(of: status.state)
             let state = parts[0].padded(to: column)
             var lines = self.wrapped([name, state] + parts.dropFirst(), indent: indent)
-            let voters = VoterText(text: self.text)
             let margin = StyledText(String(repeating: " ", count: indent - 3))
             for (word, rows) in [("held", status.holds), ("guarded", status.guards)] {
                 for row in rows {
-                    let parts = [margin, StyledText(word, as: .notice)] + voters.parts(row)
+                    let parts = [margin, StyledText(word, as: .notice)] + self.text.voter(row)
                     lines += self.wrapped(parts, indent: indent + 3, keepsMargin: true)
                 }
             }

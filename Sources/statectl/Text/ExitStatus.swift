@@ -106,11 +106,9 @@ extension ClientError {
     }
 }
 
-/// A daemon's refusal in one sentence for people.
-struct RefusalText {
-    let text: LineText
-
-    func sentence(_ reply: Line) -> String {
+// A daemon's refusal in one sentence for people.
+extension LineText {
+    func refusal(_ reply: Line) -> String {
         let denial = reply.error == .denied ? self.denial(reply) : nil
         return denial ?? self.localized(ClientError.refused(reply).description).printable
     }
@@ -119,10 +117,10 @@ struct RefusalText {
     private func denial(_ reply: Line) -> String? {
         guard let rows = reply["by"]?.elements, !rows.isEmpty else { return nil }
         let more = reply["more"]?.integer.map { ["and \($0) more"] } ?? []
-        return "denied by " + (rows.map(self.voter) + more).joined(separator: "; ")
+        return "denied by " + (rows.map(self.denier) + more).joined(separator: "; ")
     }
 
-    private func voter(_ row: JSONValue) -> String {
+    private func denier(_ row: JSONValue) -> String {
         let names = ["hold", "guard"].compactMap { kind in
             row[kind].map { "\(kind) \($0.shortText)" }
         }
@@ -147,14 +145,14 @@ struct RefusalText {
     /// Whose vote it is, unless it is the daemon's own.
     private func origin(_ row: JSONValue) -> String {
         guard row["delegate"] == nil, row["uid"] != nil else { return "" }
-        return " of \(self.text.peer(row))"
+        return " of \(self.peer(row))"
     }
 
     /// The sentence with the protocol's times in local time.
     private func localized(_ sentence: String) -> String {
         sentence.split(separator: " ", omittingEmptySubsequences: false).map { word in
             let hasEnd = word.last.map { [";", ",", "."].contains($0) } ?? false
-            let time = WallTime(rfc3339: hasEnd ? word.dropLast() : word).flatMap(self.text.clock)
+            let time = WallTime(rfc3339: hasEnd ? word.dropLast() : word).flatMap(self.clock)
             return time.map { hasEnd ? $0 + String(word.suffix(1)) : $0 } ?? String(word)
         }
         .joined(separator: " ")

@@ -2,34 +2,31 @@ import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
 
-/// A machine, its holds and guards, its watchers and what runs in it, as text for people: a line
-/// for each thing, with its label before it.
-struct StatusText {
+// A machine, its holds and guards, its watchers and what runs in it, as text for people: a line
+// for each thing, with its label before it.
+extension LineText {
     /// How many watchers are named.
     ///
     /// 10: more are a crowd, and are counted.
     private static let watchersShown = 10
 
-    let text: LineText
-
     /// Several lines, without the last one's newline.
-    func text(_ status: MachineStatus) -> String {
-        let rows = self.rows(status)
+    func status(_ status: MachineStatus) -> String {
+        let rows = self.rows(of: status)
         let width = rows.map(\.0.count).max() ?? 0
         return rows.map { name, parts in
             let label = StyledText(name.padded(to: width), as: .label)
-            return self.text.wrapped([label] + parts, indent: width + 3)
+            return self.wrapped([label] + parts, indent: width + 3)
         }
         .joined(separator: "\n")
     }
 
     /// The label of each thing, and its parts.
-    func rows(_ status: MachineStatus) -> [(String, [StyledText])] {
+    func rows(of status: MachineStatus) -> [(String, [StyledText])] {
         let runner = status.runner
-        var rows = [("state", self.text.parts(of: status.state))]
-        let voters = VoterText(text: self.text)
-        rows += status.holds.map { ("held", voters.parts($0)) }
-        rows += status.guards.map { ("guarded", voters.parts($0)) }
+        var rows = [("state", self.parts(of: status.state))]
+        rows += status.holds.map { ("held", self.voter($0)) }
+        rows += status.guards.map { ("guarded", self.voter($0)) }
         if let others = status.stats["more"]?.integer {
             rows.append(("", [StyledText("and \(others) more holds and guards", as: .aside)]))
         }
@@ -69,7 +66,7 @@ struct StatusText {
         let sorted = rows.sorted { lag($0) > lag($1) }
         var shown = sorted.prefix(Self.watchersShown).map { row in
             let place = lag(row) == 0 ? "up to date" : "\(lag(row)) behind"
-            return [StyledText(self.text.peer(row)), StyledText(place, as: .aside)]
+            return [StyledText(self.peer(row)), StyledText(place, as: .aside)]
         }
         if sorted.count > shown.count {
             let others = "and \(sorted.count - shown.count) others"
@@ -99,25 +96,23 @@ struct StatusText {
             "attempt \(json["attempt"]?.shortText ?? "?")",
         ]
         if let time = json[key]?.string.flatMap({ WallTime(rfc3339: $0) }) {
-            let left = LineText.seconds(until: time, at: self.text.now)
+            let left = LineText.seconds(until: time, at: self.now)
             if word == "in" {
                 parts.append("in \(LineText.span(max(0, left), roundingUp: true))")
             } else if let word {
                 parts.append("\(word) \(LineText.span(max(0, -left)))")
             } else {
-                parts.append(LineText.age(of: time, at: self.text.now))
+                parts.append(LineText.age(of: time, at: self.now))
             }
         }
         return parts.joined(separator: ", ")
     }
 }
 
-/// A hold or a guard as text for people, from a row of the reply to `stats`.
-struct VoterText {
-    let text: LineText
-
+// A hold or a guard as text for people, from a row of the reply to `stats`.
+extension LineText {
     /// `ready`, `hold 7 by root (812, deploy), for 3 min` and `backup runs`.
-    func parts(_ row: JSONValue) -> [StyledText] {
+    func voter(_ row: JSONValue) -> [StyledText] {
         let patterns = (row["before"]?.elements ?? []).map { $0.string ?? $0.description }
         let others = row["more"]?.integer.map { ["and \($0) more"] } ?? []
         let states = (patterns + others).joined(separator: ", ").printable
@@ -130,14 +125,14 @@ struct VoterText {
         if let missing = row["missing"]?.string { return self.absence(row, missing) }
         let hold = row["hold"]
         let number = (hold ?? row["guard"])?.shortText ?? "?"
-        var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.text.peer(row))"
+        var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.peer(row))"
         if let at = row["at"]?.string.flatMap({ WallTime(rfc3339: $0) }) {
-            let seconds = (self.text.now.microseconds - at.microseconds) / 1_000_000
+            let seconds = (self.now.microseconds - at.microseconds) / 1_000_000
             words += ", for \(LineText.span(max(0, seconds)))"
         }
         let required = row["required"]?.string.map { ", required as \($0.printable)" } ?? ""
         let named = row["as"]?.string.map { ", as \($0.printable)" } ?? ""
-        let end = row["until"]?.string.flatMap { WallTime(rfc3339: $0) }.flatMap(self.text.second)
+        let end = row["until"]?.string.flatMap { WallTime(rfc3339: $0) }.flatMap(self.second)
         let until = end.map { ", until \($0)" } ?? ""
         let away = row["away"]?.bool == true ? ", whose client is away" : ""
         return words + required + named + until + away + self.terms(row) + self.votes(row)
@@ -148,10 +143,10 @@ struct VoterText {
         let name = row["required"]?.string?.printable ?? "?"
         let number = row["guard"]?.shortText ?? "?"
         let time = WallTime(rfc3339: missing)
-        let span = time.map { (self.text.now.microseconds - $0.microseconds) / 1_000_000 }
+        let span = time.map { (self.now.microseconds - $0.microseconds) / 1_000_000 }
         let gone = span.map { "has been gone for \(LineText.span(max(0, $0)))" } ?? "is gone"
         return
-            "denied: guard \(number), required as \(name), \(gone); last by \(self.text.peer(row))"
+            "denied: guard \(number), required as \(name), \(gone); last by \(self.peer(row))"
     }
 
     /// How a guard has voted.
@@ -175,8 +170,8 @@ struct VoterText {
     }
 }
 
-/// The reply to `stats` as text for people.
-struct StatsText {
+// The reply to `stats` as text for people.
+extension LineText {
     private static let columns = [
         "watches", "waits", "holds", "guards", "lag", "resyncs", "bytes",
     ]
@@ -189,12 +184,8 @@ struct StatsText {
         "bytes": "bytes sent",
     ]
 
-    let text: LineText
-
-    private var style: Style { self.text.style }
-
     /// Several lines, without the last one's newline.
-    func text(_ reply: Line) -> String {
+    func stats(_ reply: Line) -> String {
         var lines = self.connections(reply["connections"]?.elements ?? [])
         lines += self.voters(reply)
         let counters = (reply["counters"]?.members ?? []).map { member in
@@ -220,14 +211,14 @@ struct StatsText {
         repeat {
             head = ["who", "door"] + columns
             cells = rows.map { row in
-                [self.text.process(row), row["door"]?.shortText ?? "?"]
+                [self.process(row), row["door"]?.shortText ?? "?"]
                     + columns.map { row[$0]?.shortText ?? "?" }
             }
             widths = head.indices.map { column in
                 ([head] + cells).map { $0[column].columns }.max() ?? 0
             }
             // If there is no room for all, those that say least are left out.
-            guard let width = self.text.width, widths.reduce(0, { $0 + $1 + 2 }) - 2 > width,
+            guard let width = self.width, widths.reduce(0, { $0 + $1 + 2 }) - 2 > width,
                 let least = Self.leastFirst.first(where: columns.contains)
             else { break }
             columns.removeAll { $0 == least }
@@ -247,7 +238,7 @@ struct StatsText {
         let rows = (reply["holds"]?.elements ?? []) + (reply["guards"]?.elements ?? [])
         guard !rows.isEmpty else { return [] }
         let others = reply["more"]?.integer.map { ["and \($0) more"] } ?? []
-        return [""] + rows.map { self.text.wrapped(VoterText(text: self.text).parts($0)) } + others
+        return [""] + rows.map { self.wrapped(self.voter($0)) } + others
     }
 
     private func age(_ reply: Line) -> String {
@@ -256,17 +247,15 @@ struct StatsText {
     }
 }
 
-/// The machines as text for people, a line each.
-struct MachinesText {
-    let text: LineText
-
+// The machines as text for people, a line each.
+extension LineText {
     /// Several lines, without the last one's newline.
-    func text(_ rows: [MachineRow]) -> String {
+    func machines(_ rows: [MachineRow]) -> String {
         let names = rows.map { $0.instance.name?.printable ?? MachineMark.unnamed }
         let machines = rows.map { $0.machine?.printable ?? MachineMark.unnamed }
         let widths = [names, machines].map { column in column.map(\.count).max() ?? 0 }
-        let parts = rows.map { $0.report.map { self.text.parts(of: $0) } }
-        let state = [StyledText].firstColumn(parts.compactMap(\.self), in: self.text.width)
+        let parts = rows.map { $0.report.map { self.parts(of: $0) } }
+        let state = [StyledText].firstColumn(parts.compactMap(\.self), in: self.width)
         return rows.indices.map { index in
             let row = rows[index]
             let start = [
@@ -277,7 +266,7 @@ struct MachinesText {
                 parts[index].map { [$0[0].padded(to: state)] + $0.dropFirst() }
                 ?? [StyledText((row.error ?? "?").printable, as: .notice)]
             let place = StyledText(row.instance.directory.path.printable, as: .aside)
-            return self.text.wrapped(start + rest + [place], indent: widths[0] + 3)
+            return self.wrapped(start + rest + [place], indent: widths[0] + 3)
         }
         .joined(separator: "\n")
     }
