@@ -47,11 +47,13 @@ private final class QueueLog: WriteAheadLog {
 
 private typealias Outcome = Result<StateMachine<AppState>.Acceptance, TransitionError<AppState>>
 
-/// A context whose jobs run when the test says so, and which is always current.
+/// A context whose jobs run when the test says so.
 private final class LaterContext: ExecutionContext {
     let jobs = Recorder<@Sendable () -> Void>()
+    /// Whether the test's thread is taken for the context's.
+    let isCurrent: Bool?
 
-    var isCurrent: Bool? { true }
+    init(isCurrent: Bool) { self.isCurrent = isCurrent }
 
     func enqueue(_ job: @escaping @Sendable () -> Void) { self.jobs.record(job) }
 }
@@ -116,7 +118,7 @@ private final class LaterContext: ExecutionContext {
     }
 
     @Test func aGroupIsAnsweredAtItsCursorAfterItsChangesAndWakesItOnce() {
-        let context = LaterContext()
+        let context = LaterContext(isCurrent: false)
         let heard = Recorder<String>()
         let following = self.machine.machine.follow(on: context) {
             heard.record("change \($0.seq)")
@@ -150,7 +152,7 @@ private final class LaterContext: ExecutionContext {
 
     @Test(.enabled(if: Processors.areSeveral, "it never lingers on a single processor"))
     func whoLingersIsNotWokenAndAfterwardsIs() {
-        let context = LaterContext()
+        let context = LaterContext(isCurrent: true)
         let heard = Recorder<UInt64>()
         let machine = StateMachine<AppState>()
         let following = machine.machine.follow(on: context) { heard.record($0.seq) }
