@@ -293,18 +293,6 @@ struct ActivationTests {
     }
 
     @Test
-    func aFailedSystemCallIsToldByItsNumber() async throws {
-        try await withTemporaryDirectory { directory in
-            let notify = try NotifySocket(in: directory)
-            try Data().write(to: URL(filePath: "\(directory)/run"))
-            let daemon = try ActivatedDaemon(in: directory, notify: notify)
-            let message = try await notify.wait(for: "STATUS=cannot open the runtime directory")
-            #expect(message.hasSuffix("\nEXIT_STATUS=78\nERRNO=\(ENOTDIR)"))
-            #expect(try await daemon.ended().status == EX_CONFIG)
-        }
-    }
-
-    @Test
     func theToolThatActivatesFindsItUsable() async throws {
         try await self.withManager { directory, notify in
             let daemon = try ActivatedDaemon(

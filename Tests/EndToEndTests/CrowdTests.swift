@@ -55,6 +55,11 @@ struct CrowdTests {
                 try await setter.pipeline(1...changes) { "set ready value=\($0 % 2 == 1)" }
                 let stream = try await reading.value
                 #expect(stream.count { $0 == UInt8(ascii: "\n") } == changes)
+                let isInOrder = String(decoding: stream, as: UTF8.self).split(separator: "\n")
+                    .enumerated().allSatisfy { index, line in
+                        line.hasPrefix(#"{"type":"change","seq":\#(index + 1),"#)
+                    }
+                #expect(isInOrder)
                 let whileStopped = try daemon.residentKiB()
                 #expect(whileStopped - start <= 16 << 10, "\(start) KiB became \(whileStopped)")
 

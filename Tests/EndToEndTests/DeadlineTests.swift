@@ -56,24 +56,6 @@ struct DeadlineTests {
     }
 
     @Test
-    func aDeadlineIsMetWithItsCauseAndByNobody() async throws {
-        try await self.withLamp("2s") { lamp in
-            try await lamp.run { daemon in
-                let watch = try daemon.connect(\.events)
-                _ = try await watch.next()
-                let begun = ContinuousClock.now
-                _ = try await daemon.ask(\.control, "send press")
-                #expect(try await watch.next().seq == 1)
-                let moved = try await watch.next()
-                #expect(ContinuousClock.now - begun >= .seconds(2))
-                #expect(moved.state == "dark" && moved.seq == 2)
-                #expect(moved.string("cause") == "after 2s")
-                #expect(!moved.has("by"))
-            }
-        }
-    }
-
-    @Test
     func aKilledDaemonsDeadlineCountsFromItsBeginning() async throws {
         try await self.withLamp("8s") { lamp in
             let begun = ContinuousClock.now

@@ -77,4 +77,32 @@ struct ExhaustionTests {
             #expect(stats.item("counters")?.int("accepted") == comers + 2)
         }
     }
+
+    /// Every change is matched against them, at the setters' expense.
+    @Test(.enabled(if: geteuid() == 0, "needs a second user"))
+    func waitsThatTakeStatesAwayAreFewForAUser() async throws {
+        try await DaemonProcess.run { daemon in
+            try daemon.admitEverybody()
+            let list = Array(repeating: #""!authentication""#, count: 31).joined(separator: ",")
+            let wait = #"{"op":"wait","until":["!ready",\#(list)],"timeoutMs":500}"#
+            let plain = wait.replacing("!", with: "").replacing(#""ready","#, with: "")
+            let lines = [plain] + Array(repeating: wait, count: 5)
+            let answers = try await runTool(
+                .name("setpriv"),
+                DaemonProcess.foreign(65_534)
+                    + ["socat", "-t", "60", "-", "UNIX-CONNECT:\(daemon.control)"],
+                input: lines.joined(separator: "\n") + "\n"
+            )
+            let replies = try answers.output.split(separator: "\n").map { try JSONLine(String($0)) }
+            #expect(replies.map(\.error) == ["limit"] + Array(repeating: "timeout", count: 5))
+            #expect(
+                replies.first?.string("message")?.contains("exceptingPatternsPerUid allows 128")
+                    == true
+            )
+            // Root has no such limit.
+            let root = try daemon.connect(\.control)
+            for _ in 1...5 { try root.send(wait) }
+            #expect(try await root.ask("ping").seq == 0)
+        }
+    }
 }

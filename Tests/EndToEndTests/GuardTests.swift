@@ -8,40 +8,6 @@ import Testing
 struct GuardTests {
     private static let patient = #""timeoutMs":60000"#
 
-    @Test
-    func aGuardsNoAndItsReasonReachTheSetter() async throws {
-        try await DaemonProcess.run { daemon in
-            let voter = try daemon.connect(\.control)
-            let number = try await voter.guard("g", "ready", Self.patient)
-            let setter = try daemon.connect(\.control)
-            try setter.send(
-                #"{"op":"set","id":5,"state":"ready","data":{"value":true},"cause":"login"}"#
-            )
-            let ask = try await voter.next()
-            #expect(ask.type == "ask")
-            #expect(ask.string("id") == "g")
-            #expect(ask.seq == 0)
-            #expect(ask.item("to")?.state == "ready")
-            #expect(ask.item("to")?.item("data")?.bool("value") == true)
-            #expect(ask.string("cause") == "login")
-            #expect(ask.item("by")?.has("pid") == true)
-            #expect(ask.has("leftMs"))
-            #expect(try await voter.vote(ask, false, "unsaved work").ok == true)
-            let denied = try await setter.next()
-            #expect(denied.int("id") == 5)
-            #expect(denied.error == "denied")
-            #expect(denied.seq == 0)
-            let by = try #require(denied.items("by")?.first)
-            #expect(by.int("guard") == number)
-            #expect(by.string("why") == "unsaved work")
-            #expect(by.int("uid") == 0 || by.has("uid"))
-            #expect(by.has("pid"))
-            try setter.send("set ready value=true")
-            #expect(try await voter.vote(try await voter.next(), true).ok == true)
-            #expect(try await setter.next().seq == 1)
-        }
-    }
-
     /// With a history, a guard is answered once it is recorded; a set may come in between.
     @Test
     func aGuardHasItsAnswerBeforeItsFirstQuestion() async throws {
@@ -131,98 +97,6 @@ struct GuardTests {
     }
 
     @Test
-    func silencePastTheDeadlineCountsAsTheGuardSaid() async throws {
-        try await DaemonProcess.run { daemon in
-            let voter = try daemon.connect(\.control)
-            let number = try await voter.guard(
-                "deny",
-                "authentication",
-                #""timeoutMs":20,"onTimeout":"deny","why":"not now""#
-            )
-            _ = try await voter.guard("allow", "ready", #""timeoutMs":20,"onTimeout":"allow""#)
-            let setter = try daemon.connect(\.control)
-            let denied = try await setter.ask("set authentication phase=active")
-            #expect(denied.error == "denied")
-            #expect(denied.items("by")?.map { $0.int("guard") } == [number])
-            #expect(denied.items("by")?.first?.string("why") == "timeout")
-            #expect(try await setter.ask("set ready value=true").seq == 1)
-            let asks = [try await voter.next(), try await voter.next()]
-            #expect(asks.map { $0.string("id") } == ["deny", "allow"])
-            for ask in asks { #expect(try await voter.vote(ask, true).error == "not-found") }
-        }
-    }
-
-    @Test(arguments: [true, false])
-    func aGuardThatGoesIsReleasedAtOnce(bothWays: Bool) async throws {
-        try await DaemonProcess.run { daemon in
-            let voter = try daemon.connect(\.control)
-            _ = try await voter.guard("g", "ready", #""timeoutMs":60000,"onTimeout":"deny""#)
-            let setter = try daemon.connect(\.control)
-            try setter.send("set ready value=true")
-            #expect(try await voter.next().type == "ask")
-            if bothWays { voter.vanish() } else { voter.endInput() }
-            #expect(try await setter.next().seq == 1)
-            #expect(try await setter.ask("set ready value=false").seq == 2)
-            if !bothWays { #expect(try await voter.nextLine() == nil) }
-        }
-    }
-
-    @Test
-    func oneNoOfTwoGuardsSuffices() async throws {
-        try await DaemonProcess.run { daemon in
-            let voters = [try daemon.connect(\.control), try daemon.connect(\.control)]
-            let numbers = [
-                try await voters[0].guard("a", "ready", Self.patient),
-                try await voters[1].guard("b", "ready", Self.patient),
-            ]
-            let setter = try daemon.connect(\.control)
-            try setter.send("set ready value=true")
-            let asks = [try await voters[0].next(), try await voters[1].next()]
-            #expect(try await voters[1].vote(asks[1], false, "b says no").ok == true)
-            let denied = try await setter.next()
-            #expect(denied.items("by")?.map { $0.int("guard") } == [numbers[1]])
-            #expect(try await voters[0].vote(asks[0], true).error == "not-found")
-        }
-    }
-
-    @Test
-    func aSecondAForeignAndALateVoteAreNotFound() async throws {
-        try await DaemonProcess.run { daemon in
-            let voter = try daemon.connect(\.control)
-            _ = try await voter.guard("g", "ready", Self.patient)
-            let setter = try daemon.connect(\.control)
-            try setter.send("set ready value=true")
-            let ask = try await voter.next()
-            #expect(try await daemon.connect(\.control).vote(ask, false).error == "not-found")
-            #expect(try await voter.vote(ask, true).ok == true)
-            #expect(try await voter.vote(ask, false).error == "not-found")
-            #expect(try await setter.next().seq == 1)
-            #expect(try await voter.vote(ask, false).error == "not-found")
-            #expect(
-                try await voter.ask(#"{"op":"vote","ask":999,"allow":true}"#).error == "not-found"
-            )
-        }
-    }
-
-    @Test
-    func anUnchangedSetAsksNobodyAndReenterDoes() async throws {
-        try await DaemonProcess.run { daemon in
-            let voter = try daemon.connect(\.control)
-            _ = try await voter.guard("g", "ready", Self.patient)
-            let setter = try daemon.connect(\.control)
-            let unchanged = try await setter.ask("set ready value=false")
-            #expect(unchanged.bool("changed") == false)
-            #expect(try await voter.ask("ping").type == "reply")
-            let same = #"{"op":"set","state":"ready","data":{"value":false},"reenter":true}"#
-            try setter.send(same)
-            #expect(try await voter.vote(try await voter.next(), true).ok == true)
-            let entered = try await setter.next()
-            #expect(entered.bool("changed") == true)
-            #expect(entered.seq == 1)
-        }
-    }
-
-    @Test
     func aSetWhoseSetterVanishedIsStillDecided() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)
@@ -263,24 +137,6 @@ struct GuardTests {
     }
 
     @Test
-    func aGuardThatIsReleasedIsWaitedForNoMore() async throws {
-        try await DaemonProcess.run { daemon in
-            let voter = try daemon.connect(\.control)
-            let request = #"{"op":"guard","before":["ready"],"timeoutMs":60000}"#
-            let number = try #require(try await voter.ask(request).int("guard"))
-            let setter = try daemon.connect(\.control)
-            try setter.send("set ready value=true")
-            #expect(try await voter.next().type == "ask")
-            let other = try daemon.connect(\.control)
-            #expect(try await other.ask("release \(number)").ok == true)
-            #expect(try await setter.next().seq == 1)
-            #expect(try await other.ask("release \(number)").error == "not-found")
-            #expect(try await setter.ask("set ready value=false").seq == 2)
-            voter.vanish()
-        }
-    }
-
-    @Test
     func aGuardIsAskedAboutASetRightBehindOneThatAHoldDenied() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)
@@ -293,20 +149,6 @@ struct GuardTests {
             while ask.item("to")?.state != "authentication" { ask = try await voter.next() }
             #expect(try await voter.vote(ask, false, "asked").ok == true)
             #expect(try await setter.next().items("by")?.first?.string("why") == "asked")
-        }
-    }
-
-    @Test
-    func aConnectionHasEightGuardsAndEightHolds() async throws {
-        try await DaemonProcess.run { daemon in
-            for request in [
-                #"{"op":"guard","before":["ready"]}"#, #"{"op":"hold","before":["ready"]}"#,
-            ] {
-                let client = try daemon.connect(\.control)
-                for _ in 1...8 { #expect(try await client.ask(request).ok == true) }
-                #expect(try await client.ask(request).error == "limit")
-                #expect(try await daemon.ask(\.control, request).ok == true)
-            }
         }
     }
 }

@@ -1,23 +1,12 @@
 import Foundation
+import Glibc
 import Subprocess
 import TestSupport
 import Testing
 
-/// How the daemon starts and ends.
+/// How the daemon starts, rests and ends.
 @Suite(.bounded)
 struct LifecycleTests {
-    @Test
-    func readyMeansThatBothDoorsAnswer() async throws {
-        try await withTemporaryDirectory { directory in
-            _ = try await DaemonProcess.run(in: directory) { daemon in
-                let control = try await daemon.ask(\.control, "get")
-                let events = try await daemon.ask(\.events, "ping")
-                #expect(control.state == "ready")
-                #expect(events.type == "state")
-            }
-        }
-    }
-
     @Test(arguments: [Signal.terminate, .interrupt])
     func aSignalEndsItGracefully(signal: Signal) async throws {
         try await withTemporaryDirectory { directory in
@@ -40,32 +29,6 @@ struct LifecycleTests {
             }
             #expect(ended.status == .exited(0))
             #expect(try FileManager.default.contentsOfDirectory(atPath: ended.runtime).isEmpty)
-        }
-    }
-
-    @Test
-    func statusFollowsTheState() async throws {
-        try await withTemporaryDirectory { directory in
-            _ = try await DaemonProcess.run(in: directory) { daemon in
-                let control = try daemon.connect(\.control)
-                _ = try await control.ask("set authentication phase=active")
-                let status = try await daemon.notify.wait(for: "STATUS=authentication")
-                #expect(status == "STATUS=authentication(phase: active), seq 1, 0 watches")
-            }
-        }
-    }
-
-    @Test
-    func aSecondDaemonRefusesTheDirectoryOfALiveOne() async throws {
-        try await withTemporaryDirectory { directory in
-            _ = try await DaemonProcess.run(in: directory) { daemon in
-                let second = try await BuiltProduct.statemachine.run(
-                    ["--runtime-directory", daemon.directory]
-                )
-                #expect(second.status == .exited(78))
-                #expect(second.errors.contains("another daemon is running in \(daemon.directory)"))
-                #expect(try await daemon.ask(\.control, "ping").ok == true)
-            }
         }
     }
 
@@ -135,6 +98,57 @@ struct LifecycleTests {
             let refused = try await BuiltProduct.statemachine.run(["--runtime-directory", long])
             #expect(refused.status == .exited(78))
             #expect(refused.errors.contains("the socket path \(long)/"))
+        }
+    }
+
+    @Test
+    func atRestNoTimerRuns() async throws {
+        try await DaemonProcess.run { daemon in
+            let watcher = try daemon.connect(\.events)
+            #expect(try await watcher.next().seq == 0)
+            #expect(try await daemon.ask(\.control, "set ready value=true").seq == 1)
+            #expect(try await watcher.next().seq == 1)
+            // Start-up leaves one that ends after a second.
+            try await comesToRest(daemon.pid)
+        }
+    }
+
+    /// One guard stays silent past its deadline, one votes long before it.
+    @Test
+    func afterGuardsWereAskedNoTimerRuns() async throws {
+        try await DaemonProcess.run { daemon in
+            let voter = try daemon.connect(\.control)
+            _ = try await voter.guard("g", "ready", #""timeoutMs":50"#)
+            let setter = try daemon.connect(\.control)
+            try setter.send("set ready value=true")
+            #expect(try await voter.next().type == "ask")
+            // Its silence counts as consent.
+            #expect(try await setter.next().seq == 1)
+            let patient = try daemon.connect(\.control)
+            _ = try await patient.guard("p", "authentication", #""timeoutMs":60000"#)
+            try setter.send("set authentication phase=active")
+            #expect(try await patient.vote(try await patient.next(), true).ok == true)
+            #expect(try await setter.next().seq == 2)
+            try await comesToRest(daemon.pid)
+        }
+    }
+
+    @Test
+    func theManagerHearsThatItIsAliveUnlessItIsStopped() async throws {
+        try await withTemporaryDirectory { directory in
+            let notify = try NotifySocket(in: directory)
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                environment: ["WATCHDOG_USEC": "100000"]
+            )
+            for _ in 0..<3 { try await notify.wait(for: "WATCHDOG=1") }
+            daemon.send(SIGSTOP)
+            try await daemon.stopped()
+            daemon.send(SIGCONT)
+            for _ in 0..<3 { try await notify.wait(for: "WATCHDOG=1") }
+            daemon.send(SIGTERM)
+            #expect(try await daemon.ended().status == 0)
         }
     }
 }

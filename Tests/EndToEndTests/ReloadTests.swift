@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// SIGHUP.
+/// SIGHUP: settings, and a machine's file that has been replaced.
 @Suite(.bounded)
 struct ReloadTests {
     @Test
@@ -65,6 +65,194 @@ struct ReloadTests {
             try await daemon.wait(forErrors: "the reload was refused")
             daemon.send(SIGTERM)
             #expect(try await daemon.ended().status == 0)
+        }
+    }
+
+    private static let coffee = """
+        machine: coffee
+        version: 1
+        start: idle
+        events: {brew: {cups: integer}}
+        states:
+          idle: {when: {brew: brewing}}
+          brewing:
+            fields: {cups: {type: integer, min: 1, max: 8}, kind: {type: string, default: black}}
+            after: {2h: idle}
+          ready: {fields: {why: {type: string, default: none}}}
+        """
+
+    @Test
+    func aDroppedStateRefusesTheReloadLoudly() async throws {
+        try await withReloadedMachine(Self.coffee) { machine, daemon in
+            let client = try daemon.connect(\.control)
+            _ = try await client.ask("set ready")
+            let dropped = """
+                start: idle
+                states: {idle: {}}
+                lost: idle
+                """
+            let refusal = try await machine.refuse(daemon, dropped)
+            let sentence = #"the state "ready" no longer exists; write "was: ready""#
+            #expect(refusal.contains(sentence))
+            try await daemon.wait(forErrors: sentence)
+            try await daemon.wait(forErrors: "the reload was refused")
+            #expect(try await client.ask("set ready why=x").seq == 2)
+            #expect(try await client.ask("set brewing cups=1").seq == 3)
+            // Once the machine has left the dropped state, the reload is not refused.
+            _ = try await client.ask("set idle")
+            try await machine.reload(daemon)
+            #expect(try await client.ask("set ready").error == "unknown-state")
+            // Every new watch changes the status.
+            let watch = try daemon.connect(\.events)
+            _ = try await watch.next()
+            var status = ""
+            while !status.contains("1 watch") {
+                status = try await machine.notify.wait(for: "STATUS=")
+            }
+            #expect(status == "STATUS=idle, seq 4, 1 watch")
+            #expect(try await machine.end(daemon) == 0)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func aCrowdLosesNothingBesideAFastSetter(isDurable: Bool) async throws {
+        let rounds = 1500
+        try await withReloadedMachine(Self.coffee, isDurable: isDurable) { machine, daemon in
+            let subscribers = try await Subscribers(100, at: daemon.events)
+            let client = try daemon.connect(\.control)
+            let second = Self.coffee + "\n  steam: {}\n"
+            let third = second.replacing("brewing", with: "making")
+                .replacing("  making:\n", with: "  making:\n    was: brewing\n")
+            _ = try await client.ask("set brewing cups=1")
+            let reading = Task { [last = rounds + 2] in
+                let epoch = try await daemon.connect(\.control).ask("get").string("cursor")?
+                    .split(separator: ":").first.map { String($0) }
+                return try await subscribers.readAll(
+                    upTo: "\"cursor\":\"\(epoch ?? "?"):\(last)\"}\n"
+                )
+            }
+            var name = "brewing"
+            var refused = 0
+            for round in 1...rounds {
+                if round == rounds / 3 {
+                    try machine.write(second)
+                    daemon.send(SIGHUP)
+                }
+                if round == rounds * 2 / 3 {
+                    try await machine.notify.wait(for: "RELOADING=1")
+                    try await machine.notify.wait(for: "READY=1")
+                    try machine.write(third)
+                    daemon.send(SIGHUP)
+                }
+                var reply = try await client.ask("set \(name) cups=\(round % 2 + 2)")
+                if reply.error == "unknown-state" {
+                    refused += 1
+                    name = "making"
+                    reply = try await client.ask("set \(name) cups=\(round % 2 + 2)")
+                }
+                #expect(reply.bool("changed") == true, "\(reply)")
+            }
+            try await machine.notify.wait(for: "RELOADING=1")
+            try await machine.notify.wait(for: "READY=1")
+            #expect(refused == 1)
+            let lines = try String(decoding: await reading.value, as: UTF8.self)
+                .split(separator: "\n").map { try JSONLine(String($0)) }
+            // Each set, the first one, and the change that the second reload makes.
+            let changes = lines.filter { $0.type == "change" }
+            #expect(changes.map(\.seq) == Array(1...rounds + 2))
+            let own = changes.filter { !$0.has("by") }
+            #expect(own.count == 1 && own[0].item("from")?.state == "brewing")
+            #expect(own[0].state == "making")
+            #expect(lines.filter { $0.type == "declared" }.count == 2)
+            // Each line comes where its declaration takes effect.
+            let at = lines.indices.filter { lines[$0].type == "declared" }
+            for index in at { #expect(lines[index - 1].seq == lines[index].seq) }
+            #expect(lines.count == rounds + 4)
+            for index in lines.indices where lines[index].type == "change" {
+                let isNew = lines[index].seq ?? 0 >= own[0].seq ?? 0
+                #expect(lines[index].state == (isNew ? "making" : "brewing"))
+            }
+            #expect(try await machine.end(daemon) == 0)
+        }
+    }
+
+    @Test
+    func subscribersAreToldOverARestart() async throws {
+        try await withReloadedMachine(Self.coffee, isDurable: true) { machine, daemon in
+            let watch = try daemon.connect(\.events)
+            _ = try await watch.next()
+            _ = try await daemon.connect(\.control).ask("set brewing cups=2")
+            #expect(try await watch.next().seq == 1)
+            daemon.send(SIGUSR2)
+            #expect(try await daemon.ended().status == 0)
+            try machine.write(
+                Self.coffee.replacing("brewing", with: "making")
+                    .replacing("  making:\n", with: "  making:\n    was: brewing\n")
+            )
+            let second = try await machine.start()
+            let change = try await watch.next()
+            #expect(change.seq == 2 && change.state == "making")
+            let declared = try await watch.next()
+            #expect(declared.type == "declared" && declared.seq == 2)
+            #expect(try await watch.next().type == "live")
+            // The same file causes no `declared` line.
+            second.send(SIGUSR2)
+            #expect(try await second.ended().status == 0)
+            let third = try await machine.start()
+            _ = try await third.connect(\.control).ask("set idle")
+            #expect(try await watch.next().seq == 3)
+            #expect(try await machine.end(third) == 0)
+        }
+    }
+
+    private static let stove = """
+        start: off
+        events: {power: {}}
+        states:
+          off: {when: {power: heating}}
+          heating: {fields: {celsius: {type: integer, default: 20}}}
+          cooling: {}
+        """
+
+    private static let renamed = """
+        start: off
+        events: {power: {}}
+        states:
+          off: {when: {power: warming}}
+          warming: {was: heating, fields: {degrees: {type: integer, default: 20, was: celsius}}}
+          cooling: {}
+        """
+
+    @Test
+    func aHoldFollowsARenameOverARestart() async throws {
+        try await withReloadedMachine(Self.stove, isDurable: true) { machine, daemon in
+            let voter = try daemon.connect(\.control)
+            #expect(try await voter.ask(#"{"op":"hold","before":["heating"]}"#).ok == true)
+            daemon.send(SIGUSR2)
+            #expect(try await daemon.ended().status == 0)
+            try machine.write(Self.renamed)
+            let next = try await machine.start()
+            #expect(try await next.connect(\.control).ask("send power").error == "denied")
+            #expect(try await machine.end(next) == 0)
+        }
+    }
+
+    @Test
+    func aHoldOnWhatIsGoneIsToldOf() async throws {
+        try await withReloadedMachine(Self.stove) { machine, daemon in
+            let voter = try daemon.connect(\.control)
+            _ = try await voter.ask(#"{"op":"hold","before":["cooling"]}"#)
+            _ = try await voter.ask(#"{"op":"hold","before":["heating"]}"#)
+            try await machine.reload(
+                daemon,
+                Self.renamed.replacing("cooling: {}", with: "cold: {}")
+            )
+            try await daemon.wait(forErrors: "a hold or guard matches no state")
+            daemon.send(SIGTERM)
+            let (errors, status) = try await daemon.ended()
+            #expect(status == 0)
+            #expect(errors.contains(#"before="cooling""#), "\(errors)")
+            #expect(!errors.contains(#"before="heating""#))
         }
     }
 }

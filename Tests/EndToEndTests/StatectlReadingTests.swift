@@ -3,64 +3,9 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// statectl's commands that read: history, stats, wait.
+/// statectl's commands that read, where a session cannot show it: rules, times, terminals.
 @Suite(.bounded)
 struct StatectlReadingTests {
-    @Test
-    func historyShowsTheNewestFirstAndSaysWhereItGoesOn() async throws {
-        try await DaemonProcess.run { daemon in
-            try await daemon.change(upTo: 3)
-            let epoch = try await daemon.epoch()
-            let all = try await daemon.statectl("history")
-            #expect(all.status == .exited(0))
-            let lines = all.output.split(separator: "\n")
-            #expect(lines.count == 3)
-            for (seq, line) in zip([3, 2, 1], lines) { #expect(line.contains("  #\(seq) ")) }
-
-            let one = try await daemon.statectl("history", "--until", "\(epoch):3", "--limit", "1")
-            #expect(one.output.contains("  #2 "))
-            #expect(!one.output.contains("  #3 "))
-            #expect(one.errors.hasSuffix("— there are more: -n all, or --until \(epoch):2\n"))
-            let words = ["history", "--since", "\(epoch):1", "-n", "1", "--oldest-first"]
-            let next = try await BuiltProduct.statectl.run(
-                ["--runtime-directory", daemon.directory] + words
-            )
-            #expect(next.output.contains("  #2 "))
-            #expect(next.errors.hasSuffix("— there are more: --oldest-first --since \(epoch):2\n"))
-
-            let json = try await daemon.statectl("history", "ready:value=false", "--json")
-            let rows = try json.output.split(separator: "\n").map { try JSONLine(String($0)) }
-            #expect(rows.map(\.type) == ["change", "reply"])
-            #expect(rows.map { $0.int("count") } == [nil, 1])
-            #expect(rows.first?.seq == 2)
-        }
-    }
-
-    @Test
-    func statsShowEveryConnectionAndTheCounters() async throws {
-        try await DaemonProcess.run { daemon in
-            try await daemon.change(upTo: 2)
-            let holder = try daemon.connect(\.control)
-            _ = try await holder.hold("authentication", #""why":"x""#)
-            let watcher = try daemon.connect(\.events)
-            #expect(try await watcher.next().seq == 2)
-            let text = try await daemon.statectl("stats")
-            #expect(text.status == .exited(0))
-            let rows = text.output.split(separator: "\n").map {
-                $0.split(separator: " ").map(String.init)
-            }
-            #expect(rows.first?.first == "who")
-            let own = "(\(getpid()))"
-            // Door, watches, waits, holds, guards, lag: this process's two connections.
-            let mine = rows.filter { $0.count > 7 && $0[1] == own }.map { Array($0[2...7]) }
-            #expect(mine.contains(["control", "0", "0", "1", "0", "0"]))
-            #expect(mine.contains(["events", "1", "0", "0", "0", "0"]))
-            #expect(rows.contains(["changes", "2"]))
-            holder.vanish()
-            watcher.vanish()
-        }
-    }
-
     @Test
     func statsForPrometheusKeepTheRulesOfItsFormat() async throws {
         try await DaemonProcess.run { daemon in
@@ -84,42 +29,6 @@ struct StatectlReadingTests {
         }
     }
 
-    @Test
-    func aWaitSeesWhatHasPassedSinceItsCursor() async throws {
-        try await DaemonProcess.run { daemon in
-            try await daemon.change(upTo: 2)
-            let epoch = try await daemon.epoch()
-            let passed = try await daemon.statectl(
-                "wait",
-                "ready:value=true",
-                "--since",
-                "\(epoch):0",
-                "--json"
-            )
-            #expect(passed.status == .exited(0))
-            #expect(try JSONLine(passed.output).seq == 1)
-            let failed = try await daemon.statectl(
-                "wait",
-                "authentication",
-                "--fail",
-                "ready:value=true",
-                "--since",
-                "\(epoch):0"
-            )
-            #expect(failed.status == .exited(1))
-            let late = try await daemon.statectl(
-                "wait",
-                "ready:value=true",
-                "--since",
-                "\(epoch):1",
-                "--timeout",
-                "0"
-            )
-            #expect(late.status == .exited(124))
-            #expect(late.errors.hasPrefix("statectl: the state is still ready(false) after 0 ms"))
-        }
-    }
-
     /// The status shows that the wait gave up after its own time, not another.
     @Test(arguments: [0, 1])
     func aWaitKeepsItsTimeWithADaemonThatIsStopped(timeout: Int) async throws {
@@ -136,6 +45,176 @@ struct StatectlReadingTests {
             #expect(waited.errors.contains("is it stopped?"))
         }
     }
+
+    @Test
+    func whoBroughtAStateAboutIsKnownAfterARestart() async throws {
+        try await withTemporaryDirectory { directory in
+            let durable = ["--state-directory", "\(directory)/state", "--log-level", "error"]
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let set = #"{"op":"set","state":"ready","data":{"value":true},"cause":"why so"}"#
+                _ = try await daemon.ask(\.control, set)
+                let got = try await daemon.ask(\.control, "get")
+                #expect(got.string("cause") == "why so")
+            }
+            try FileManager.default.removeItem(atPath: "\(directory)/notify")
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                var got = try await daemon.ask(\.control, "get")
+                // The cause is read while the daemon starts.
+                while !got.has("cause") { got = try await daemon.ask(\.control, "get") }
+                #expect(got.string("cause") == "why so")
+                #expect(got.item("by")?.int("pid") == Int(getpid()))
+            }
+        }
+    }
+
+    @Test
+    func withoutACommandItIsShownOnATerminalAndElsewhereACommandIsAskedFor() async throws {
+        try await DaemonProcess.run { daemon in
+            let statectl = try BuiltProduct.statectl.path
+            let words = "\(statectl) --runtime-directory \(daemon.directory)"
+            let shown = try await runTool(.name("script"), ["-qec", words, "/dev/null"])
+            #expect(shown.output.contains("state"), "\(shown)")
+            #expect(shown.output.contains("ready"), "\(shown)")
+            let piped = try await daemon.statectl()
+            #expect(piped.status == .exited(2))
+            #expect(piped.errors.contains("name a command"))
+        }
+    }
+
+    @Test func timesAreLocalOrInUTC() async throws {
+        try await withTemporaryDirectory { directory in
+            let ended = try await DaemonProcess.run(in: directory) { daemon in
+                func shown(_ words: String...) async throws -> String {
+                    let ended = try await BuiltProduct.statectl.run(
+                        ["--runtime-directory", daemon.directory] + words,
+                        environment: ["TZ": "<+05>-5"]
+                    )
+                    return ended.output + ended.errors
+                }
+                let line = try await daemon.ask(\.control, "set ready true")
+                let at = try #require(line.string("at"))
+                // hh:mm:ss.mmm of 2026-11-20T21:55:03.120007Z.
+                let time = at.dropFirst(11).prefix(12)
+                let hour = try #require(Int(time.prefix(2)))
+                let local = (hour + 5) % 24
+                let localTime = (local < 10 ? "0" : "") + "\(local)" + time.dropFirst(2)
+                #expect(try await shown("history").contains(localTime))
+                #expect(try await shown("history", "--utc").contains("\(time)Z"))
+                // Times within the daemon's sentences are shown the same way.
+                let words = ["wait", "authentication", "--timeout", "10ms"]
+                let late = try await shown(words[0], words[1], words[2], words[3])
+                #expect(late.contains(localTime) && !late.contains(at), "\(late)")
+                let utc = try await shown("--utc", words[0], words[1], words[2], words[3])
+                #expect(utc.contains("\(time)Z"), "\(utc)")
+            }
+            #expect(ended.status == .exited(0))
+        }
+    }
+
+    @Test
+    func aWatchThatIsShownAsAskedForIsEmptyWhileTheDaemonIsGone() async throws {
+        try await withTemporaryDirectory { directory in
+            let arguments = [
+                "--runtime-directory", "\(directory)/run", "watch", "--format", "[{state}]",
+            ]
+            let status = try await StatectlProcess.run(arguments) { watch in
+                _ = try await watch.next()
+                _ = try await DaemonProcess.run(in: directory) { daemon in
+                    #expect(try await watch.next() == "[ready]")
+                    _ = try await daemon.ask(\.control, "set authentication phase=idle")
+                    #expect(try await watch.next() == "[authentication]")
+                }
+                #expect(try await watch.next() == "[]")
+                try FileManager.default.removeItem(atPath: "\(directory)/notify")
+                _ = try await DaemonProcess.run(in: directory) { _ in
+                    let lines = [try await watch.next(), try await watch.next()]
+                    #expect(lines.contains("[ready]"))
+                    #expect(lines.contains { $0.contains("the daemon was restarted") })
+                    try watch.send(.terminate)
+                }
+            }
+            #expect(status == .signaled(15))
+        }
+    }
+
+    /// On a terminal that script(1) makes, and that reports its width.
+    @Test(arguments: [40, 100])
+    func noLineIsWiderThanTheTerminal(width: Int) async throws {
+        try await DaemonProcess.run { daemon in
+            let client = try daemon.connect(\.control)
+            for phase in ["idle", "active", "success"] {
+                let cause = String(repeating: "a long reason ", count: 8)
+                let reply = try await client.ask(
+                    #"{"op":"set","state":"authentication","data":{"phase":"\#(phase)"},"cause":"\#(cause)"}"#
+                )
+                #expect(reply.ok == true)
+            }
+            _ = try await client.hold("ready", #""why":"backup""#)
+            let statectl =
+                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
+            for words in ["history", "watch --count 1", "stats", "status"] {
+                let command = "stty cols \(width); \(statectl) --color never \(words)"
+                let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
+                let lines = shown.output.split(whereSeparator: \.isNewline)
+                #expect(lines.count > 0)
+                let tooLong = lines.filter { $0.count > width }
+                #expect(tooLong == [], "\(words)")
+            }
+            client.vanish()
+        }
+    }
+
+    /// However long the cause, and however narrow the terminal.
+    @Test(arguments: [40, 60, 80, 100, 120])
+    func whoDidItIsShownWhole(width: Int) async throws {
+        try await DaemonProcess.run { daemon in
+            let cause = String(repeating: "a long reason ", count: 8)
+            for phase in ["idle", "active", "success"] {
+                let set = try await daemon.statectl(
+                    "set",
+                    "authentication",
+                    "phase=\(phase)",
+                    "--cause",
+                    cause
+                )
+                #expect(set.status == .exited(0))
+            }
+            let statectl =
+                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
+            let since = try await daemon.epoch() + ":0"
+            for words in ["history", "watch --since \(since) --count 3"] {
+                let command = "stty cols \(width); \(statectl) --color never \(words)"
+                let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
+                #expect(
+                    shown.output.matches(of: /by \S+ \(statectl\)/).count == 3,
+                    "\(shown.output)"
+                )
+            }
+            let piped = try await daemon.statectl("history")
+            #expect(piped.output.matches(of: /(a long reason ){7}a long reason/).count == 3)
+        }
+    }
+
+    @Test(arguments: ["describe", "set ready maybe", "get --nosuch", "set --help", "wiat"])
+    func whatIsSaidIsFoldedBetweenWords(words: String) async throws {
+        try await DaemonProcess.run { daemon in
+            let statectl =
+                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
+            let command = "stty cols 40; \(statectl) --color never \(words)"
+            let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
+            let lines = shown.output.split(whereSeparator: \.isNewline)
+            #expect(lines.count > 1)
+            // A longer word has a line of its own.
+            let tooLong = lines.filter { $0.count > 40 && $0.drop { $0 == " " }.contains(" ") }
+            #expect(tooLong == [])
+            let piped = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory]
+                    + words.split(separator: " ").map(String.init)
+            )
+            let whole = (piped.output + piped.errors).filter { !$0.isWhitespace }
+            #expect(shown.output.filter { !$0.isWhitespace } == whole || words.hasSuffix("--help"))
+        }
+    }
 }
 
 extension DaemonProcess {
@@ -145,6 +224,55 @@ extension DaemonProcess {
         for number in 1...seq {
             let reply = try await client.ask("set ready value=\(number % 2 == 1)")
             #expect(reply.seq == number)
+        }
+    }
+}
+
+/// Prometheus's text format 0.0.4, parsed as strictly as its documentation defines it.
+private struct PrometheusSamples {
+    private var values: [String: Double] = [:]
+
+    /// The value of a sample, named with its labels as in the text.
+    subscript(sample: String) -> Double? { self.values[sample] }
+
+    /// The sum of the samples whose names begin so.
+    func total(_ prefix: String) -> Double {
+        self.values.filter { $0.key.hasPrefix(prefix) }.values.reduce(0, +)
+    }
+
+    /// - Throws: ``TestFailure`` that names the line and the rule it breaks.
+    init(parsing text: String) throws {
+        guard text.hasSuffix("\n") else { throw TestFailure("the last line has no newline") }
+        var metric = ""
+        var type: String?
+        var helped: Set<String> = []
+        for line in text.dropLast().split(separator: "\n", omittingEmptySubsequences: false) {
+            func broken(_ rule: String) -> TestFailure { TestFailure("\(rule): \(line)") }
+            if let match = line.wholeMatch(of: /# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)/) {
+                metric = String(match.1)
+                type = nil
+                guard helped.insert(metric).inserted else { throw broken("a metric in two groups") }
+            } else if let match = line.wholeMatch(of: /# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) ([a-z]+)/)
+            {
+                guard match.1 == metric, type == nil else { throw broken("a type out of place") }
+                guard ["counter", "gauge"].contains(match.2) else { throw broken("an odd type") }
+                // `promtool check metrics` requires this too.
+                guard (match.2 == "counter") == metric.hasSuffix("_total") else {
+                    throw broken("_total is for counters, and for all of them")
+                }
+                type = String(match.2)
+            } else if let match = line.wholeMatch(
+                of: /([a-zA-Z_:][a-zA-Z0-9_:]*)(?:{([a-zA-Z_][a-zA-Z0-9_]*="[^"\\]*",?)+})? (\S+)/
+            ) {
+                guard match.1 == metric, type != nil else { throw broken("a sample out of place") }
+                guard let value = Double(match.3) else { throw broken("no number") }
+                let name = String(line.dropLast(match.3.count + 1))
+                guard self.values.updateValue(value, forKey: name) == nil else {
+                    throw broken("a sample twice")
+                }
+            } else {
+                throw broken("neither HELP nor TYPE nor a sample")
+            }
         }
     }
 }

@@ -1,42 +1,12 @@
 import Foundation
+import Glibc
 import Subprocess
 import TestSupport
 import Testing
 
-/// statectl watch: where it begins, what it leaves out, when it ends, and what it runs.
+/// statectl watch: what it runs, and what it does when the daemon ends and returns.
 @Suite(.bounded)
 struct StatectlWatchTests {
-    @Test
-    func aWatchGoesOnAfterACursorAndLatestLeavesOutWhatIsOld() async throws {
-        try await DaemonProcess.run { daemon in
-            try await daemon.change(upTo: 3)
-            let epoch = try await daemon.epoch()
-            let replay = try await daemon.statectl(
-                "watch",
-                "--json",
-                "--since",
-                "\(epoch):1",
-                "--count",
-                "2"
-            )
-            let lines = try replay.output.split(separator: "\n").map { try JSONLine(String($0)) }
-            #expect(lines.map(\.seq) == [2, 3])
-            #expect(lines.map { $0.bool("replay") } == [true, true])
-            let latest = try await daemon.statectl(
-                "watch",
-                "--json",
-                "--since",
-                "\(epoch):0",
-                "--latest",
-                "--count",
-                "1"
-            )
-            let newest = try JSONLine(latest.output)
-            #expect(newest.seq == 3)
-            #expect(newest.int("skipped") == 2)
-        }
-    }
-
     @Test
     func aWatchEndsInItsStateAndDoesNotWaitForWhatItsPaceHoldsBack() async throws {
         try await DaemonProcess.run { daemon in
@@ -98,43 +68,236 @@ struct StatectlWatchTests {
         }
     }
 
+    /// Arguments for a command that prints the change's number and waits to be released.
+    private func arguments(_ cursor: String, _ fifo: FIFO) -> [String] {
+        let script = #"echo "$STATEMACHINE_SEQ"; read go <"$0""#
+        return [
+            "watch", "--each", "--cursor-file", cursor, "--exec", "sh", "-c", script, fifo.path,
+        ]
+    }
+
     @Test
-    func aCursorFileGoesOnWhereTheLastWatchEnded() async throws {
+    func aChangeWhoseCommandWasKilledComesAgainAndNoneIsLeftOut() async throws {
         try await withTemporaryDirectory { directory in
-            let file = "\(directory)/cursor"
-            let arguments = ["watch", "--json", "--cursor-file", file, "--count"]
-            _ = try await DaemonProcess.run(in: directory) { daemon in
-                let epoch = try await daemon.epoch()
-                let first = try await BuiltProduct.statectl.run(
-                    ["--runtime-directory", daemon.directory] + arguments + ["1"]
-                )
-                #expect(try JSONLine(first.output).type == "state")
-                #expect(try String(contentsOfFile: file, encoding: .utf8) == "\(epoch):0\n")
-                try await daemon.change(upTo: 2)
-                let second = try await BuiltProduct.statectl.run(
-                    ["--runtime-directory", daemon.directory] + arguments + ["2"]
-                )
-                let lines = try second.output.split(separator: "\n").map {
-                    try JSONLine(String($0))
+            let cursor = "\(directory)/cursor"
+            let fifo = try FIFO(beside: "\(directory)/each")
+            let durable = ["--state-directory", "\(directory)/state", "--log-level", "error"]
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let words = self.arguments(cursor, fifo)
+                let killed = try await daemon.withStatectl(words) { watch in
+                    try await self.awaitFile(cursor)
+                    try await daemon.change(upTo: 3)
+                    #expect(try await watch.next() == "1")
+                    try fifo.open()
+                    #expect(try await watch.next() == "2")
+                    try watch.send(.kill)
+                    // Its command is orphaned.
+                    try fifo.open()
                 }
-                #expect(lines.map(\.seq) == [1, 2])
-                #expect(try String(contentsOfFile: file, encoding: .utf8) == "\(epoch):2\n")
+                #expect(killed == .signaled(9))
+                try daemon.send(.kill)
             }
-            try "elsewhere:7\n".write(toFile: file, atomically: true, encoding: .utf8)
             try FileManager.default.removeItem(atPath: "\(directory)/notify")
-            _ = try await DaemonProcess.run(in: directory) { daemon in
-                let epoch = try await daemon.epoch()
-                let anew = try await BuiltProduct.statectl.run(
-                    ["--runtime-directory", daemon.directory] + arguments + ["1"]
-                )
-                let line = try JSONLine(anew.output)
-                #expect(line.type == "state")
-                #expect(line.has("resync"))
-                #expect(
-                    try String(contentsOfFile: file, encoding: .utf8)
-                        == "\(epoch):\(try #require(line.seq))\n"
-                )
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let words = self.arguments(cursor, fifo)
+                let status = try await daemon.withStatectl(words) { watch in
+                    for seq in 2...3 {
+                        #expect(try await watch.next() == "\(seq)")
+                        try fifo.open()
+                    }
+                    _ = try await daemon.ask(\.control, "set authentication phase=active")
+                    #expect(try await watch.next() == "4")
+                    try watch.send(.terminate)
+                    try fifo.open()
+                }
+                #expect(status == .signaled(15))
+                // The running command was allowed to finish, and its change is recorded.
+                let text = try String(contentsOfFile: cursor, encoding: .utf8)
+                #expect(text.hasSuffix(":4\n"))
             }
+        }
+    }
+
+    private func awaitFile(_ path: String) async throws {
+        while !FileManager.default.fileExists(atPath: path) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    @Test
+    func aWatchsCommandIsNotRunForAStateThatIsNotMeant() async throws {
+        try await DaemonProcess.run { daemon in
+            let arguments = [
+                "watch", "authentication", "--count", "2", "--exec", "sh", "-c",
+                #"echo "$STATEMACHINE_EVENT $STATEMACHINE_STATE $STATEMACHINE_BY_UID $STATEMACHINE_CAUSE""#,
+            ]
+            let status = try await daemon.withStatectl(arguments) { watch in
+                try await daemon.awaitWatches(1)
+                let set =
+                    #"{"op":"set","state":"authentication","data":{"phase":"PHASE"},"cause":"why"}"#
+                for phase in ["active", "success"] {
+                    let line = set.replacing("PHASE", with: phase)
+                    _ = try await daemon.ask(\.control, line)
+                    #expect(try await watch.next() == "change authentication \(getuid()) why")
+                }
+            }
+            #expect(status == .exited(0))
+        }
+    }
+
+    @Test
+    func aWatchWaitsForItsDaemonAndSaysThatItHasGoneAndComeBack() async throws {
+        try await withTemporaryDirectory { directory in
+            let arguments = ["--runtime-directory", "\(directory)/run", "watch"]
+            let status = try await StatectlProcess.run(arguments) { watch in
+                #expect(try await watch.next().hasSuffix("; waiting for the daemon"))
+                _ = try await DaemonProcess.run(in: directory) { _ in
+                    let line = try await watch.next()
+                    #expect(line.contains("#0      ready(false)"))
+                }
+                #expect(
+                    try await watch.next().hasSuffix("  — gone: the daemon is shutting down")
+                )
+                try FileManager.default.removeItem(atPath: "\(directory)/notify")
+                _ = try await DaemonProcess.run(in: directory) { _ in
+                    #expect(try await watch.next().hasSuffix("  — back"))
+                    #expect(try await watch.next().contains("— the daemon was restarted"))
+                    try watch.send(.terminate)
+                }
+            }
+            #expect(status == .signaled(15))
+        }
+    }
+
+    @Test(arguments: [([String](), true), (["ready"], false), (["ready", "--gone"], true)])
+    func aCommandIsToldThatTheDaemonHasGone(words: [String], isTold: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let arguments =
+                ["--runtime-directory", "\(directory)/run", "watch"] + words + [
+                    "--exec", "sh", "-c", #"echo "$STATEMACHINE_EVENT:$STATEMACHINE_STATE""#,
+                ]
+            let status = try await StatectlProcess.run(arguments) { watch in
+                // statectl's own lines may come before or after its command's.
+                var lines = [try await watch.next()]
+                if isTold { lines.append(try await watch.next()) }
+                #expect(lines.contains("gone:") == isTold)
+                #expect(lines.contains { $0.hasSuffix("; waiting for the daemon") })
+                _ = try await DaemonProcess.run(in: directory) { _ in
+                    let line = try await watch.next()
+                    #expect(line == "state:ready")
+                }
+                lines = [try await watch.next()]
+                if isTold { lines.append(try await watch.next()) }
+                #expect(lines.contains("gone:") == isTold)
+                #expect(lines.contains { $0.hasSuffix("; reconnecting") })
+                try FileManager.default.removeItem(atPath: "\(directory)/notify")
+                _ = try await DaemonProcess.run(in: directory) { _ in
+                    let back = [try await watch.next(), try await watch.next()]
+                    #expect(back.contains("statectl: connected"))
+                    #expect(back.contains(isTold ? "back:ready" : "state:ready"))
+                    try watch.send(.terminate)
+                }
+            }
+            #expect(status == .signaled(15))
+        }
+    }
+
+    @Test
+    func aWaitWaitsForItsDaemonUnlessItIsNotTo() async throws {
+        try await withTemporaryDirectory { directory in
+            let common = ["--runtime-directory", "\(directory)/run", "wait", "ready"]
+            let hasty = try await BuiltProduct.statectl.run(common + ["--no-wait"])
+            #expect(hasty.status == .exited(69))
+            let timed = try await BuiltProduct.statectl.run(common + ["--timeout", "0.1"])
+            #expect(timed.status == .exited(124))
+            let status = try await StatectlProcess.run(common) { wait in
+                #expect(try await wait.next().contains("no daemon answers"))
+                _ = try await DaemonProcess.run(in: directory) { _ in
+                    #expect(try await wait.next() == "statectl: connected")
+                    let line = try await wait.next()
+                    #expect(line.hasPrefix("ready(false)"))
+                }
+            }
+            #expect(status == .exited(0))
+        }
+    }
+
+    @Test
+    func aStateThatLastsIsToldOfOnce() async throws {
+        try await DaemonProcess.run { daemon in
+            let arguments = [
+                "watch", "ready", "--json", "--stuck", "0.01", "--until", "authentication",
+            ]
+            let status = try await daemon.withStatectl(arguments) { watch in
+                #expect(try JSONLine(try await watch.next()).type == "state")
+                let stuck = try JSONLine(try await watch.next())
+                #expect(stuck.type == "stuck")
+                #expect(stuck.seq == 0)
+                #expect(stuck.string("state") == "ready")
+                _ = try await daemon.ask(\.control, "set ready value=true")
+                #expect(try JSONLine(try await watch.next()).type == "change")
+                #expect(try JSONLine(try await watch.next()).seq == 1)
+                _ = try await daemon.ask(\.control, "set authentication phase=active")
+            }
+            #expect(status == .exited(0))
+        }
+    }
+
+    @Test
+    func aCommandIsRunForTheStateThatLastsAndForNoOther() async throws {
+        try await DaemonProcess.run { daemon in
+            _ = try await daemon.ask(\.control, "set authentication phase=idle")
+            let arguments = [
+                "watch", "--stuck", "200ms", "--until", "dataRetrieval", "--",
+                "sh", "-c", "echo $STATEMACHINE_EVENT $STATEMACHINE_SEQ",
+            ]
+            let status = try await daemon.withStatectl(arguments) { watch in
+                #expect(try await watch.next() == "stuck 1")
+                _ = try await daemon.ask(\.control, "set ready value=true")
+                #expect(try await watch.next() == "stuck 2")
+                _ = try await daemon.ask(\.control, "set dataRetrieval phase=idle")
+            }
+            #expect(status == .exited(0))
+        }
+    }
+}
+
+extension DaemonProcess {
+    /// Returns when there are `count` watches.
+    func awaitWatches(_ count: Int) async throws {
+        let client = try self.connect(\.control)
+        while true {
+            let rows = try await client.ask("stats").items("connections") ?? []
+            if rows.reduce(0, { $0 + ($1.int("watches") ?? 0) }) == count { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+}
+
+/// A file on which a command waits, in `read go <FILE`, until the test releases it.
+final class FIFO: Sendable {
+    let path: String
+    private let descriptor: CInt
+
+    /// Creates it beside a directory, named after it.
+    init(beside directory: String) throws {
+        self.path = "\(directory).go"
+        guard mkfifo(self.path, 0o600) == 0 else {
+            throw TestFailure("cannot make \(self.path): errno \(errno)")
+        }
+        // What is written stays until it is read, because we keep it open for reading.
+        self.descriptor = Glibc.open(self.path, O_RDWR | O_CLOEXEC)
+        guard self.descriptor >= 0 else {
+            throw TestFailure("cannot open \(self.path): errno \(errno)")
+        }
+    }
+
+    deinit { close(self.descriptor) }
+
+    /// Releases one command, which may start only later.
+    func open() throws {
+        guard write(self.descriptor, "\n", 1) == 1 else {
+            throw TestFailure("cannot write to \(self.path): errno \(errno)")
         }
     }
 }

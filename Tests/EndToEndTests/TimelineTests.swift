@@ -127,21 +127,6 @@ struct TimelineTests {
         }
     }
 
-    @Test func wrongWordsAreRefused() async throws {
-        try await DaemonProcess.run { daemon in
-            for words in [
-                ["--since", "soon"], ["--svg", ""], ["--svg", "x", "--json"],
-                ["--svg", "x", "-m", "a", "-m", "b"],
-            ] {
-                let run = try await self.run(daemon, ["timeline"] + words)
-                #expect(run.status == .exited(2), "\(words)")
-            }
-            let run = try await self.run(daemon, ["timeline", "--svg", "/nowhere/x.svg"])
-            #expect(run.status == .exited(1))
-            #expect(run.errors.hasPrefix("statectl: cannot write /nowhere/x.svg: "))
-        }
-    }
-
     /// A gap in the history on the disk is skipped, and reported.
     @Test func aHoleIsPassedOver() async throws {
         try await withTemporaryDirectory { directory in

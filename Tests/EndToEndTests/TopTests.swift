@@ -132,12 +132,4 @@ struct TopTests {
             #expect(ended == .signaled(15))
         }
     }
-
-    @Test func whatIsNotThereIsSaid() async throws {
-        let run = try await BuiltProduct.statectl.run([
-            "--runtime-directory", "/nowhere", "top",
-        ])
-        #expect(run.status == .exited(69))
-        #expect(run.errors.hasPrefix("statectl: "))
-    }
 }

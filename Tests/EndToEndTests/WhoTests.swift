@@ -23,6 +23,32 @@ struct WhoTests {
     }
 
     @Test
+    func statsHasARowForEverybodyTheAskerIncluded() async throws {
+        try await DaemonProcess.run { daemon in
+            let watcher = try daemon.connect(\.events)
+            _ = try await watcher.next()
+            let client = try daemon.connect(\.control)
+            _ = try await client.ask(#"{"op":"watch","only":["authentication"]}"#)
+            _ = try await client.hold("authentication", #""why":"x""#)
+            _ = try await client.guard("g", "authentication", #""why":"x""#)
+            try client.send("wait authentication")
+            #expect(try await client.ask("set ready value=true").seq == 1)
+            #expect(try await watcher.next().seq == 1)
+            let stats = try await client.ask("stats")
+            let rows = try #require(stats.items("connections"))
+            #expect(rows.count == 2)
+            #expect(Set(rows.map { $0.string("door") }) == ["control", "events"])
+            let own = try #require(rows.first { $0.string("door") == "control" })
+            #expect(own.has("uid") && own.has("pid") && own.has("bytes"))
+            #expect(["watches", "waits", "holds", "guards"].map { own.int($0) } == [1, 1, 1, 1])
+            #expect(rows.map { $0.int("lag") } == [0, 0])
+            #expect(rows.map { $0.int("resyncs") } == [0, 0])
+            #expect(stats.item("counters")?.int("changes") == 1)
+            watcher.vanish()
+        }
+    }
+
+    @Test
     func aChangeTellsTheCommandWhereverItIsShown() async throws {
         try await withTemporaryDirectory { directory in
             let comm = try Self.comm

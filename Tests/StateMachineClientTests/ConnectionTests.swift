@@ -1,3 +1,5 @@
+import NIOCore
+import NIOEmbedded
 import NIOPosix
 import TestSupport
 import Testing
@@ -98,5 +100,79 @@ import Testing
         await #expect(throws: ClientError.pathTooLong(directory.socketPath(of: .control))) {
             try await Client(directory).connect(to: .control)
         }
+    }
+
+    /// Counts how often the pipeline asked its socket for more.
+    private final class ReadCounter: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        private(set) var count = 0
+
+        func read(context: ChannelHandlerContext) {
+            self.count += 1
+            context.read()
+        }
+    }
+
+    @Test func aReaderThatStopsLeavesTheRestInTheSocket() async throws {
+        let channel = NIOAsyncTestingChannel()
+        let loop = channel.testingEventLoop
+        let (lines, counter) = try await loop.executeInContext {
+            let counter = ReadCounter()
+            try channel.pipeline.syncOperations.addHandler(counter)
+            let lines = try LineReader.add(to: channel, path: "/s")
+            return (lines, NIOLoopBound(counter, eventLoop: loop))
+        }
+        func reads() async throws -> Int {
+            await loop.run()
+            return try await loop.executeInContext { counter.value.count }
+        }
+        try await channel.connect(to: try SocketAddress(unixDomainSocketPath: "/s"))
+        let iterator = lines.makeAsyncIterator()
+
+        try await channel.writeInbound(ByteBuffer(string: "{}\n"))
+        #expect(try await iterator.next() == Array("{}".utf8))
+        let unhindered = try await reads()
+
+        try await channel.writeInbound(ByteBuffer(string: String(repeating: "{}\n", count: 300)))
+        #expect(try await reads() == unhindered)
+
+        for _ in 0..<300 { _ = try await iterator.next() }
+        #expect(try await reads() == unhindered + 1)
+    }
+
+    private func lines(_ chunks: [String]) throws -> [String] {
+        var framer = LineFramer()
+        return try chunks.flatMap { try framer.append(Array($0.utf8)) }
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test func aLineMayComeInAnyNumberOfPieces() throws {
+        let lines = try self.lines(["{\"a\"", ":1", "}", "\n{}\n{", "}\n"])
+        #expect(lines == ["{\"a\":1}", "{}", "{}"])
+    }
+
+    @Test func everyCutOfTheStreamGivesTheSameLines() throws {
+        let whole = ["{\"type\":\"state\"}", "", "{\"cause\":\"å\"}"].map { Array($0.utf8) }
+        let bytes = whole.flatMap { $0 + [UInt8(ascii: "\n")] }
+        for cut in bytes.indices {
+            var framer = LineFramer()
+            let lines = try framer.append(bytes[..<cut]) + framer.append(bytes[cut...])
+            #expect(lines == whole)
+        }
+    }
+
+    @Test func whatFollowsTheLastNewlineIsNotALine() throws {
+        #expect(try self.lines(["{}\n{\"type\":"]) == ["{}"])
+    }
+
+    @Test func aLineOfTheGreatestLengthPasses() throws {
+        let longest = String(repeating: "x", count: RequestLimits.serverLineBytes)
+        #expect(try self.lines([longest, "\n"]) == [longest])
+    }
+
+    @Test func aLongerLineIsRefusedBeforeItsEndIsKnown() {
+        let tooLong = String(repeating: "x", count: RequestLimits.serverLineBytes + 1)
+        #expect(throws: LineFramer.LineTooLong.self) { try self.lines([tooLong]) }
     }
 }

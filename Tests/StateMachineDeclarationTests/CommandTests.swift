@@ -177,4 +177,77 @@ import Testing
             #expect(other.ended(.exit(1), of: run) == .again(after: .seconds(1)))
         }
     }
+
+    private func properties(_ command: String, defaults: String = "{}") throws -> [String] {
+        let machine = try declaration(
+            "start: a\ndefaults: \(defaults)\nstates: {a: {run: \(command), final: true}}\n"
+        )
+        return try #require(machine.states[0].run).command.properties
+            .map { "\($0.name)=\($0.value)" }
+    }
+
+    @Test(arguments: [
+        ("CPUQuota: 20%", "CPUQuota=20%"), ("MemoryMax: 1.5G", "MemoryMax=1.5G"),
+        ("PrivateTmp: yes", "PrivateTmp=yes"), ("UMask: 0077", "UMask=0077"),
+        ("LimitNOFILE: 1024:4096", "LimitNOFILE=1024:4096"), ("Unheard: 1", "Unheard=1"),
+        ("CapabilityBoundingSet:", "CapabilityBoundingSet="), ("ExecPaths: []", "ExecPaths="),
+        ("SystemCallFilter: ~@mount @swap", "SystemCallFilter=~@mount @swap"),
+        ("SystemCallFilter: [~@mount, '@swap']", "SystemCallFilter=~@mount @swap"),
+        (#"ReadWritePaths: ["/a b", '/c"d', /e]"#, #"ReadWritePaths="/a b" "/c\"d" /e"#),
+    ])
+    func eachIsTakenAsItIsWritten(_ written: String, _ taken: String) throws {
+        // In block style, where a value is written as in a unit file.
+        let machine = try declaration(
+            "start: a\nstates:\n  a:\n    final: true\n    run:\n      command: /bin/a\n      properties:\n        "
+                + written + "\n"
+        )
+        let properties = try #require(machine.states[0].run).command.properties
+        #expect(properties.map { "\($0.name)=\($0.value)" } == [taken])
+    }
+
+    @Test func whatACommandDoesNotSayOfItsUnitTheDefaultsSay() throws {
+        let properties = try self.properties(
+            "{command: /bin/a, properties: {MemoryMax: 50%, LimitNOFILE: 9}}",
+            defaults: "{properties: {MemoryMax: 200M, Nice: 5, LimitNOFILE: \"1:2\"}}"
+        )
+        #expect(properties == ["Nice=5", "MemoryMax=50%", "LimitNOFILE=9"])
+    }
+
+    @Test(arguments: [
+        ("500ms", 500), ("30s", 30_000), ("2min", 120_000), ("1h", 3_600_000), ("7d", 604_800_000),
+        ("2w", 1_209_600_000), ("1h30min", 5_400_000), ("1d1ms", 86_400_001), ("10ms", 10),
+        ("400d", 34_560_000_000), ("007s", 7000),
+    ])
+    func timesAreRead(text: String, milliseconds: Int) throws {
+        #expect(try TimeText.duration(text) == .milliseconds(milliseconds))
+    }
+
+    @Test(arguments: [
+        ("30", "30: a time needs a unit; write 30s"),
+        ("1h30", "1h30: a time needs a unit; write 30s"),
+        ("5m", "5m: \"m\" may be minutes or months; write 5min"),
+        ("9ms", "9ms: a time must be from 10ms to 400d"),
+        ("401d", "401d: a time must be from 10ms to 400d"),
+        ("400d1ms", "400d1ms: a time must be from 10ms to 400d"),
+        ("0s", "0s: a time must be from 10ms to 400d"),
+        ("9999999999999999999w", "9999999999999999999w: a time must be from 10ms to 400d"),
+        ("1s1min", "1s1min: write the largest unit first, and each unit once"),
+        ("1s1s", "1s1s: write the largest unit first, and each unit once"),
+        ("1y", "1y: there is no unit \"y\"; known: ms, s, min, h, d, w"),
+        ("1.5s", "1.5s: write whole numbers, like 1h30min"),
+        ("1h 30min", "1h 30min: write it without spaces, like 1h30min"),
+        ("", "\"\" is not a time; write it like 30s or 1h30min"),
+        ("-1s", "\"-1s\" is not a time; write it like 30s or 1h30min"),
+    ])
+    func whatIsNoTimeIsRefused(text: String, sentence: String) {
+        let objection = #expect(throws: TimeText.Objection.self) { try TimeText.duration(text) }
+        #expect(objection?.sentence == sentence)
+    }
+
+    @Test func timesAreWrittenAsTheyAreRead() throws {
+        for text in ["10ms", "1min20s", "5min20s", "1h30min", "400d", "1d2h3min4s5ms"] {
+            #expect(try TimeText.duration(text).timeText == text)
+        }
+        #expect(Duration.zero.timeText == "0s")
+    }
 }

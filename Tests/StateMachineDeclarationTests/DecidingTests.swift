@@ -272,4 +272,25 @@ import Testing
         #expect(self.machine.boot(of: self.machine.initial) == nil)
         #expect(self.machine.deadline(of: self.machine.initial) == nil)
     }
+
+    @Test(arguments: [
+        (RunEnd.exit(0), #"{"exit":0}"#),
+        (.exit(255), #"{"exit":255}"#),
+        (.signal("SIGKILL"), #"{"signal":"SIGKILL"}"#),
+        (.signal("SIGRTMIN+3"), #"{"signal":"SIGRTMIN+3"}"#),
+        (.timeout, #"{"timeout":true}"#),
+        (.interrupted, #"{"interrupted":true}"#),
+    ])
+    func eachIsReadAsItIsWritten(end: RunEnd, json: String) throws {
+        #expect(end.data.description == json)
+        #expect(try RunEnd(#require(end.data.members)) == end)
+    }
+
+    @Test func nullIsNotThere() throws {
+        #expect(try RunEnd(self.members(#"{"exit":3,"signal":null}"#)) == .exit(3))
+    }
+
+    private func members(_ json: String) throws -> [JSONMember] {
+        try #require(JSONValue(parsing: json)?.members)
+    }
 }

@@ -4,7 +4,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// What queries find, with SQLite's search or in a history that can only be read.
+/// What queries find.
 @Suite(.bounded)
 struct SearchTests {
     /// Runs `body` with a history of 3,000 changes, several pieces, from three causes and two
@@ -37,7 +37,6 @@ struct SearchTests {
     func aQueryFindsWhatIsThereInItsOrder() async throws {
         try await self.run { history, all in
             #expect(all.count == 3000)
-            let plain = PlainHistory(history)
             var generator = SeededGenerator(seed: 17)
             for _ in 1...60 {
                 let ends = [
@@ -61,8 +60,7 @@ struct SearchTests {
                 let wanted = between.filter(query.wants)
                 let expected = query.isNewestFirst ? wanted.reversed() : wanted
                 let found = try await history.found(query)
-                let plainFound = try await plain.found(query)
-                #expect(found == expected && plainFound == expected, "\(query)")
+                #expect(found == expected, "\(query)")
             }
         }
     }
@@ -71,30 +69,25 @@ struct SearchTests {
     func theNewestAreFoundWithoutLookingAtTheOthers() async throws {
         try await self.run { history, _ in
             let query = TransitionQuery(after: 0, before: 3001, isNewestFirst: true)
-            for finding in [
-                try await history.next(query), try await PlainHistory(history).next(query),
-            ] {
-                #expect(finding.transitions.first?.seq == 3000)
-                #expect(finding.examined > 2400 && finding.first == 3000)
-                #expect(finding.transitions.count == Int(3001 - finding.examined))
-            }
+            let finding = try await history.next(query)
+            #expect(finding.transitions.first?.seq == 3000)
+            #expect(finding.examined > 2400 && finding.first == 3000)
+            #expect(finding.transitions.count == Int(3001 - finding.examined))
         }
     }
 
     @Test
     func aTimeIsFoundByHalving() async throws {
         try await self.run { history, all in
-            let plain = PlainHistory(history)
             for second in [-1, 0, 1, 700, 701, 1499, 1500, 1501] as [Int64] {
                 let time = WallTime(microseconds: second * 1_000_000)
                 let expected = all.first { $0.at >= time }?.seq ?? 3001
                 let place = try await history.place(of: time, upTo: 3000)
-                let plainPlace = try await plain.place(of: time, upTo: 3000)
-                #expect(place == expected && plainPlace == expected)
+                #expect(place == expected)
             }
             let last = WallTime(microseconds: 2_000_000_000)
-            #expect(try await history.place(of: last, upTo: 20) == 21)
-            #expect(try await plain.place(of: last, upTo: 20) == 21)
+            let place = try await history.place(of: last, upTo: 20)
+            #expect(place == 21)
         }
     }
 
@@ -107,30 +100,24 @@ struct SearchTests {
             for _ in 1...9 { try await machine.assign(.ready(!machine.state.isReady)) }
             try other(path, "DELETE FROM change WHERE seq = 5")
             for names in [nil, ["ready"], ["away"]] as [[String]?] {
-                for isPlain in [true, false] {
-                    var query = TransitionQuery(after: 2, before: 9)
-                    query.names = names
-                    let next = { @Sendable (query: TransitionQuery) async throws in
-                        let plain = PlainHistory(history.history)
-                        return try await isPlain ? plain.next(query) : history.history.next(query)
-                    }
-                    // It ends before what is missing; the next one begins behind that, and says so.
-                    var finding = try await next(query)
-                    #expect(finding.first == 3 && finding.examined == 4)
-                    query.after = 4
-                    finding = try await next(query)
-                    #expect(finding.first == 6 && finding.examined == 8)
-                    (query.after, query.isNewestFirst) = (2, true)
-                    finding = try await next(query)
-                    #expect(finding.first == 8 && finding.examined == 6)
-                    query.before = 6
-                    finding = try await next(query)
-                    #expect(finding.first == 4 && finding.examined == 3)
-                    query.after = 4
-                    finding = try await next(query)
-                    #expect(finding.first == 4 && finding.examined == 5)
-                    #expect(finding.transitions.isEmpty)
-                }
+                var query = TransitionQuery(after: 2, before: 9)
+                query.names = names
+                // It ends before what is missing; the next one begins behind that, and says so.
+                var finding = try await history.history.next(query)
+                #expect(finding.first == 3 && finding.examined == 4)
+                query.after = 4
+                finding = try await history.history.next(query)
+                #expect(finding.first == 6 && finding.examined == 8)
+                (query.after, query.isNewestFirst) = (2, true)
+                finding = try await history.history.next(query)
+                #expect(finding.first == 8 && finding.examined == 6)
+                query.before = 6
+                finding = try await history.history.next(query)
+                #expect(finding.first == 4 && finding.examined == 3)
+                query.after = 4
+                finding = try await history.history.next(query)
+                #expect(finding.first == 4 && finding.examined == 5)
+                #expect(finding.transitions.isEmpty)
             }
         }
     }

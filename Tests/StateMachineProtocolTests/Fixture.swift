@@ -36,17 +36,4 @@ enum Fixture: String {
             return (try #require(example["line"]?.string), try #require(example[key]))
         }
     }
-
-    /// Expects the file to consist of these lines, newlines included.
-    func expect(
-        _ lines: [[UInt8]],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) throws {
-        let examples = try self.lines()
-        #expect(lines.count == examples.count, sourceLocation: sourceLocation)
-        for (line, example) in zip(lines, examples) {
-            let text = String(decoding: line, as: UTF8.self)
-            #expect(text == example + "\n", sourceLocation: sourceLocation)
-        }
-    }
 }

@@ -1,4 +1,5 @@
 import StateMachineProtocol
+import TestSupport
 import Testing
 
 @Suite("A JSON value is written")

@@ -1,4 +1,5 @@
 import StateMachineProtocol
+import TestSupport
 import Testing
 
 @Suite("Whatever arrives as a line")

@@ -5,81 +5,6 @@ import Testing
 @Suite("A state that is not one is refused, with what would be right")
 struct StateRefusalTests {
     @Test(
-        "an unknown name",
-        arguments: [
-            ("raedy", "did you mean ready?"), ("Ready", "did you mean ready?"),
-            ("ready ", "did you mean ready?"), ("dataRetreival", "did you mean dataRetrieval?"),
-            ("", "known: ready, authentication, dataRetrieval"),
-            ("ready(true)", "known: ready, authentication, dataRetrieval"),
-        ]
-    )
-    func unknownName(_ name: String, _ remark: String) {
-        let names = ["ready", "authentication", "dataRetrieval"]
-        self.expectError(
-            StateCoding<AppState>(),
-            name,
-            "{}",
-            .unknownState,
-            "there is no state \"\(name)\"; \(remark)",
-            known: names
-        )
-    }
-
-    @Test(
-        "data of an application's state",
-        arguments: [
-            ("ready", nil, "ready needs data: value", ["value"]),
-            ("ready", "{}", "ready needs \"value\" in its data", ["value"]),
-            ("ready", "null", "data of ready must be an object", []),
-            ("ready", "[true]", "data of ready must be an object", []),
-            ("ready", "true", "data of ready must be an object", []),
-            (
-                "ready", #"{"value":1}"#, "value of ready must be one of false, true",
-                ["false", "true"]
-            ),
-            (
-                "ready", #"{"value":"true"}"#, "value of ready must be one of false, true",
-                ["false", "true"]
-            ),
-            (
-                "ready", #"{"value":null}"#, "value of ready must be one of false, true",
-                ["false", "true"]
-            ),
-            (
-                "ready", #"{"value":true,"vaule":true}"#,
-                "ready has no field \"vaule\"; known: value", ["value"]
-            ),
-            ("ready", #"{"_0":true}"#, "ready has no field \"_0\"; known: value", ["value"]),
-            (
-                "authentication", #"{"phase":"actve"}"#,
-                "phase of authentication must be one of "
-                    + #""idle", "active", "success", "failure"; did you mean active?"#,
-                ["idle", "active", "success", "failure"]
-            ),
-            (
-                "authentication", #"{"phase":"Idle"}"#,
-                "phase of authentication must be one of "
-                    + #""idle", "active", "success", "failure"; did you mean idle?"#,
-                ["idle", "active", "success", "failure"]
-            ),
-            (
-                "authentication", #"{"phase":"done"}"#,
-                "phase of authentication must be one of "
-                    + #""idle", "active", "success", "failure""#,
-                ["idle", "active", "success", "failure"]
-            ),
-        ] as [(String, String?, String, [String])]
-    )
-    func dataOfAnApplication(
-        _ name: String,
-        _ data: String?,
-        _ message: String,
-        _ known: [String]
-    ) {
-        self.expectError(StateCoding<AppState>(), name, data, .badData, message, known: known)
-    }
-
-    @Test(
         "data of any type",
         arguments: [
             ("idle", #"{"a":1}"#, "idle has no field \"a\"; it has none"),
@@ -193,18 +118,15 @@ struct StateRefusalTests {
         }
     }
 
-    private func expectError<State: EnumState>(
-        _ coding: StateCoding<State>,
-        _ name: String,
-        _ data: String?,
-        _ code: ErrorCode,
-        _ message: String,
-        known: [String],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        let error = self.refusal(coding, name, data, sourceLocation: sourceLocation)
-        #expect(error?.code == code, sourceLocation: sourceLocation)
-        #expect(error?.message == message, sourceLocation: sourceLocation)
-        #expect(error?.known.map { $0.string ?? $0.text } == known, sourceLocation: sourceLocation)
+    /// An end that was left out, letters that were swapped, a letter that is wrong, another word.
+    @Test(
+        "the name that was meant",
+        arguments: [
+            ("stat", "state"), ("stya", "stay"), ("staz", "stay"), ("cursors", "cursor"),
+            ("nothing", nil),
+        ] as [(String, String?)]
+    )
+    func nearestName(name: String, meant: String?) {
+        #expect(NearestName.of(name, among: ["stay", "state", "seq", "cursor"]) == meant)
     }
 }

@@ -4,14 +4,6 @@ import Testing
 
 @Suite("A state type tells")
 struct StateSchemaTests {
-    @Test("the names of its cases, in their order")
-    func namesItsCases() {
-        #expect(
-            StateCoding<AppState>().described.names == ["ready", "authentication", "dataRetrieval"]
-        )
-        #expect(StateCoding<Lamp>().described.names == ["off", "on", "broken"])
-    }
-
     @Test(
         "what each case carries",
         arguments: [
@@ -34,16 +26,6 @@ struct StateSchemaTests {
         #expect(found.fields.map(\.text) == fields)
     }
 
-    @Test("what its stock state carries")
-    func tellsTheFieldsOfTheStockState() {
-        let cases = StateCoding<AppState>().described.cases
-        let phase = #"phase: string of "idle", "active", "success", "failure""#
-        #expect(
-            cases.map { $0.fields.map(\.text) }
-                == [["value: boolean of false, true"], [phase], [phase]]
-        )
-    }
-
     @Test("what may follow each case, as the examples of it show together")
     func tellsSuccessors() {
         let lamp = StateCoding<Lamp>().described
@@ -53,33 +35,7 @@ struct StateSchemaTests {
     }
 
     @Test(
-        "whether a pattern can ever match",
-        arguments: [
-            "ready", "ready:value=true", "authentication:phase=idle",
-        ]
-    )
-    func admitsAPattern(_ text: String) throws {
-        _ = try StateCoding<AppState>().described.resolved(Pattern(text: text))
-    }
-
-    @Test(
-        "and refuses it if not",
-        arguments: [
-            ("raedy", .unknownState), ("", .unknownState), ("raedy:value=true", .unknownState),
-            ("ready:vaule=true", .badData), ("ready:value=yes", .badData),
-            ("ready:value=1", .badData), ("authentication:phase=done", .badData),
-        ] as [(String, ErrorCode)]
-    )
-    func refusesAPattern(_ text: String, _ code: ErrorCode) {
-        let error = #expect(throws: WireError.self) {
-            _ = try StateCoding<AppState>().described.resolved(Pattern(text: text))
-        }
-        #expect(error?.code == code)
-        #expect(error?.known.isEmpty == false)
-    }
-
-    @Test(
-        "and refuses a value that the field's type does not take, though it lists none",
+        "that a pattern has a value that the field's type does not take, though it lists none",
         arguments: [
             ("queued:value=99999999999999999999", "value of queued must be of type integer"),
             (
@@ -102,7 +58,7 @@ struct StateSchemaTests {
     }
 
     @Test(
-        "but lets through what may match",
+        "nothing of a pattern that may match",
         arguments: [
             "queued:value=9223372036854775807", "failed:kind=disk", "ended:value:=null",
             "ended:value=disk,after=0", "coded:value=410", "running:ratio=1", "failed:retries=1",

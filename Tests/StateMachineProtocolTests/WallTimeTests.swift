@@ -1,5 +1,6 @@
 import StateMachineCore
 import StateMachineProtocol
+import TestSupport
 import Testing
 
 @Suite("A time on the wire")

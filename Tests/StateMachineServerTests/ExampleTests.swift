@@ -1,132 +1,100 @@
-import StateMachineCore
-import StateMachineServer
-import TestSupport
+import Foundation
+import StateMachineProtocol
 import Testing
 
-/// A server sends what the specification shows: byte for byte where nothing depends on the moment,
-/// otherwise except for numbers, times and cursors.
-@Suite(.bounded)
+/// Lines with which other people's programs begin: parsers are tested with the specification's
+/// examples, and fuzzing begins with whole requests.
 struct ExampleTests {
-    @Test
-    func aDescriptionAndHelpAreTheExamplesByteForByte() async throws {
-        let examples = try ExampleLines("descriptions").lines
-        try await ExampleDaemon.run { daemon in
-            let client = try daemon.connect()
-            let answers = [try await client.ask("describe"), try await client.ask("help")]
-            #expect(answers.map(\.description) == examples)
-        }
+    private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+
+    private static func lines(_ path: String) throws -> [String] {
+        try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
+            .utf8.split(separator: UInt8(ascii: "\n")).map { String(Substring($0)) }
     }
 
-    @Test
-    func aRequestThatCannotBeMetIsRefusedAsShown() async throws {
-        let examples = try ExampleLines("replies")
-        try await ExampleDaemon.run(.authentication(.active)) { daemon in
-            let client = try daemon.connect()
-            let events = try daemon.connect("events")
-            _ = try await events.next()
-            for (line, error) in [
-                (
-                    #"{"op":"set","id":4,"state":"authentication","data":{"phase":"idle"},"ifSeq":9}"#,
-                    "conflict"
-                ),
-                (#"{"op":"release","id":8,"hold":99}"#, "not-found"),
-                (#"{"op":"vote","id":10,"ask":99,"allow":true}"#, "not-found"),
-                ("unwatch", "not-found"),
-            ] {
-                let refusal = try await client.ask(line)
-                #expect(refusal.error == error)
-                #expect(examples.show(refusal), "\(refusal)")
+    /// What servers have sent in the recorded sessions.
+    private static func sent() throws -> [String] {
+        let fence = "Tests/EndToEndTests/Fence"
+        let sessions = try FileManager.default
+            .contentsOfDirectory(atPath: Self.root.appending(path: fence).path)
+            .filter { $0.hasSuffix(".session") }
+        return try sessions.flatMap { try Self.lines("\(fence)/\($0)") }
+            .compactMap { $0.wholeMatch(of: /[A-F]?\| (\{"type":.*)/).map { String($0.1) } }
+    }
+
+    /// What depends on who asks, and when.
+    private static let left: Set = ["id", "comm", "unit", "ageMs", "stayMs", "began"]
+    private static let kept: Set = [
+        "type", "ok", "error", "message", "reason", "resync", "limit", "selected", "replay",
+        "changed", "handled", "more",
+    ]
+
+    /// What a line consists of: its keys in their order, and the words that are always the same.
+    private static func shape(_ value: JSONValue, of key: String = "") -> String {
+        if key == "data" { return "{}" }
+        if let members = value.members {
+            return "{"
+                + members.filter { member in
+                    !Self.left.contains(member.key)
+                        && (member.key != "by" || member.value.elements != nil)
+                }
+                .map { "\($0.key):\(Self.shape($0.value, of: $0.key))" }.joined(separator: ",")
+                + "}"
+        }
+        if let elements = value.elements {
+            return "[" + Set(elements.map { Self.shape($0, of: key) }).sorted().joined() + "]"
+        }
+        guard Self.kept.contains(key) else { return value.string == nil ? "0" : "text" }
+        return value.description.replacing(/[-0-9]+T[:.0-9]+Z/, with: "TIME")
+            .replacing(/[0-9]+/, with: "0")
+    }
+
+    /// What no session can have a server send, or only at a moment that nobody chooses.
+    private static let others = [
+        #"dataRetrieval may not follow authentication"#, #""message":"the state is too long"#,
+        #""delegate":"editor""#, #"the daemon's own program set the state"#,
+        #"hold 7 belongs to user 1001"#, #""resync":"lagged""#, #"no event \"nosuch\""#,
+        #""error":"bad-file""#, #""skipped":3"#, #""type":"progress""#, #""reason":"restart""#,
+        #""limit":"connectionsPerUid""#, #""reason":"refused""#,
+    ]
+
+    @Test(arguments: ["replies", "watches"])
+    func aServerSendsTheExamples(_ name: String) throws {
+        let sent = try Set(
+            Self.sent().compactMap {
+                JSONValue(parsing: $0.replacing(/":N(?=[,}\]])/, with: "\":0")).map {
+                    Self.shape($0)
+                }
             }
-            let refusal = try await events.ask(#"{"op":"set","id":4,"state":"ready"}"#)
-            #expect(refusal.error == "forbidden")
-            #expect(examples.show(refusal), "\(refusal)")
+        )
+        for line in try Self.lines("Tests/StateMachineProtocolTests/Fixtures/\(name).jsonl") {
+            let shape = try Self.shape(#require(JSONValue(parsing: line)))
+            let isOther = Self.others.contains { line.contains($0) }
+            #expect(sent.contains(shape) != isOther, "\(line)")
         }
     }
 
-    @Test
-    func aWaitIsEvaluatedAsShown() async throws {
-        let examples = try ExampleLines("replies")
-        try await ExampleDaemon.run(.authentication(.failure)) { daemon in
-            let client = try daemon.connect()
-            let wait = #"{"op":"wait","id":3,"until":["ready:value=true"],"#
-            for (rest, error) in [
-                (#""timeoutMs":0}"#, "timeout"),
-                (#""timeoutMs":0,"since":"7f3a9c:0"}"#, "timeout"),
-                (#""fail":["authentication:phase=failure"]}"#, "failed-state"),
-            ] {
-                let refusal = try await client.ask(wait + rest)
-                #expect(refusal.error == error)
-                #expect(examples.show(refusal), "\(refusal)")
-            }
-            try client.send(wait + #""timeoutMs":30000}"#)
-            daemon.machine.state = .ready(true)
-            let reached = try await client.next()
-            #expect(reached.string("matched") == "ready:value=true")
-            #expect(examples.show(reached), "\(reached)")
+    /// Byte for byte, except for the version.
+    @Test func aServerDescribesItselfAsInTheExamples() throws {
+        let sent = try Set(Self.sent())
+        for line in try Self.lines("Tests/StateMachineProtocolTests/Fixtures/descriptions.jsonl") {
+            let recorded = line.replacing(/"version":"[^"]*"/, with: #""version":"V""#)
+            #expect(sent.contains(recorded), "\(line)")
         }
     }
 
-    @Test(arguments: [
-        (#"{"op":"hold","id":6,"before":["ready"]}"#, 8),
-        (#"{"op":"guard","id":9,"before":["ready"]}"#, 8),
-        (#"{"op":"wait","id":3,"until":["ready"]}"#, 32),
-        // Each watch has an id of its own.
-        (#"{"op":"watch","id":NUMBER}"#, 8),
-    ])
-    func whatAConnectionMayHaveIsLimitedAsShown(line: String, limit: Int) async throws {
-        let examples = try ExampleLines("replies")
-        try await ExampleDaemon.run(.authentication(.active)) { daemon in
-            let client = try daemon.connect()
-            for number in 0...limit {
-                try client.send(line.replacing("NUMBER", with: "\(number + 1)"))
-            }
-            var refusal = try await client.next()
-            while refusal.ok != false { refusal = try await client.next() }
-            #expect(refusal.error == "limit")
-            #expect(examples.show(refusal), "\(refusal)")
+    @Test func everyInputOfFuzzingIsARequestAndAllOperationsAreThere() throws {
+        let corpus = Self.root.appending(path: "contrib/fuzz/corpus")
+        let inputs = try FileManager.default.contentsOfDirectory(
+            at: corpus,
+            includingPropertiesForKeys: nil
+        )
+        #expect(inputs.count > 20)
+        var operations: Set<StateMachineProtocol.Operation> = []
+        for input in inputs {
+            let request = try Request.parse(Array(try Data(contentsOf: input)))
+            operations.insert(try #require(request, "\(input.lastPathComponent)").operation)
         }
-    }
-
-    @Test
-    func aConnectionWithoutAPlaceIsTurnedAwayAsShown() async throws {
-        let examples = try ExampleLines("watches")
-        var limits = ServerLimits()
-        limits.connections = 1
-        try await ExampleDaemon.run(limits: limits) { daemon in
-            let client = try daemon.connect()
-            #expect(try await client.ask("ping").ok == true)
-            let farewell = try await daemon.connect().rest()
-            #expect(farewell.map { $0.string("limit") } == ["connections"])
-            #expect(farewell.allSatisfy(examples.show))
-        }
-    }
-
-    @Test
-    func statsAndHistoryAreAnsweredAsShown() async throws {
-        let examples = try ExampleLines("replies", "watches")
-        try await ExampleDaemon.run(.authentication(.active)) { daemon in
-            let client = try daemon.connect()
-            daemon.machine.state = .ready(true)
-            try client.send(#"{"op":"history","id":12}"#)
-            for type in ["change", "reply"] {
-                let line = try await client.next()
-                #expect(line.type == type)
-                #expect(examples.show(line), "\(line)")
-            }
-            let events = try daemon.connect("events")
-            _ = try await events.next()
-            // Connections come in any order, and the example shows one.
-            let asked = [
-                try await client.ask(#"{"op":"stats","id":13}"#),
-                try await client.ask(#"{"op":"stats","id":13}"#),
-            ]
-            let swapped = try asked.map { try JSONLine(Self.swappingDoors(in: $0.description)) }
-            #expect((asked + swapped).contains(where: examples.show), "\(asked)")
-        }
-    }
-
-    private static func swappingDoors(in line: String) -> String {
-        line.replacing("control", with: "?").replacing("events", with: "control")
-            .replacing("?", with: "events")
+        #expect(operations == Set(StateMachineProtocol.Operation.allCases))
     }
 }
