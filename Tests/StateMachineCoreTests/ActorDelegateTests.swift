@@ -1,17 +1,9 @@
+import Dispatch
 import StateMachineCore
 import TestSupport
 import Testing
 
 @Suite struct ActorDelegateTests {
-    @Test func anActorHearsEveryTransitionInOrder() async {
-        let machine = StateMachine<AppState>()
-        let listener = Listening()
-        machine.addDelegate(listener) { $0.hear($1) }
-        await onThreads(4) { _ in machine.churn(500) }
-        await machine.flush()
-        #expect(await listener.seqs == Array(1...machine.snapshot.seq))
-    }
-
     @Test func anActorThatIsGoneIsSkipped() async {
         let machine = StateMachine<AppState>()
         let heard = Recorder<UInt64>()
@@ -25,19 +17,6 @@ import Testing
         machine.churn(2)
         await machine.flush()
         #expect(heard.heard == [1])
-    }
-
-    @Test func anActorMaySetTheStateInItsCallback() async {
-        let machine = StateMachine<AppState>()
-        let listener = Listening()
-        machine.addDelegate(listener) { actor, transition in
-            actor.hear(transition)
-            if transition.seq == 1 { machine.state = .dataRetrieval(.active) }
-        }
-        machine.state = .ready(true)
-        await machine.flush()
-        await machine.flush()
-        #expect(await listener.seqs == [1, 2])
     }
 
     @Test func anActorWhereAnotherOneWasHearsInItsOwnIsolation() async {
@@ -72,18 +51,6 @@ import Testing
         }
         #expect(places.count == 100)
     }
-
-    @Test func afterCancelAndWaitTheActorHearsNothingMore() async {
-        let machine = StateMachine<AppState>()
-        let listener = Listening()
-        let registration = machine.addDelegate(listener) { $0.hear($1) }
-        machine.churn(10)
-        await registration.cancelAndWait()
-        let count = await listener.seqs.count
-        machine.churn(11)
-        await machine.flush()
-        #expect(await listener.seqs.count == count)
-    }
 }
 
 private actor Listening {
@@ -92,4 +59,62 @@ private actor Listening {
     func hear(_ transition: Transition<AppState>) { self.seqs.append(transition.seq) }
 
     func hearNothing() {}
+}
+
+@MainActor private final class Screen {
+    private(set) var shown: [AppState] = []
+    let heard = Recorder<AppState>()
+
+    func show(_ state: AppState) {
+        dispatchPrecondition(condition: .onQueue(.main))
+        self.shown.append(state)
+        self.heard.record(state)
+    }
+}
+
+/// Delegates and closures of the main actor, written as a user would write them.
+@Suite(.bounded) struct MainActorTests {
+    @Test func aClosureTouchesWhatBelongsToTheMainActor() async {
+        let machine = StateMachine<AppState>()
+        let screen = Screen()
+        machine.addObserver(on: .main, starting: .current) { screen.show($0.new) }
+        machine.state = .ready(true)
+        machine.state = .authentication(.active)
+        await screen.heard.wait(for: 3)
+        #expect(await screen.shown == [.ready(false), .ready(true), .authentication(.active)])
+    }
+
+    @Test func anObjectIsToldForAsLongAsItLives() async {
+        let machine = StateMachine<AppState>()
+        var screen: Screen? = Screen()
+        let heard = screen?.heard
+        if let screen {
+            machine.addDelegate(screen, on: .main, of: [.authentication]) { $0.show($1.new) }
+        }
+        machine.state = .ready(true)
+        machine.state = .authentication(.active)
+        await machine.flush()
+        #expect(heard?.heard == [.authentication(.active)])
+        #expect(machine.responders(to: .authentication) == 1)
+        screen = nil
+        machine.state = .authentication(.success)
+        await machine.flush()
+        #expect(heard?.heard.count == 1)
+        #expect(machine.responders(to: .authentication) == 0)
+    }
+
+    @Test func aReceptionistMayWorkThere() async {
+        let machine = StateMachine<AppState>()
+        let heard = Recorder<AppState>()
+        let receptionist = machine.addReceptionist(
+            on: .main,
+            selecting: { $0.new },
+            task: {
+                heard.record($0.values[0])
+            }
+        )
+        machine.state = .ready(true)
+        #expect(await heard.wait(for: 1) == [.ready(true)])
+        receptionist.cancel()
+    }
 }

@@ -136,9 +136,10 @@ import Testing
         #expect(events.heard == ["begun", "cancelled", "ended", "waited"])
     }
 
-    @Test(arguments: WayToListen.allCases)
-    func whatWasCommittedIsToldBeforeAFlushOfItsRegistrationReturns(
-        _ listening: WayToListen
+    @Test(arguments: WayToListen.allCases, [false, true])
+    func whatWasCommittedIsToldBeforeAFlushReturns(
+        _ listening: WayToListen,
+        ofTheMachine: Bool
     ) async {
         let machine = StateMachine<AppState>()
         let events = Recorder<String>()
@@ -151,7 +152,7 @@ import Testing
         let registration = listening.begin(delegate, with: machine, on: .queue(queue))
         machine.state = .ready(true)
         Task.immediate {
-            await registration.flushAndWait()
+            if ofTheMachine { await machine.flush() } else { await registration.flushAndWait() }
             events.record("flushed")
         }
         await others()
@@ -217,31 +218,6 @@ import Testing
         #expect(await events.wait(for: 2) == ["called", "flushed"])
     }
 
-    @Test(arguments: [false, true])
-    func aFlushOfTheMachineCoversItsReceptionists(atSource: Bool) async {
-        let machine = StateMachine<AppState>()
-        let events = Recorder<String>()
-        let gate = TestSupport.Gate()
-        machine.addReceptionist(
-            on: .queue(DispatchQueue(label: "slow")),
-            selecting: { $0.seq },
-            atSource: atSource,
-            delivering: atSource ? .each : .latest,
-            task: { _ in
-                gate.pass()
-                events.record("told")
-            }
-        )
-        machine.state = .ready(true)
-        Task.immediate {
-            await machine.flush()
-            events.record("flushed")
-        }
-        await others()
-        gate.open()
-        #expect(await events.wait(for: 2) == ["told", "flushed"])
-    }
-
     @Test func aFlushOfTheMachineCoversWhatARegistrationBeginsWith() async {
         let machine = StateMachine<AppState>()
         let events = Recorder<String>()
@@ -277,11 +253,11 @@ import Testing
             options.log = log
             let machine = StateMachine<AppState>(options: options)
             machine.propose(.ready(true)) { _ in }
-            log.answer(0)
+            log.finish(0)
             machine.propose(.authentication(.active)) { _ in }
             // The second group is under way.
             guard log.groups.heard.count == 2 else { exit(0) }
-            log.answer(0)
+            log.finish(0)
         }
     }
 
@@ -302,8 +278,8 @@ import Testing
         #expect(await returns { outcome.record(await waiting.refusal) })
         #expect(outcome.heard == [.withdrawn])
         #expect(answers.heard == [])
-        log.answer(0)
-        log.answer(1)
+        log.finish(0)
+        log.finish(1)
         #expect(answers.heard == ["open: true", "locked: false", "open again: true"])
         #expect(machine.state == .open(2))
     }
@@ -508,27 +484,6 @@ import Testing
         #expect(values.heard == [1])
     }
 
-    @Test(arguments: [nil, 100])
-    func aRetiredDrainPassesNothingThatCameAfterItsEnd(limit: Int?) async {
-        let first = LogEntry(.beginning)
-        let queue = DispatchQueue(label: "retired")
-        let drain = Drain(on: queue, ObjectIdentifier(first), after: first, limit: limit)
-        let passings = Recorder<Int>()
-        var last = first
-        for position in 1...10 {
-            let entry = LogEntry(
-                .beginning,
-                deliveryCount: DeliveryCount(drains: 1) { _ in passings.record(position) }
-            )
-            last.append(entry)
-            last = entry
-            if position == 3 { drain.retire(after: 3) }
-        }
-        drain.wake()
-        for _ in 0..<4 { await passed(queue) }
-        #expect(passings.heard == [1, 2, 3])
-    }
-
     @Test func aJobThatDrainsItsThreadRunsWhatWasSentBeforeInOrder() async {
         let thread = NotificationThread(name: "nested")
         let ran = Recorder<Int>()
@@ -687,18 +642,6 @@ enum WayToListen: CaseIterable {
             )
         }
     }
-}
-
-/// A log that answers when a test says so.
-private final class PatientLog<State: MachineState>: WriteAheadLog {
-    typealias Done = @Sendable (_ failure: String?) -> Void
-
-    let groups = Recorder<Done>()
-
-    func commit(_ group: [Transition<State>], done: @escaping Done) { self.groups.record(done) }
-
-    /// Commits a group, the first being 0.
-    func answer(_ group: Int) { self.groups.heard[group](nil) }
 }
 
 extension Result where Failure == TransitionError<Door>, Success == StateMachine<Door>.Acceptance {

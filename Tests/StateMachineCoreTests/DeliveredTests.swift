@@ -15,12 +15,6 @@ private final class Told: StateDelegate {
     }
 }
 
-private actor Counter {
-    nonisolated let heard = Recorder<UInt64>()
-
-    func note(_ transition: Transition<AppState>) { self.heard.record(transition.seq) }
-}
-
 /// Delegates, closures, actors and sequences have the same delivery options as receptionists.
 @Suite(.bounded) struct DeliveredTests {
     private let clock = ManualClock()
@@ -181,18 +175,6 @@ private actor Counter {
         #expect(heard.heard == [1])
     }
 
-    @Test func anObserverHearsTheStatesThatItAsksForWhenTheyHaveSettled() async {
-        let heard = Recorder<UInt64>()
-        self.machine.addObserver(of: [.ready], delivering: .settled(after: .seconds(1))) {
-            heard.record($0.seq)
-        }
-        self.setManyAndOne()
-        await self.clock.sleepers(1)
-        #expect(heard.heard.isEmpty)
-        self.clock.advance(by: .seconds(1))
-        #expect(await heard.wait(for: 1) == [8])
-    }
-
     @Test(arguments: [false, true])
     func whoWaitsForWhatIsKeptHasAllThatWasCommitted(_ atSource: Bool) async {
         let heard = Recorder<UInt64>()
@@ -231,22 +213,6 @@ private actor Counter {
         gate.open()
         await other.value
         #expect(told.heard.heard == ["\(self.machine.snapshot.seq)"])
-    }
-
-    @Test func anActorIsToldAtItsPaceInsideItsIsolation() async {
-        let counter = Counter()
-        self.machine.addDelegate(counter, delivering: .paced(every: .seconds(1))) {
-            counter,
-            transition in
-            counter.note(transition)
-        }
-        self.machine.churn(1)
-        #expect(await counter.heard.wait(for: 1) == [1])
-        self.machine.churn(6)
-        await self.machine.flush()
-        await self.clock.sleepers(1)
-        self.clock.advance(by: .seconds(1))
-        #expect(await counter.heard.wait(for: 2) == [1, self.machine.snapshot.seq])
     }
 
     @Test func aSequenceHasTheNewestOfEachCaseAndEndsWithTheMachine() async {

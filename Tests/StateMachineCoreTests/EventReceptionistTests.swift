@@ -105,25 +105,6 @@ extension EventReceptionist: Paging where Event == String {
         #expect(all.allSatisfy { $0.values.last.map(UInt64.init) == $0.seqs.upperBound })
     }
 
-    @Test func eventsAreCollectedUntilTheIntervalOrUntilTheyAreFlushed() async {
-        let batches = Recorder<[Int]>()
-        let receptionist = EventReceptionist<Int>(
-            on: .immediate,
-            delivering: .batch(every: .seconds(1), atMost: 99),
-            clock: self.clock,
-            task: { batches.record($0.values) }
-        )
-        receptionist.receive(1)
-        receptionist.receive(2)
-        #expect(batches.heard.isEmpty)
-        await self.clock.sleepers(1)
-        self.clock.advance(by: .seconds(1))
-        await batches.wait(for: 1)
-        receptionist.receive(3)
-        receptionist.flush()
-        #expect(batches.heard == [[1, 2], [3]])
-    }
-
     @Test func anEventThatTheTaskPutsInComesAfterIt() {
         let order = Recorder<String>()
         let own = Recorder<EventReceptionist<Int>>()
@@ -164,17 +145,6 @@ extension EventReceptionist: Paging where Event == String {
         }
         gate.open()
         queue.sync {}
-        #expect(heard.heard.isEmpty)
-    }
-
-    @Test func aStoppedThreadReportsEveryEventItWasSent() {
-        let reports = Recorder<Int>()
-        let thread = NotificationThread(name: "stopped") { reports.record($0) }
-        let heard = Recorder<[Int]>()
-        let receptionist = EventReceptionist<Int>(on: thread) { heard.record($0.values) }
-        thread.stop()
-        for event in 1...3 { receptionist.receive(event) }
-        #expect(reports.heard == [1, 2, 3])
         #expect(heard.heard.isEmpty)
     }
 

@@ -70,15 +70,6 @@ private struct Bench {
         #expect(bench.asks.heard.isEmpty)
     }
 
-    @Test func theStraightCallThrowsRatherThanWaitForAVoter() {
-        let bench = Bench()
-        bench.addVoter()
-        #expect(throws: TransitionError(.wouldWait, current: bench.machine.snapshot)) {
-            try bench.machine.proposeAtOnce(.ready(true))
-        }
-        #expect(bench.machine.snapshot.seq == 0)
-    }
-
     @Test func aYesThatComesLaterCommits() async {
         let bench = Bench()
         bench.addVoter()
@@ -124,54 +115,6 @@ private struct Bench {
         #expect(bench.asks.heard.first?.vote(.yes) == false)
         #expect(bench.outcomes.heard.count == 1)
         #expect(bench.machine.snapshot.seq == 0)
-    }
-
-    @Test func onlyAVotersFirstVoteCounts() {
-        let bench = Bench()
-        bench.addVoter("one")
-        bench.addVoter("two")
-        bench.propose(.ready(true))
-        let ask = bench.asks.heard.first
-        #expect(ask?.vote(.yes) == true)
-        #expect(ask?.vote(.no("changed my mind")) == false)
-        bench.asks.heard.last?.vote(.abstain)
-        #expect(bench.errors == [nil])
-    }
-
-    @Test func anyYesSufficesWhereTheQuestionSaysSo() {
-        let bench = Bench()
-        bench.addVoter("one")
-        bench.addVoter("two")
-        bench.propose(.ready(true), asking: Question(needingYes: true))
-        bench.asks.heard.first?.vote(.no("not me"))
-        #expect(bench.outcomes.heard.isEmpty)
-        bench.asks.heard.last?.vote(.yes)
-        #expect(bench.errors == [nil])
-    }
-
-    @Test func whenNobodyVotesTheQuestionsDefaultDecides() {
-        let bench = Bench()
-        bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
-        bench.addVoter()
-        bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
-        bench.asks.heard.first?.vote(.abstain)
-        let denial = TransitionError<AppState>(
-            .denied(by: [Vote.Denial(label: "nobody", why: "nobody takes it")]),
-            current: bench.machine.snapshot
-        )
-        #expect(bench.errors == [denial, denial])
-    }
-
-    @Test func silencePastTheDeadlineCountsAsTheQuestionSays() async {
-        let bench = Bench()
-        bench.addVoter()
-        bench.propose(.ready(true))
-        await bench.clock.sleepers(1)
-        bench.clock.advance(by: .seconds(1))
-        await bench.outcomes.wait(for: 1)
-        #expect(bench.errors == [nil])
-        #expect(bench.asks.heard.first?.vote(.no("too late")) == false)
-        #expect(bench.machine.state == .ready(true))
     }
 
     @Test func aVotersOwnPatienceOverridesTheQuestions() async {
@@ -288,15 +231,6 @@ private struct Bench {
         #expect(!bench.machine.machine.hasVoters)
     }
 
-    @Test func anAskThatIsLetGoOfAbstains() {
-        let machine = StateMachine<AppState>()
-        machine.addVoter(label: "careless", on: .immediate) { _ in }
-        let outcomes = Recorder<Outcome>()
-        machine.propose(.ready(true)) { outcomes.record($0) }
-        #expect(outcomes.heard.count == 1)
-        #expect(machine.state == .ready(true))
-    }
-
     @Test func aStateAssignedPastTheGateMakesTheVoteStale() {
         let bench = Bench()
         bench.addVoter()
@@ -347,16 +281,6 @@ private struct Bench {
         queue.async { bench.propose(.ready(true)) }
         await bench.asks.wait(for: 1)
         queue.async { bench.asks.heard.first?.vote(.yes) }
-        await bench.outcomes.wait(for: 1)
-        #expect(bench.errors == [nil])
-    }
-
-    @Test func votersAreAskedInParallel() async {
-        let bench = Bench()
-        bench.addVoter("a", on: .queue(DispatchQueue(label: "a")))
-        bench.addVoter("b", on: .queue(DispatchQueue(label: "b")))
-        bench.propose(.ready(true))
-        for ask in await bench.asks.wait(for: 2).reversed() { ask.vote(.yes) }
         await bench.outcomes.wait(for: 1)
         #expect(bench.errors == [nil])
     }

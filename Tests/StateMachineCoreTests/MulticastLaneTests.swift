@@ -186,17 +186,6 @@ private let deadline: UInt32 = 30
         gate.open()
     }
 
-    /// In any order; what it costs is not asserted.
-    @Test func fortyThousandDelegatesComeAndGo() {
-        let delegates = MulticastDelegate<AnyObject>()
-        let hearers = (0..<40_000).map { _ in Hearer(Recorder()) }
-        let registrations = hearers.map { delegates.add($0, on: .immediate) }
-        #expect(delegates.count(of: (any Hearing).self) == hearers.count)
-        for registration in registrations.prefix(20_000).reversed() { registration.cancel() }
-        for hearer in hearers.dropFirst(20_000) { delegates.remove(hearer) }
-        #expect(delegates.count(of: (any Hearing).self) == 0)
-    }
-
     @Test func aDelegateThatWasHeldIsLetGoOfByItsCancelling() {
         let delegates = MulticastDelegate<AnyObject>()
         let seen = Recorder<String>()

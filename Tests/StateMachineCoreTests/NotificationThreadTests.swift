@@ -22,17 +22,6 @@ import Testing
         thread.stop()
     }
 
-    @Test func everyTransitionIsHeardOnTheThreadOnceInOrder() async {
-        let thread = NotificationThread(name: "listener")
-        let machine = StateMachine<AppState>()
-        let listener = Listener { _ in thread.checkIsolated() }
-        machine.addDelegate(listener, on: thread)
-        await onThreads(4) { _ in machine.churn(500) }
-        await machine.flush()
-        #expect(listener.seqs == Array(1...machine.snapshot.seq))
-        thread.stop()
-    }
-
     @Test func aNotificationFromTheThreadItselfDoesNotOvertakeTheQueue() async {
         let thread = NotificationThread(name: "no shortcut")
         let machine = StateMachine<AppState>()

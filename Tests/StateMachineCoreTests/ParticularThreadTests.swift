@@ -130,31 +130,6 @@ private final class CountedContext: ExecutionContext {
         #expect(await order.wait(for: 100) == Array(0..<100))
     }
 
-    @Test func aCallbackOnAThreadMayReadSetProposeAddRemoveAndCancel() async {
-        let thread = NotificationThread(name: "busy")
-        let machine = StateMachine<AppState>()
-        let (added, removed, cancelled) = (Listener(), Listener(), Listener())
-        let registrations = Recorder<Registration>()
-        let busy = Listener { transition in
-            guard transition.seq == 1 else { return }
-            _ = machine.snapshot
-            machine.addDelegate(added, on: thread)
-            machine.removeDelegate(removed)
-            for registration in registrations.heard { registration.cancel() }
-            machine.state = .authentication(.success)
-            _ = Result { try machine.proposeAtOnce(.ready(true)) }
-        }
-        registrations.record(machine.addDelegate(busy, on: thread))
-        machine.addDelegate(removed, on: thread)
-        registrations.record(machine.addDelegate(cancelled, on: thread))
-        machine.state = .authentication(.active)
-        await added.heard.wait(for: 2)
-        #expect(busy.seqs == [1])
-        #expect(added.seqs == [2, 3])
-        #expect(removed.seqs.isEmpty && cancelled.seqs.isEmpty)
-        thread.stop()
-    }
-
     /// The frame and its references are gone; the task keeps what it captured until it is closed.
     @Test func whatTheTaskNeedsOutlivesTheFrameThatMadeIt() async {
         let machine = StateMachine<AppState>()

@@ -257,36 +257,6 @@ private struct Backlog {
         receptionist.cancel()
     }
 
-    @Test func pacedByKeyLosesNoRareOne() async {
-        let receptionist = self.receptionist(
-            delivering: .paced(every: .seconds(1), per: { AnyHashable($0 == 3) })
-        )
-        self.machine.churn(9)
-        #expect(self.batches.heard.map(\.values) == [[1]])
-        await self.clock.sleepers(1)
-        self.clock.advance(by: .seconds(1))
-        await self.batches.wait(for: 2)
-        #expect(
-            self.batches.heard.last == .init(values: [3, 9], seqs: 2...9, coalesced: 6, dropped: 0)
-        )
-        receptionist.cancel()
-    }
-
-    @Test func settledByKeyGivesTheNewestOfEach() async {
-        let receptionist = self.receptionist(
-            delivering: .settled(after: .seconds(1), per: { AnyHashable($0 % 2) })
-        )
-        self.machine.churn(5)
-        await self.clock.sleepers(1)
-        #expect(self.batches.heard.isEmpty)
-        self.clock.advance(by: .seconds(1))
-        await self.batches.wait(for: 1)
-        #expect(
-            self.batches.heard == [.init(values: [4, 5], seqs: 1...5, coalesced: 3, dropped: 0)]
-        )
-        receptionist.cancel()
-    }
-
     @Test func settledWaitsForQuietAndGivesTheNewest() async {
         let receptionist = self.receptionist(delivering: .settled(after: .seconds(1)))
         self.machine.churn(3)
@@ -301,15 +271,6 @@ private struct Backlog {
         self.clock.advance(by: .seconds(1))
         await self.batches.wait(for: 1)
         #expect(self.batches.heard.map(\.values) == [[self.machine.snapshot.seq]])
-        receptionist.cancel()
-    }
-
-    @Test func flushingGivesWhatIsCollectedNow() async {
-        let receptionist = self.receptionist(delivering: .batch(every: .seconds(1), atMost: 99))
-        self.machine.churn(2)
-        #expect(self.batches.heard.isEmpty)
-        receptionist.flush()
-        #expect(self.batches.heard.map(\.values) == [[1, 2]])
         receptionist.cancel()
     }
 

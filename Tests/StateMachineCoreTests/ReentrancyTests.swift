@@ -64,16 +64,6 @@ import Testing
         #expect(listener.seqs == [1])
     }
 
-    @Test func whoIsAddedInACallbackHearsOnlyWhatFollows() {
-        let machine = StateMachine<AppState>()
-        let late = Listener()
-        let early = Listener { _ in machine.addDelegate(late) }
-        machine.addDelegate(early)
-        machine.churn(2)
-        #expect(early.seqs == [1, 2])
-        #expect(late.seqs == [2])
-    }
-
     @Test func aDelegateAndAReceptionistMayAnswerEachOtherForever() {
         let machine = StateMachine<AppState>()
         let listener = Listener { transition in

@@ -110,14 +110,6 @@ import Testing
         #expect(listener.seqs == [1])
     }
 
-    @Test func cancelAndWaitReturnsAtOnceIfNothingRuns() async {
-        let machine = StateMachine<AppState>()
-        let listener = Listener()
-        await machine.addDelegate(listener).cancelAndWait()
-        machine.churn(1)
-        #expect(listener.seqs.isEmpty)
-    }
-
     @Test func aWeakDelegateThatDiesIsSkippedAndNoLongerCounted() async {
         let machine = StateMachine<AppState>()
         let heard = Heard()
@@ -180,22 +172,6 @@ import Testing
         #expect(listener != nil)
         await registration.cancelAndWait()
         #expect(listener == nil)
-        withExtendedLifetime(registration) {}
-    }
-
-    @Test func anObserverIsKeptUntilItIsCancelled() async {
-        let machine = StateMachine<AppState>()
-        weak var held: Listener?
-        let registration: Registration
-        do {
-            let listener = Listener()
-            held = listener
-            registration = machine.addObserver { listener.stateChanged($0) }
-        }
-        machine.churn(1)
-        #expect(held?.seqs == [1])
-        registration.cancel()
-        #expect(held == nil)
         withExtendedLifetime(registration) {}
     }
 

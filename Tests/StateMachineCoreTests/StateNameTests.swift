@@ -1,4 +1,5 @@
 import StateMachineCore
+import TestSupport
 import Testing
 
 @Suite struct StateNameTests {
@@ -94,4 +95,164 @@ private enum Lamp: String, EnumState {
 
     static var initial: Lamp { .off }
     static var examples: [Lamp] { [.off, .on] }
+}
+
+/// Listeners that ask for certain states hear of exactly those, whatever the type of the states.
+@Suite struct StateFilterTests {
+    /// Not an enum, and called after its value.
+    private struct Level: MachineState {
+        enum Name: String, CaseIterable { case low, high }
+
+        var value: Int
+        var name: Name { self.value < 10 ? .low : .high }
+        var successors: Set<Name> { Set(Name.allCases) }
+    }
+
+    @Test func aStructIsAskedForItsNameEachTime() {
+        let machine = StateMachine(resuming: Snapshot(seq: 0, state: Level(value: 0), at: .now))
+        let heard = Recorder<Int>()
+        let registration = machine.addObserver(of: [.high]) { heard.record($0.new.value) }
+        for value in [1, 10, 2, 11, 12, 3] { machine.state = Level(value: value) }
+        #expect(heard.heard == [10, 11, 12])
+        registration.cancel()
+    }
+
+    /// An enum that defines its names itself, not by its cases.
+    private enum Lamp: MachineState {
+        case lit(percent: Int)
+        case dark
+
+        enum Name: String, CaseIterable { case bright, dim, dark }
+
+        var name: Name {
+            switch self {
+            case .lit(let percent): percent < 50 ? .dim : .bright
+            case .dark: .dark
+            }
+        }
+        var successors: Set<Name> { Set(Name.allCases) }
+    }
+
+    @Test func anEnumWhoseNamesAreNotItsCasesIsAskedEachTime() {
+        let machine = StateMachine<Lamp>(resuming: Snapshot(seq: 0, state: .dark, at: .now))
+        let heard = Recorder<Lamp>()
+        let registration = machine.addObserver(of: [.dim]) { heard.record($0.new) }
+        for percent in [80, 20, 90, 30] { machine.state = .lit(percent: percent) }
+        #expect(heard.heard == [.lit(percent: 20), .lit(percent: 30)])
+        registration.cancel()
+    }
+}
+
+/// States as text.
+struct StateDescriptionTests {
+    private enum Job: EnumState {
+        case idle
+        case running(String, tries: Int?)
+        case failed(code: Int)
+        case paused(Bool)
+
+        static let initial = Job.idle
+        static var examples: [Job] {
+            [.idle, .running("", tries: nil), .failed(code: 0), .paused(false)]
+        }
+    }
+
+    @Test func aStateReadsAsItIsWritten() {
+        #expect("\(Job.idle)" == "idle")
+        #expect("\(Job.running("a \"b\"", tries: nil))" == #"running("a \"b\"", tries: nil)"#)
+        #expect("\(Job.running("c", tries: 3))" == #"running("c", tries: 3)"#)
+        #expect("\(Job.failed(code: 3))" == "failed(code: 3)")
+        #expect("\(Job.paused(true))" == "paused(true)")
+        #expect("\(AppState.authentication(.active))" == "authentication(phase: active)")
+    }
+}
+
+/// A state that is never shown to anybody: it only has to be comparable.
+private enum Download: MachineState {
+    case idle
+    case running(percent: Int)
+    case failed(any Error)
+
+    static func == (left: Download, right: Download) -> Bool {
+        switch (left, right) {
+        case (.idle, .idle): true
+        case (.running(let left), .running(let right)): left == right
+        case (.failed(let left), .failed(let right)): "\(left)" == "\(right)"
+        default: false
+        }
+    }
+}
+
+/// A state with names of its own, and rules that depend on its values.
+private enum Lift: MachineState {
+    case standing(floor: Int)
+    case moving(from: Int, to: Int)
+
+    enum Name: String { case standing, moving }
+
+    var successors: Set<Name> { [.standing, .moving] }
+
+    func mayBecome(_ next: Lift) -> Bool {
+        switch (self, next) {
+        case (.standing(let floor), .moving(let from, let to)): floor == from && from != to
+        case (.moving(_, let to), .standing(let floor)): to == floor
+        default: false
+        }
+    }
+}
+
+private struct Volume: MachineState {
+    var percent: Int
+}
+
+private struct DiskFull: Error {}
+
+@Suite(.bounded) struct PlainStateTests {
+    @Test func aStateMayCarryAnyError() {
+        let machine = StateMachine(Download.idle)
+        machine.state = .running(percent: 40)
+        machine.state = .failed(DiskFull())
+        let seq = machine.snapshot.seq
+        machine.state = .failed(DiskFull())
+        #expect(machine.snapshot.seq == seq)
+        guard case .failed(let error) = machine.state else {
+            Issue.record("the machine is in \(machine.state)")
+            return
+        }
+        #expect(error is DiskFull)
+    }
+
+    @Test func namesAreReadOffTheEnum() {
+        #expect(Download.failed(DiskFull()).name == "failed")
+        #expect(Download.idle.name == "idle")
+        #expect(Download.running(percent: 1).successors == [.any])
+        #expect(Lift.moving(from: 1, to: 2).name == .moving)
+    }
+
+    @Test func whoHearsOfSomeStatesNamesThemAsTheSourceDoes() {
+        let machine = StateMachine(Download.idle)
+        let heard = Lock<[String]>([])
+        machine.addObserver(of: ["failed"]) { transition in
+            heard.withLock { $0.append("\(transition.new.name.rawValue)") }
+        }
+        machine.state = .running(percent: 1)
+        machine.state = .failed(DiskFull())
+        #expect(heard.withLock { $0 } == ["failed"])
+    }
+
+    @Test func aRuleLooksAtTheValues() {
+        let machine = StateMachine(Lift.standing(floor: 1))
+        #expect(machine.can(.moving(from: 1, to: 3)))
+        #expect(!machine.can(.moving(from: 2, to: 3)))
+        #expect(throws: TransitionError<Lift>.self) { try machine.assign(.standing(floor: 2)) }
+        machine.state = .moving(from: 1, to: 3)
+        #expect(!machine.can(.standing(floor: 1)))
+    }
+
+    @Test func whatIsNoEnumIsCalledByItsType() {
+        let machine = StateMachine(Volume(percent: 10))
+        machine.state = Volume(percent: 20)
+        #expect(machine.state.name == "Volume")
+        #expect(machine.snapshot.seq == 1)
+    }
 }

@@ -118,6 +118,24 @@ final class FullLog: WriteAheadLog {
     ) { done("the disk is full") }
 }
 
+/// A log that commits when a test says so.
+final class PatientLog<State: MachineState>: WriteAheadLog {
+    struct Group: Sendable {
+        let transitions: [Transition<State>]
+        let done: @Sendable (_ failure: String?) -> Void
+    }
+
+    let groups = Recorder<Group>()
+
+    func commit(
+        _ group: [Transition<State>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { self.groups.record(Group(transitions: group, done: done)) }
+
+    /// Commits a group, the first being 0.
+    func finish(_ group: Int, failure: String? = nil) { self.groups.heard[group].done(failure) }
+}
+
 // The engine, by its typed face.
 
 extension StateMachine {

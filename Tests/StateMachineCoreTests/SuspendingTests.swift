@@ -12,16 +12,6 @@ private final class TaskLog: WriteAheadLog {
     ) { Task { done(nil) } }
 }
 
-/// A log that commits when a test says so.
-private final class SlowLog: WriteAheadLog {
-    let groups = Recorder<@Sendable (_ failure: String?) -> Void>()
-
-    func commit(
-        _ group: [Transition<AppState>],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) { self.groups.record(done) }
-}
-
 /// The suspending calls, and what happens to them when their task is cancelled.
 ///
 /// When `Task.immediate` returns, its task has reached the point where it waits.
@@ -110,7 +100,7 @@ private final class SlowLog: WriteAheadLog {
     }
 
     @Test func whatIsWithTheLogIsNotWithdrawnAnyMoreAndWhatGathersIs() async throws {
-        let log = SlowLog()
+        let log = PatientLog<AppState>()
         var options = StateMachine<AppState>.Options()
         options.log = log
         let machine = StateMachine(options: options)
@@ -121,7 +111,7 @@ private final class SlowLog: WriteAheadLog {
         await #expect(throws: TransitionError<AppState>(.withdrawn, current: machine.snapshot)) {
             try await second.value
         }
-        await log.groups.wait(for: 1).last?(nil)
+        await log.groups.wait(for: 1).last?.done(nil)
         #expect(try await first.value.seq == 1)
         #expect(log.groups.heard.count == 1)
     }

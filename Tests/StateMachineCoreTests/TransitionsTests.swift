@@ -1,4 +1,6 @@
+import CAllocations
 import StateMachineCore
+import StateMachineTesting
 import TestSupport
 import Testing
 
@@ -18,18 +20,6 @@ import Testing
             }
             #expect(transition.seq == seq)
         }
-    }
-
-    @Test func startingWithTheNextLeavesTheCurrentOut() async {
-        let machine = StateMachine<AppState>()
-        var iterator = Transitions(of: machine, starting: .next, delivering: .each)
-            .makeAsyncIterator()
-        machine.churn(1)
-        guard case .change(let transition) = await iterator.next() else {
-            Issue.record("no change")
-            return
-        }
-        #expect(transition.seq == 1)
     }
 
     @Test func whatALateIteratorMissedIsSaidAndItGoesOnFromThere() async {
@@ -58,20 +48,6 @@ import Testing
         #expect(next.old == now.state)
     }
 
-    @Test func everyIteratorHearsEverything() async {
-        let machine = StateMachine<AppState>()
-        let sequence = Transitions(
-            of: machine,
-            starting: .next,
-            delivering: .each.limited(to: 10_000)
-        )
-        let iterators = (0..<3).map { _ in sequence.makeAsyncIterator() }
-        machine.churn(500)
-        for iterator in iterators {
-            #expect(await Self.seqs(iterator, until: 500) == Array(1...500))
-        }
-    }
-
     @Test func aCancelledTaskStopsHearing() async {
         let machine = StateMachine<AppState>()
         let begun = Recorder<Void>()
@@ -98,18 +74,218 @@ import Testing
         }
         #expect(machine.responders(to: .ready) == 0)
     }
+}
 
-    private static func seqs(
-        _ iterator: Transitions<AppState>.Iterator,
-        until last: UInt64
-    ) async -> [UInt64] {
-        var iterator = iterator
-        var seqs: [UInt64] = []
-        while let heard = await iterator.next() {
+/// A screen that iterates in its own isolation.
+private actor Screen {
+    private(set) var seqs: [UInt64] = []
+
+    func follow(_ transitions: Transitions<AppState>, until last: UInt64) async {
+        var iterator = transitions.makeAsyncIterator()
+        while let heard = await iterator.next(isolation: self) {
+            self.assertIsolated()
             guard case .change(let transition) = heard else { continue }
-            seqs.append(transition.seq)
-            if transition.seq >= last { break }
+            self.seqs.append(transition.seq)
+            if transition.seq == last { return }
         }
-        return seqs
+    }
+}
+
+/// Many iterators, several tasks on one, and the end of the machine.
+@Suite(.bounded) struct TransitionsSharingTests {
+    @Test func iteratingEndsWhenTheMachineGoesAfterWhatHappened() async {
+        var machine: StateMachine? = StateMachine<AppState>()
+        guard
+            let transitions = machine.map({
+                Transitions(of: $0, starting: .next, delivering: .each)
+            })
+        else { return }
+        var early = transitions.makeAsyncIterator()
+        let waiting = Task.immediate {
+            var iterator = transitions.makeAsyncIterator()
+            var seqs: [UInt64] = []
+            while let heard = await iterator.next() {
+                if case .change(let transition) = heard { seqs.append(transition.seq) }
+            }
+            return seqs
+        }
+        machine?.churn(2)
+        await machine?.flush()
+        machine = nil
+        #expect(await waiting.value == [1, 2])
+        for seq in UInt64(1)...2 {
+            guard case .change(let transition) = await early.next() else {
+                Issue.record("no change")
+                return
+            }
+            #expect(transition.seq == seq)
+        }
+        #expect(await early.next() == nil)
+        var late = transitions.makeAsyncIterator()
+        #expect(await late.next() == nil)
+    }
+
+    @Test func tasksAtOneIteratorAreServedOneAfterTheOther() async {
+        let machine = StateMachine<AppState>()
+        let iterator = Transitions(of: machine, starting: .next, delivering: .each)
+            .makeAsyncIterator()
+        let tasks = (0..<3).map { _ in
+            Task.immediate {
+                var own = iterator
+                return await own.next()
+            }
+        }
+        // A cancelled task takes nothing, and ends no other.
+        tasks[1].cancel()
+        #expect(await tasks[1].value == nil)
+        machine.churn(3)
+        var seqs: [UInt64] = []
+        for task in [tasks[0], tasks[2]] {
+            if case .change(let transition) = await task.value { seqs.append(transition.seq) }
+        }
+        #expect(seqs == [1, 2])
+        var own = iterator
+        guard case .change(let third) = await own.next() else {
+            Issue.record("no change")
+            return
+        }
+        #expect(third.seq == 3)
+    }
+
+    @Test func anActorIteratesInItsOwnIsolation() async {
+        let machine = StateMachine<AppState>()
+        let screen = Screen()
+        let transitions = Transitions(of: machine, starting: .next, delivering: .each)
+        let following = Task.immediate { await screen.follow(transitions, until: 3) }
+        while machine.responders(to: .ready) == 0 { await Task.yield() }
+        machine.churn(3)
+        await following.value
+        #expect(await screen.seqs == [1, 2, 3])
+    }
+
+    /// The setter wakes one queue, which then wakes everybody who waits.
+    @Test(
+        .enabled(if: allocations_are_counted(), "a sanitizer has an allocator of its own"),
+        arguments: [1, 1000]
+    )
+    func aSetCostsTheSameHoweverManyIterate(_ count: Int) async {
+        let machine = StateMachine<AppState>()
+        let transitions = Transitions(of: machine, starting: .next, delivering: .each)
+        let tasks = (0..<count).map { _ in
+            Task.immediate {
+                var iterator = transitions.makeAsyncIterator()
+                var seqs: [UInt64] = []
+                while seqs.count < 3, case .change(let transition) = await iterator.next() {
+                    seqs.append(transition.seq)
+                }
+                return seqs
+            }
+        }
+        // The first two fill caches.
+        var allocated = 0
+        for step in 1...3 {
+            let next = AppState.ready(!step.isMultiple(of: 2))
+            allocated = Self.allocations { machine.state = next }
+            await machine.flush()
+        }
+        // The entry, and waking a queue.
+        #expect(allocated <= 8)
+        for task in tasks { #expect(await task.value == [1, 2, 3]) }
+    }
+
+    private static func allocations(of body: () -> Void) -> Int {
+        let before = allocations_of_this_thread()
+        body()
+        return Int(allocations_of_this_thread() - before)
+    }
+}
+
+/// States as a sequence, and waiting for one.
+@Suite(.bounded) struct StatesTests {
+    @Test func thePresentStateComesFirstAndThenEachThatIsEntered() async throws {
+        let machine = StateMachine<AppState>()
+        var iterator = machine.states.makeAsyncIterator()
+        machine.state = .ready(true)
+        machine.state = .authentication(.active)
+        let heard = [
+            try await iterator.next(), try await iterator.next(), try await iterator.next(),
+        ]
+        #expect(heard == [.ready(false), .ready(true), .authentication(.active)])
+    }
+
+    @Test func theyEndWithTheMachine() async throws {
+        var machine: StateMachine<AppState>? = StateMachine<AppState>()
+        let states = machine?.states
+        machine?.state = .ready(true)
+        var heard: [AppState] = []
+        let iterator = states?.makeAsyncIterator()
+        machine = nil
+        var left = iterator
+        while let state = try await left?.next() { heard.append(state) }
+        #expect(heard == [.ready(true)])
+    }
+
+    @Test func whoIsLateGoesOnWithTheNewest() async throws {
+        let machine = StateMachine<AppState>()
+        var iterator = machine.states.makeAsyncIterator()
+        machine.churn(2001)
+        await machine.flush()
+        #expect(try await iterator.next() == .ready(false))
+        #expect(try await iterator.next() == machine.state)
+    }
+
+    @Test func theStateThatIsThereIsNotWaitedFor() async throws {
+        let machine = StateMachine<AppState>()
+        machine.state = .ready(true)
+        let found = try await machine.wait { $0 == .ready(true) }
+        #expect(found == machine.snapshot)
+    }
+
+    @Test func aStateCountsHoweverBriefly() async throws {
+        let machine = StateMachine<AppState>()
+        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
+        async let found = machine.wait { state in
+            beginning.finish()
+            return state == .authentication(.failure)
+        }
+        for await _ in began {}
+        // The first state it checks is the one that was already there.
+        machine.churn(3000)
+        machine.state = .authentication(.failure)
+        machine.churn(3000)
+        #expect(try await found.seq == 3001)
+    }
+
+    @Test func afterTheTimeThereIsNone() async throws {
+        let clock = ManualClock()
+        var options = StateMachine<AppState>.Options()
+        options.clock = clock
+        let machine = StateMachine<AppState>(options: options)
+        async let found = machine.wait(until: { $0 == .ready(true) }, within: .seconds(5))
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(5))
+        #expect(try await found == nil)
+        #expect(machine.responders(to: .ready) == 0)
+    }
+
+    @Test func cancelledItThrowsAndLeavesNothing() async throws {
+        let machine = StateMachine<AppState>()
+        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
+        let waiting = Task {
+            try await machine.wait { _ in
+                beginning.finish()
+                return false
+            }
+        }
+        for await _ in began {}
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(machine.responders(to: .ready) == 0)
+        await #expect(throws: CancellationError.self) {
+            try await Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await machine.wait { _ in true }
+            }.value
+        }
     }
 }

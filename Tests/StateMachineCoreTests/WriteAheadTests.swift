@@ -4,24 +4,6 @@ import StateMachineTesting
 import TestSupport
 import Testing
 
-/// A log that commits when the test says so.
-private final class SlowLog: WriteAheadLog {
-    struct Group: Sendable {
-        let transitions: [Transition<AppState>]
-        let done: @Sendable (String?) -> Void
-    }
-    let groups = Recorder<Group>()
-
-    func commit(
-        _ group: [Transition<AppState>],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) {
-        self.groups.record(Group(transitions: group, done: done))
-    }
-
-    func finish(_ index: Int, failure: String? = nil) { self.groups.heard[index].done(failure) }
-}
-
 /// A log that commits at once, on a queue of its own.
 private final class QueueLog: WriteAheadLog {
     private let queue = DispatchQueue(label: "log")
@@ -63,7 +45,7 @@ private final class LaterContext: ExecutionContext {
         $0.proposed.name == .authentication
     }
 
-    private let log = SlowLog()
+    private let log = PatientLog<AppState>()
     private let outcomes = Recorder<Outcome>()
     private let machine: StateMachine<AppState>
 
@@ -103,18 +85,6 @@ private final class LaterContext: ExecutionContext {
         // Passes the voters by, like an assignment, but an assignment would block this thread.
         self.machine.machine.afterCommits {}
         #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) }.last == [4])
-    }
-
-    @Test(.enabled(if: Processors.areSeveral, "a single processor has nothing to gain by it"))
-    func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
-        self.machine.machine.holdGroups()
-        for count in 1...300 { self.propose(.ready(!count.isMultiple(of: 2))) }
-        #expect(self.log.groups.heard.map(\.transitions.count) == [128])
-        self.machine.machine.releaseGroups()
-        self.log.finish(0)
-        self.log.finish(1)
-        #expect(self.log.groups.heard.map(\.transitions.count) == [128, 172])
-        #expect(self.committed == (1...300).map { $0 })
     }
 
     @Test func aGroupIsAnsweredAtItsCursorAfterItsChangesAndWakesItOnce() {
