@@ -1,3 +1,4 @@
+import NIOCore
 import StateMachineProtocol
 import Testing
 
@@ -22,20 +23,6 @@ struct AdmissionTests {
         for uid in [0, Self.own, 1001] {
             #expect(admission.arrived(uid, at: .control, now: 0) == .admit(afterNanoseconds: 0))
         }
-    }
-
-    @Test
-    func aUserHasSixtyFourPlacesAndGetsThemBack() {
-        var admission = Admission(limits: ServerLimits(), ownUid: Self.own)
-        for _ in 0..<64 { _ = admission.arrived(1000, at: .control, now: 0) }
-        let refusal = Admission.Decision.turnAway(limit: "connectionsPerUid", max: 64)
-        #expect(admission.arrived(1000, at: .control, now: 0) == refusal)
-        for uid in [0, Self.own, 1001] {
-            #expect(admission.arrived(uid, at: .control, now: 0) == .admit(afterNanoseconds: 0))
-        }
-        admission.left(1000, wasServed: true, now: 0)
-        #expect(admission.arrived(1000, at: .control, now: 0) == .admit(afterNanoseconds: 0))
-        #expect(admission.arrived(1000, at: .control, now: 0) == refusal)
     }
 
     @Test
@@ -129,5 +116,113 @@ struct AdmissionTests {
         #expect(
             admission.arrived(0, at: .events, now: 0) == .turnAway(limit: "connections", max: 2)
         )
+    }
+
+    private static func limits() -> ServerLimits {
+        var limits = ServerLimits()
+        limits.requestBytesPerUid = 1000
+        limits.replyBytesPerUid = 1000
+        return limits
+    }
+
+    @Test
+    func requestsAreKeptUpToTheLimitAndEndedOnesMakeRoom() {
+        let user = User(1000, isLimited: true)
+        user.requestBytes += 600
+        #expect(user.mayKeep(400, within: Self.limits()))
+        #expect(!user.mayKeep(401, within: Self.limits()))
+        user.requestBytes -= 1
+        #expect(user.mayKeep(401, within: Self.limits()))
+    }
+
+    @Test
+    func theReplyThatReachesTheLimitIsTheLast() {
+        let user = User(1000, isLimited: true)
+        user.replyBytes += 999
+        #expect(user.mayOwe(within: Self.limits()))
+        user.replyBytes += 1
+        #expect(!user.mayOwe(within: Self.limits()))
+        user.replyBytes -= 1
+        #expect(user.mayOwe(within: Self.limits()))
+    }
+
+    @Test
+    func whatATurnTakesTooLongIsTakenOffTheNextOnes() {
+        let user = User(1000, isLimited: true)
+        #expect(user.takeTurn() == Turns.length)
+        user.use(Turns.length + .microseconds(50))
+        #expect(user.takeTurn() == nil)
+        #expect(user.takeTurn() == Turns.length - .microseconds(50))
+        #expect(user.takeTurn() == Turns.length)
+        // However long it took, it is made up for at some time.
+        user.use(.seconds(1))
+        let missed = Turns.most.nanoseconds / Turns.length.nanoseconds
+        for _ in 0..<missed { #expect(user.takeTurn() == nil) }
+        #expect(user.takeTurn() == Turns.length)
+        // What is left of a turn is not saved up.
+        user.use(.zero - Turns.length)
+        #expect(user.takeTurn() == Turns.length)
+    }
+
+    @Test
+    func whoIsHeldToLimitsIsWrittenToEarlyAsLongAsItsNextTurnsLast() {
+        let user = User(1000, isLimited: true)
+        #expect(user.early {})
+        user.use(Turns.most)
+        #expect(!user.early {})
+        _ = user.takeTurn()
+        #expect(user.early {})
+        let root = User(0, isLimited: false)
+        root.use(Turns.most)
+        #expect(root.early {})
+    }
+
+    @Test
+    func rootAndTheDaemonsOwnUserAreNotHeldToIt() {
+        let user = User(0, isLimited: false)
+        user.requestBytes += 5000
+        user.replyBytes += 5000
+        #expect(user.mayKeep(5000, within: Self.limits()))
+        #expect(user.mayOwe(within: Self.limits()))
+    }
+
+    /// An honest reader asks for the next piece when it has the last one.
+    @Test
+    func whoAsksForMuchWaitsForItselfAlone() {
+        var turns = HistoryTurns<String>()
+        #expect(turns.asked("greedy 0", by: 1000) == "greedy 0")
+        for number in 1..<2048 { #expect(turns.asked("greedy \(number)", by: 1000) == nil) }
+        var read: [String] = []
+        for piece in 0..<100 {
+            #expect(turns.asked("honest \(piece)", by: 1001) == nil)
+            var next = turns.ended()
+            while let one = next, one != "honest \(piece)" {
+                read.append(one)
+                next = turns.ended()
+            }
+        }
+        // Each of its pieces has waited for one piece of the other's.
+        #expect(read.count <= 100)
+    }
+
+    @Test
+    func aUsersReadsAreMadeInOrderAndEachOnce() {
+        var turns = HistoryTurns<Int>()
+        var made = [turns.asked(0, by: 7)].compactMap(\.self)
+        for number in 1..<10 { #expect(turns.asked(number, by: 7) == nil) }
+        while let next = turns.ended() { made.append(next) }
+        #expect(made == Array(0..<10))
+        #expect(turns.asked(10, by: 7) == 10)
+        #expect(turns.ended() == nil)
+    }
+
+    @Test
+    func afterTheEndOnlyWhatIsUnderWayIsMade() {
+        var turns = HistoryTurns<Int>()
+        _ = turns.asked(1, by: 7)
+        _ = turns.asked(2, by: 7)
+        _ = turns.asked(3, by: 8)
+        #expect(turns.close().sorted() == [2, 3])
+        #expect(turns.ended() == nil)
     }
 }

@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 
 /// A state with rules of its own: a door that must be unlocked before it is opened.
 enum DoorState: EnumState {
@@ -29,5 +30,14 @@ enum DoorState: EnumState {
         case .closed: [.locked, .open]
         case .open: [.open, .closed]
         }
+    }
+}
+
+extension EnumState {
+    /// The state as a server has it.
+    var encoded: Value {
+        let value = TypedValue(self)
+        _ = StateCoding<Self>().encoded(value)
+        return value
     }
 }

@@ -1,3 +1,4 @@
+import NIOCore
 import StateMachineProtocol
 import TestSupport
 import Testing
@@ -53,6 +54,79 @@ struct HoldsTests {
             _ = (lone.line(), lone.line())
             let left = try await Self.exceptingPatterns(lone)
             #expect(left == 0)
+        }
+    }
+
+    /// One of a state's name, one of an integer, which no table finds, and one of all but a state.
+    @Test(arguments: ["locked", "open:degrees=7", "!closed"])
+    func anIdleWaitIsNotJudgedOnASettersTime(pattern: String) async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"wait","id":1,"until":[""# + pattern + "\"]}", #"{"op":"ping"}"#)
+            // The wait is kept once what follows it is answered.
+            #expect(lone.line().contains(#""seq":0"#))
+            try await lone.onLoop { server in
+                let waits = try #require(server.clients.first { _ in true }).waits
+                #expect(!waits.areBehind)
+                for _ in 0..<100 {
+                    lone.machine.state = .open(degrees: 7)
+                    lone.machine.state = .closed
+                    lone.machine.state = .locked(by: "x")
+                    lone.machine.state = .closed
+                }
+                server.catchUp()
+                // All changes are there, and the wait has not been compared with one of them.
+                #expect(server.past.ring.head == 400)
+                #expect(waits.count == 1)
+                #expect(waits.areBehind)
+            }
+            // In its turn it is, with the first of them that ends it.
+            let answer = lone.line()
+            #expect(answer.contains(#""matched":""# + pattern))
+            #expect(answer.contains(pattern == "locked" ? #""seq":3,"# : #""seq":1,"#))
+        }
+    }
+
+    private func onOutput(_ body: @escaping @Sendable (Output) -> Void) async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"ping"}"#)
+            #expect(lone.line().contains(#""seq":0"#))
+            try await lone.onLoop { server in
+                body(try #require(server.clients.first { _ in true }).output)
+            }
+        }
+    }
+
+    @Test
+    func theLastWritingEndsWhenItsTimeIsOver() async throws {
+        try await self.onOutput { output in
+            output.beginTurn()
+            output.write(.last(until: .now())) { #expect(output.mustStop()) }
+            #expect(output.isCutShort)
+        }
+    }
+
+    @Test
+    func untilThenItDoesNotWaitForATurn() async throws {
+        try await self.onOutput { output in
+            output.beginTurn()
+            output.write(.last(until: .distantFuture)) { #expect(!output.mustStop()) }
+            output.write(.urgent) { #expect(!output.mustStop()) }
+            #expect(!output.isCutShort)
+        }
+    }
+
+    @Test
+    func anAnswerFromTheHistoryIsStoppedWhereItIs() async throws {
+        let request = try #require(try Request.parse(Array("history".utf8)))
+        guard case .history(let call) = request.call else { return }
+        try await self.onOutput { output in
+            let runs = (0..<2).map { _ in
+                HistoryRun(call, id: nil, after: 0, through: 10, resync: nil, request: [])
+            }
+            for run in runs { output.append(run) }
+            output.append([1], replies: 0)
+            output.stopHistory()
+            #expect(runs.map(\.isDone) == [true, true])
         }
     }
 }

@@ -149,27 +149,4 @@ struct OwnMoveTests {
             }
         }
     }
-
-    @Test
-    func aMoveThatIsHeldIsTriedAgainAfterPausesThatGrow() async throws {
-        try await DeclaredDaemon.run(
-            Self.clock,
-            state: nil,
-            clock: ManualStayClock()
-        ) { daemon in
-            let watch = try daemon.connect()
-            _ = try await watch.ask("watch")
-            let holder = try daemon.connect()
-            let hold = try await holder.ask(#"{"op":"hold","before":["tock"]}"#)
-            #expect(hold.ok == true)
-            daemon.clock.pass(.seconds(60))
-            try await daemon.heardTheClock()
-            #expect(try await daemon.ask("get").leftMs == 0)
-            daemon.clock.pass(.seconds(1))
-            try await daemon.heardTheClock()
-            #expect(try await daemon.ask("get").seq == 0)
-            holder.vanish()
-            #expect(try await watch.next().state == "tock")
-        }
-    }
 }

@@ -70,6 +70,53 @@ struct PastTests {
         await past.finish()
         try await group.shutdownGracefully()
     }
+
+    /// A run over the changes 11 to 100.
+    private func run(
+        _ line: String = "history",
+        resync: ServerLine.Resync? = nil,
+        isFromOldest: Bool = false
+    ) throws -> HistoryRun {
+        let call = try #require(
+            try Request.parse(Array(line.utf8)).flatMap { request -> HistoryCall? in
+                guard case .history(let call) = request.call else { return nil }
+                return call
+            }
+        )
+        return HistoryRun(
+            call,
+            id: nil,
+            after: 10,
+            through: 100,
+            resync: resync,
+            isFromOldest: isFromOldest,
+            request: []
+        )
+    }
+
+    @Test
+    func whoAsksIsToldEachSecondThatNothingWasFound() throws {
+        let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
+        let run = try self.run(#"{"op":"history","progress":true}"#)
+        #expect(run.call.isSearch)
+        run.beginLooking(at: start)
+        run.cursor.passed(to: 20)
+        #expect(run.progress(false, at: start + .milliseconds(999)) == nil)
+        let told = try #require(run.progress(false, at: start + .seconds(1)))
+        #expect(told == (10, 90))
+        #expect(run.progress(false, at: start + .milliseconds(1500)) == nil)
+        // What is found says so itself.
+        #expect(run.progress(true, at: start + .seconds(3)) == nil)
+        #expect(run.progress(false, at: start + .milliseconds(3500)) == nil)
+        run.cursor.passed(to: 60)
+        let later = try #require(run.progress(false, at: start + .seconds(4)))
+        #expect(later == (50, 90))
+        run.cursor.passed(to: 100)
+        #expect(run.progress(false, at: start + .seconds(9)) == nil)
+        let unasked = try self.run()
+        unasked.beginLooking(at: start)
+        #expect(unasked.progress(false, at: start + .seconds(9)) == nil)
+    }
 }
 
 /// Where a request begins that names a cursor.

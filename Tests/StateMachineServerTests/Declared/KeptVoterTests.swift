@@ -294,21 +294,6 @@ struct KeptVoterTests {
         )
     }
 
-    @Test(arguments: [
-        (#"{"op":"hold","before":"busy","as":"freeze"}"#, "bad-request"),
-        (#"{"op":"hold","before":"busy","untilMs":5}"#, "bad-request"),
-        (#"{"op":"hold","before":"busy","as":"a b","untilMs":5}"#, "bad-request"),
-        (#"{"op":"hold","before":"busy","as":"freeze","untilMs":34560000001}"#, "bad-request"),
-        (#"{"op":"release","as":"freeze","hold":1}"#, "bad-request"),
-        (#"{"op":"release","as":"other"}"#, "not-found"),
-    ])
-    func aHoldOfANameIsRefusedWhereItMakesNoSense(line: String, error: String) async throws {
-        try await Self.twice(
-            { daemon async throws in #expect(try await daemon.ask(line).error == error) },
-            { _ in }
-        )
-    }
-
     @Test func withoutAHistoryNothingIsPromised() async throws {
         try await DeclaredDaemon.run(Self.machine, state: nil, clock: ManualStayClock()) {
             daemon async throws in
