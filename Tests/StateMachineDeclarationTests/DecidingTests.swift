@@ -173,8 +173,8 @@ import Testing
 
     @Test func againTakesTheEventsFields() throws {
         let playing = try self.playing
-        #expect(try self.send("same", in: playing) == .again(playing))
-        guard case .again(let next) = try self.send("same", #"{"volume":99}"#, in: playing) else {
+        #expect(try self.send("same", in: playing) == .enter(playing))
+        guard case .enter(let next) = try self.send("same", #"{"volume":99}"#, in: playing) else {
             Issue.record("not again")
             return
         }

@@ -23,7 +23,7 @@ import Testing
     @Test func asText() throws {
         let drawing = Drawing(try declaration(Self.text), present: "burning")
         #expect(
-            drawing.text(as: .text) == """
+            drawing.plainText == """
                 off-now  (start; in all)
                   look: ignore
                   press → burning
@@ -45,7 +45,7 @@ import Testing
     @Test func forMermaid() throws {
         let drawing = Drawing(try declaration(Self.text), present: "burning")
         #expect(
-            drawing.text(as: .mermaid) == """
+            drawing.mermaid == """
                 stateDiagram-v2
                     state "off-now" as s0
                     state "burning" as s1
@@ -64,7 +64,7 @@ import Testing
     @Test func forGraphviz() throws {
         let drawing = Drawing(try declaration(Self.text))
         #expect(
-            drawing.text(as: .dot) == #"""
+            drawing.dot == #"""
                 digraph "lamp" {
                     rankdir=LR;
                     node [shape=box, style=rounded, fontname="sans-serif"];
@@ -97,7 +97,7 @@ import Testing
         )
         let drawing = try #require(Drawing(description: description, present: #"a"b"#))
         #expect(
-            drawing.text(as: .text) == #"""
+            drawing.plainText == #"""
                 idle  (start)
                   set → a"b
 
@@ -112,11 +112,11 @@ import Testing
                 """#
         )
         #expect(
-            drawing.text(as: .dot).contains(
+            drawing.dot.contains(
                 ##"s1 [label="a\"b", peripheries=2, penwidth=3, style="rounded,filled", fillcolor="#FFE9A8"];"##
             )
         )
-        #expect(drawing.text(as: .mermaid).contains(#"state "a_b" as s1"#))
+        #expect(drawing.mermaid.contains(#"state "a_b" as s1"#))
         #expect(Drawing(description: ["states": []]) == nil)
     }
 
@@ -141,7 +141,7 @@ import Testing
                 "initial": ["state": .string(machine.initial.declared.name)],
             ]
         )
-        #expect(described?.text(as: .dot) == Drawing(machine).text(as: .dot))
+        #expect(described?.dot == Drawing(machine).dot)
     }
 
     @Test func asADiagram() throws {
@@ -181,16 +181,16 @@ import Testing
         let rows = try #require(text(40)).split(separator: "\n")
         #expect(rows.allSatisfy { $0.count <= 40 }, "\(rows)")
         #expect(text(18) == nil)
-        #expect(drawing.text(as: .dot).contains(#"[label="press\n12 ×, 3 min", penwidth=2]"#))
+        #expect(drawing.dot.contains(#"[label="press\n12 ×, 3 min", penwidth=2]"#))
         #expect(
-            drawing.text(as: .dot).contains(#"[label="set\nnever", color=gray50, style=dashed]"#)
+            drawing.dot.contains(#"[label="set\nnever", color=gray50, style=dashed]"#)
         )
         #expect(
-            drawing.text(as: .dot).contains(##"s0 [label="off-now\n⊘ held", color="#D55E00"]"##)
+            drawing.dot.contains(##"s0 [label="off-now\n⊘ held", color="#D55E00"]"##)
         )
-        #expect(drawing.text(as: .mermaid).contains("s0 --> s1 : press (12 ×, 3 min)"))
-        #expect(drawing.text(as: .mermaid).contains("class s0 held"))
-        #expect(drawing.text(as: .text).contains("press → burning  (12 ×, 3 min)"))
+        #expect(drawing.mermaid.contains("s0 --> s1 : press (12 ×, 3 min)"))
+        #expect(drawing.mermaid.contains("class s0 held"))
+        #expect(drawing.plainText.contains("press → burning  (12 ×, 3 min)"))
     }
 
     @Test func theSchemaKnowsEveryKey() throws {

@@ -60,7 +60,7 @@ import Testing
                 #expect(reading.declaration != nil || !reading.problems.isEmpty)
                 guard let declaration = reading.declaration else { continue }
                 // A valid file can be drawn and simulated.
-                #expect(!Drawing(declaration).text(as: .text).isEmpty)
+                #expect(!Drawing(declaration).plainText.isEmpty)
                 var simulation = Simulation(declaration)
                 try? simulation.pass(.seconds(3600))
                 #expect(declaration.states.indices.contains(simulation.state.number))

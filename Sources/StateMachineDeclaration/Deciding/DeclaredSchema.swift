@@ -65,7 +65,7 @@ package final class DeclaredSchema: Schema {
     ) throws(WireError) -> Reaction {
         let state = value.declared
         switch try state.declaration.effect(of: event, data: data, in: state) {
-        case .enter(let next), .again(let next): return .enter(TypedValue(next))
+        case .enter(let next): return .enter(TypedValue(next))
         case .stay: return .stay
         case .ignored: return .ignore
         case .notHandled: return .unhandled

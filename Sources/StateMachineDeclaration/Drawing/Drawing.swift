@@ -6,14 +6,6 @@ package import StateMachineProtocol
 /// What a client may set is drawn only from states that list it; where everything may be set,
 /// arrows would hide the picture.
 package struct Drawing: Sendable {
-    /// The language of the output.
-    package enum Format: String, CaseIterable, Sendable {
-        case text
-        case mermaid
-        /// Graphviz's.
-        case dot
-    }
-
     /// A state with its remarks and the ways out of it.
     struct State: Sendable {
         let name: String
@@ -94,15 +86,6 @@ package struct Drawing: Sendable {
         }
     }
 
-    /// The machine in that language; lines without a newline at the end.
-    package func text(as format: Format) -> String {
-        switch format {
-        case .text: self.plainText
-        case .mermaid: self.mermaid
-        case .dot: self.dot
-        }
-    }
-
     /// The ways out of a state, gathered: one arrow for each state that they lead to.
     static func arrows(_ ways: [(label: String, to: Int)], sets: [Int]) -> [Arrow] {
         var labels: [Int: [String]] = [:]
@@ -120,7 +103,7 @@ package struct Drawing: Sendable {
 }
 
 extension Drawing {
-    var plainText: String {
+    package var plainText: String {
         self.states.enumerated().map { number, state in
             let remarks = self.remarks(number).joined(separator: "; ")
             let title = remarks.isEmpty ? state.name : "\(state.name)  (\(remarks))"
@@ -186,7 +169,7 @@ extension Drawing.Arrow {
 
 extension Drawing {
     /// A state diagram; states get numbers, as a name may contain what has a meaning in Mermaid.
-    var mermaid: String {
+    package var mermaid: String {
         var lines = ["stateDiagram-v2"]
         for (number, state) in self.states.enumerated() {
             lines.append("    state \"\(state.name.harmless)\" as s\(number)")
@@ -225,7 +208,7 @@ extension String {
 
 extension Drawing {
     /// A digraph for Graphviz.
-    var dot: String {
+    package var dot: String {
         var lines = [
             "digraph \"\((self.title ?? "machine").escaped)\" {",
             "    rankdir=LR;",

@@ -123,10 +123,8 @@ extension [String] {
 
 /// What an event does to the state that it finds.
 package enum EventEffect: Hashable, Sendable {
-    /// This state is entered: a new stay.
+    /// This state is entered, which may be the same with the event's data: a new stay.
     case enter(DeclaredState)
-    /// The same state is entered anew, perhaps with the event's data: a new stay.
-    case again(DeclaredState)
     /// Handled: nothing changes but the deadline, which begins anew.
     case stay
     /// Handled: nothing changes.
@@ -174,8 +172,8 @@ extension Declaration {
         let number = try self.number(ofEvent: event)
         let values = try self.events[number].fields.values(of: data, owner: event)
         switch present.declared.reactions[number] {
-        case .enter(let target): return .enter(try self.evaluated(target, from: present, values))
-        case .again(let target): return .again(try self.evaluated(target, from: present, values))
+        case .enter(let target), .again(let target):
+            return .enter(try self.evaluated(target, from: present, values))
         case .stay: return .stay
         case .ignore: return .ignored
         case nil: return .notHandled

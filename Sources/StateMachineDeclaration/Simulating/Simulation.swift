@@ -51,7 +51,7 @@ package struct Simulation {
     ) throws {
         self.clientAsks()
         switch try self.declaration.effect(of: event, data: data, in: self.state) {
-        case .enter(let next), .again(let next): self.enter(next, .event(event))
+        case .enter(let next): self.enter(next, .event(event))
         case .stay: self.began = self.now
         case .ignored, .notHandled: break
         }

@@ -66,9 +66,9 @@ struct GraphCommand: DaemonCommand {
         let text =
             switch self.format {
             case .text: self.text(drawing)
-            case .mermaid: drawing.text(as: .mermaid)
-            case .dot: drawing.text(as: .dot)
-            case .svg: try await Graphviz.picture(of: drawing.text(as: .dot))
+            case .mermaid: drawing.mermaid
+            case .dot: drawing.dot
+            case .svg: try await Graphviz.picture(of: drawing.dot)
             }
         try StandardOutput.offer(text)
     }
@@ -126,7 +126,7 @@ extension GraphCommand {
     /// The machine as text for people: a drawing if there is room, else a list.
     private func text(_ drawing: Drawing) -> String {
         guard let diagram = Diagram(drawing, width: StandardOutput.columns) else {
-            return drawing.text(as: .text)
+            return drawing.plainText
         }
         let style = self.options.text.style
         return diagram.rows.map { row in

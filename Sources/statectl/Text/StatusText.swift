@@ -281,7 +281,7 @@ struct DescriptionText {
         var sections: [String] = []
         // Each state with its fields, moves and times, as "graph" lists them.
         if let drawing = Drawing(description: reply.value, ranges: true) {
-            sections.append(drawing.text(as: .text))
+            sections.append(drawing.plainText)
         }
         if let events = reply["events"]?.members, !events.isEmpty {
             sections.append(self.section("events", events.map(Self.event)))
