@@ -25,12 +25,8 @@ struct UsageError: Error, CustomStringConvertible {
 /// Finds what the parser misunderstands, or reports in words that help nobody: names of commands and options, options
 /// that are given twice, negative numbers, times.
 struct WordCheck {
-    /// An option as a command's help lists it.
-    private struct Option {
-        let names: [String]
-        /// What its value is called; nil if it takes none.
-        let value: String?
-    }
+    /// An option as a command's help lists it, and what its value is called; nil if it takes none.
+    private typealias Option = (names: [String], value: String?)
 
     /// The words of the command line, without those of a program that is to be run.
     private let words: [String]
@@ -106,9 +102,9 @@ struct WordCheck {
                 let words = line.split(separator: " ")
                 let names = words.prefix { $0.hasPrefix("-") }
                 let value = words.dropFirst(names.count).first { $0.hasPrefix("<") }
-                return Option(
-                    names: names.map { String($0.prefix { $0 != "," }) },
-                    value: value.map { String($0.dropFirst().dropLast()) }
+                return (
+                    names.map { String($0.prefix { $0 != "," }) },
+                    value.map { String($0.dropFirst().dropLast()) }
                 )
             }
     }
