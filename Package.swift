@@ -383,7 +383,6 @@ let package = Package(
                 "StateMachineProtocol",
                 "StateMachineSQLite",
                 "StateMachineServer",
-                "StateMachineYAML",
                 "Systemd",
                 "TestSupport",
                 .daemon("Logging", of: "swift-log"),
