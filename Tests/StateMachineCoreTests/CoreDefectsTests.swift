@@ -81,6 +81,33 @@ import Testing
         #expect(calls.heard == [[true]])
     }
 
+    @Test(arguments: [false, true])
+    func whoCancelsAgainWaitsForTheTaskThatStillRuns(atSource: Bool) async {
+        let machine = StateMachine<AppState>()
+        let events = Recorder<String>()
+        let gate = TestSupport.Gate()
+        let registration = machine.addReceptionist(
+            on: .queue(DispatchQueue(label: "slow")),
+            selecting: { $0.seq },
+            atSource: atSource,
+            task: { _ in
+                events.record("begun")
+                gate.pass()
+                events.record("ended")
+            }
+        )
+        machine.state = .ready(true)
+        await events.wait(for: 1)
+        registration.cancel()
+        Task.immediate {
+            await registration.cancelAndWait()
+            events.record("cancelled")
+        }
+        await others()
+        gate.open()
+        #expect(await events.wait(for: 3) == ["begun", "ended", "cancelled"])
+    }
+
     @Test func cancellingALimitOfAStayWaitsForWhatItBecomesAndKeepsThatFromHappening() async {
         let machine = StateMachine<AppState>(.authentication(.active))
         let events = Recorder<String>()

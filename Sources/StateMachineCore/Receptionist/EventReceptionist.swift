@@ -14,7 +14,7 @@
 /// a time, whatever the context. It stops when it is closed or released, and what it has collected
 /// by then is discarded.
 public final class EventReceptionist<Event: Sendable>: Sendable {
-    private let member: ReceivingMember<Event>
+    let member: ReceivingMember<Event>
     private let drain: Drain
     /// How many events came so far, and what was lost before the next one, behind the lock under
     /// which they are put in.
@@ -86,10 +86,7 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
     }
 
     /// Ends it: no call of the task begins after this returns.
-    public func close() { self.close {} }
-
-    /// As ``close()``; `quiet` is called when no call is running either.
-    func close(quiet: @escaping @Sendable () -> Void) { self.member.end(quiet: quiet) }
+    public func close() { self.member.end() }
 
     deinit { self.close() }
 }

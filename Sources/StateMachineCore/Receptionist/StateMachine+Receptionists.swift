@@ -45,9 +45,9 @@ extension StateMachine {
         )
         let member = ScreeningMember(for: receptionist, starting: start, select: select)
         _ = self.machine.register(member, on: InlineContext())
-        return Registration(of: member) { [weak receptionist] ended in
-            guard let receptionist else { return ended() }
-            receptionist.close(quiet: ended)
+        // Its drain keeps the place where the task runs, for as long as it does; the receptionist goes before.
+        return Registration(of: member) { [weak place = receptionist.member] ended in
+            if let place { place.end(quiet: ended) } else { ended() }
         }
     }
 
