@@ -121,4 +121,41 @@ import Testing
         #expect(other.seqs == [1])
         #expect(listener.seqs.isEmpty)
     }
+
+    @Test func anObserverAndAnActorMayAskForTheCurrentStateToo() async {
+        let machine = StateMachine<AppState>()
+        machine.state = .dataRetrieval(.success)
+        let observed = Heard()
+        machine.addObserver(starting: .current) { observed.record($0) }
+        let actor = Beginner()
+        machine.addDelegate(actor, starting: .current) { $0.hear($1) }
+        machine.state = .ready(true)
+        await machine.flush()
+        #expect(observed.heard.map(\.seq) == [1, 2])
+        #expect(await actor.heard == observed.heard)
+    }
+
+    @Test func aDelegatePastItsLimitIsToldTheCurrentStateThenWhatItMissed() async {
+        var options = StateMachine<AppState>.Options()
+        options.laneLimit = 10
+        let machine = StateMachine<AppState>(options: options)
+        machine.churn(5)
+        let gate = Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let stuck = Listener()
+        machine.addDelegate(stuck, on: .queue(queue), starting: .current)
+        machine.state = .authentication(.active)
+        machine.churn(99)
+        gate.open()
+        await machine.flush()
+        #expect(stuck.seqs.first == 5)
+        #expect((stuck.missed.heard.first ?? 0) + stuck.seqs.count - 1 == 100)
+    }
+}
+
+private actor Beginner {
+    private(set) var heard: [Transition<AppState>] = []
+
+    func hear(_ transition: Transition<AppState>) { self.heard.append(transition) }
 }

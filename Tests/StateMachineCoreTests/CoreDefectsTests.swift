@@ -560,6 +560,27 @@ import Testing
         }
         #expect(machine.snapshot.seq == 300)
     }
+
+    @Test(arguments: [nil, 100])
+    func aRetiredDrainPassesNothingThatCameAfterItsEnd(limit: Int?) async {
+        let first = LogEntry(.beginning)
+        let queue = DispatchQueue(label: "retired")
+        let drain = Drain(on: queue, ObjectIdentifier(first), after: first, limit: limit)
+        let passings = Recorder<Int>()
+        var last = first
+        for position in 1...10 {
+            let entry = LogEntry(
+                .beginning,
+                deliveryCount: DeliveryCount(drains: 1) { _ in passings.record(position) }
+            )
+            last.append(entry)
+            last = entry
+            if position == 3 { drain.retire(after: 3) }
+        }
+        drain.wake()
+        for _ in 0..<4 { await passed(queue) }
+        #expect(passings.heard == [1, 2, 3])
+    }
 }
 
 /// A state that holds what runs a closure when it goes.

@@ -240,4 +240,38 @@ private final class Told: StateDelegate {
         machine = nil
         #expect(await left.next(isolation: nil) == nil)
     }
+
+    @Test func anActorIsToldAtItsPaceInsideItsIsolation() async {
+        let counter = Counter()
+        self.machine.addDelegate(counter, delivering: .paced(every: .seconds(1))) {
+            counter,
+            transition in
+            counter.note(transition)
+        }
+        self.machine.churn(1)
+        #expect(await counter.heard.wait(for: 1) == [1])
+        self.machine.churn(6)
+        await self.machine.flush()
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        #expect(await counter.heard.wait(for: 2) == [1, self.machine.snapshot.seq])
+    }
+
+    @Test func anObserverHearsTheStatesThatItAsksForWhenTheyHaveSettled() async {
+        let heard = Recorder<UInt64>()
+        self.machine.addObserver(of: [.ready], delivering: .settled(after: .seconds(1))) {
+            heard.record($0.seq)
+        }
+        self.setManyAndOne()
+        await self.clock.sleepers(1)
+        #expect(heard.heard.isEmpty)
+        self.clock.advance(by: .seconds(1))
+        #expect(await heard.wait(for: 1) == [8])
+    }
+}
+
+private actor Counter {
+    nonisolated let heard = Recorder<UInt64>()
+
+    func note(_ transition: Transition<AppState>) { self.heard.record(transition.seq) }
 }

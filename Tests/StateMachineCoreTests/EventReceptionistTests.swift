@@ -158,4 +158,34 @@ extension EventReceptionist: Paging where Event == String {
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("a delivery's limit must be at least 1"))
     }
+
+    @Test func eventsAreCollectedUntilTheIntervalOrUntilTheyAreFlushed() async {
+        let batches = Recorder<[Int]>()
+        let receptionist = EventReceptionist<Int>(
+            on: .immediate,
+            delivering: .batch(every: .seconds(1), atMost: 99),
+            clock: self.clock,
+            task: { batches.record($0.values) }
+        )
+        receptionist.receive(1)
+        receptionist.receive(2)
+        #expect(batches.heard.isEmpty)
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        await batches.wait(for: 1)
+        receptionist.receive(3)
+        receptionist.flush()
+        #expect(batches.heard == [[1, 2], [3]])
+    }
+
+    @Test func aStoppedThreadReportsEveryEventItWasSent() {
+        let reports = Recorder<Int>()
+        let thread = NotificationThread(name: "stopped") { reports.record($0) }
+        let heard = Recorder<[Int]>()
+        let receptionist = EventReceptionist<Int>(on: thread) { heard.record($0.values) }
+        thread.stop()
+        for event in 1...3 { receptionist.receive(event) }
+        #expect(reports.heard == [1, 2, 3])
+        #expect(heard.heard.isEmpty)
+    }
 }

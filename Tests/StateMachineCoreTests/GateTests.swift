@@ -322,4 +322,29 @@ private struct Bench {
         for _ in 0..<3 { bench.propose(.ready(true)) }
         #expect(bench.errors == [TransitionError(.overloaded, current: bench.machine.snapshot)])
     }
+
+    @Test func whenNobodyVotesTheQuestionsDefaultDecides() {
+        let bench = Bench()
+        bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
+        bench.addVoter()
+        bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
+        bench.asks.heard.first?.vote(.abstain)
+        let denial = TransitionError<AppState>(
+            .denied(by: [Vote.Denial(label: "nobody", why: "nobody takes it")]),
+            current: bench.machine.snapshot
+        )
+        #expect(bench.errors == [denial, denial])
+    }
+
+    @Test func onlyAVotersFirstVoteCounts() {
+        let bench = Bench()
+        bench.addVoter("one")
+        bench.addVoter("two")
+        bench.propose(.ready(true))
+        let ask = bench.asks.heard.first
+        #expect(ask?.vote(.yes) == true)
+        #expect(ask?.vote(.no("changed my mind")) == false)
+        bench.asks.heard.last?.vote(.abstain)
+        #expect(bench.errors == [nil])
+    }
 }

@@ -269,4 +269,20 @@ import Testing
         }
         #expect(weak == nil)
     }
+
+    @Test func anObserverIsKeptUntilItIsCancelled() async {
+        let machine = StateMachine<AppState>()
+        weak var held: Listener?
+        let registration: Registration
+        do {
+            let listener = Listener()
+            held = listener
+            registration = machine.addObserver { listener.stateChanged($0) }
+        }
+        machine.churn(1)
+        #expect(held?.seqs == [1])
+        registration.cancel()
+        #expect(held == nil)
+        withExtendedLifetime(registration) {}
+    }
 }

@@ -239,6 +239,32 @@ private final class Guest: StateDelegate {
         await first
         await machine.flush()
     }
+
+    @Test func aRegistrationIsComparedWithNoOther() {
+        let machine = StateMachine<AppState>()
+        let compared = Counter()
+        let objects = (0..<500).map { _ in CountingContext(compared) }
+        let registrations = objects.map { object in
+            machine.machine.add(
+                ComparedMember(object, compared),
+                representing: object,
+                on: .immediate
+            )
+        }
+        #expect(compared.count == 0)
+        // A delegate that is added again is compared with itself only.
+        for object in objects {
+            _ = machine.machine.add(
+                ComparedMember(object, compared),
+                representing: object,
+                on: .immediate
+            )
+        }
+        #expect(compared.count == objects.count)
+        for registration in registrations { registration.cancel() }
+        #expect(compared.count == objects.count)
+        #expect(machine.responders(to: .ready) == 0)
+    }
 }
 
 private final class Counter: Sendable {
@@ -321,4 +347,19 @@ private enum Heavy: EnumState {
     static var initial: Heavy { .of(Payload(0, Counter())) }
     static var examples: [Heavy] { [.initial] }
     var name: Name { .of }
+}
+
+/// A member that counts how often it was compared with a delegate.
+private final class ComparedMember: Member, @unchecked Sendable {
+    private let compared: Counter
+
+    init(_ object: AnyObject, _ compared: Counter) {
+        self.compared = compared
+        super.init(representing: ObjectIdentifier(object))
+    }
+
+    override func represents(_ object: AnyObject) -> Bool {
+        self.compared.add(1)
+        return self.object == ObjectIdentifier(object)
+    }
 }

@@ -418,6 +418,18 @@ private final class LaterContext: ExecutionContext {
         #expect(machine.state == .authentication(.active))
         #expect(refusals.heard == [true])
     }
+
+    @Test(.enabled(if: Processors.areSeveral, "a single processor has nothing to gain by it"))
+    func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
+        self.machine.machine.holdGroups()
+        for count in 1...300 { self.propose(.ready(!count.isMultiple(of: 2))) }
+        #expect(self.log.groups.heard.map(\.transitions.count) == [128])
+        self.machine.machine.releaseGroups()
+        self.log.finish(0)
+        self.log.finish(1)
+        #expect(self.log.groups.heard.map(\.transitions.count) == [128, 172])
+        #expect(self.committed == (1...300).map { $0 })
+    }
 }
 
 extension Result where Failure == any Error {

@@ -107,4 +107,14 @@ struct ServerLineTests {
             ServerLine.outline(id: nil, other, in: epoch),
         ]
     }
+
+    @Test("shows every error that can occur, in one example or another")
+    func showsEveryError() throws {
+        let lines = try Fixture.replies.lines() + Fixture.refusals.lines()
+        for code in ErrorCode.allCases {
+            // `internal` cannot occur as long as states are kept in memory only.
+            let canOccur = code != .internal
+            #expect(lines.contains { $0.contains("\"error\":\"\(code.rawValue)\"") } == canOccur)
+        }
+    }
 }

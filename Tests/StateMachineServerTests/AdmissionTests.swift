@@ -225,4 +225,18 @@ struct AdmissionTests {
         #expect(turns.close().sorted() == [2, 3])
         #expect(turns.ended() == nil)
     }
+
+    @Test
+    func aUserHasSixtyFourPlacesAndGetsThemBack() {
+        var admission = Admission(limits: ServerLimits(), ownUid: Self.own)
+        for _ in 0..<64 { _ = admission.arrived(1000, at: .control, now: 0) }
+        let refusal = Admission.Decision.turnAway(limit: "connectionsPerUid", max: 64)
+        #expect(admission.arrived(1000, at: .control, now: 0) == refusal)
+        for uid in [0, Self.own, 1001] {
+            #expect(admission.arrived(uid, at: .control, now: 0) == .admit(afterNanoseconds: 0))
+        }
+        admission.left(1000, wasServed: true, now: 0)
+        #expect(admission.arrived(1000, at: .control, now: 0) == .admit(afterNanoseconds: 0))
+        #expect(admission.arrived(1000, at: .control, now: 0) == refusal)
+    }
 }

@@ -117,6 +117,62 @@ struct PastTests {
         unasked.beginLooking(at: start)
         #expect(unasked.progress(false, at: start + .seconds(9)) == nil)
     }
+
+    @Test
+    func theOldestMayBeRemovedAsOftenAsItIsLookedFor() throws {
+        let run = try self.run(isFromOldest: true)
+        for first: UInt64 in [20, 21, 60, 100] {
+            run.passOver(to: first, asPruned: true, hasHistory: true)
+            #expect(run.cursor.seq == first - 1)
+            #expect(run.resync == nil && !run.isDone)
+        }
+    }
+
+    @Test
+    func whoCameFromTheOldestAndIsOnItsWayIsTold() throws {
+        let run = try self.run(isFromOldest: true)
+        run.passOver(to: 20, asPruned: true, hasHistory: true)
+        // Examined, and not wanted.
+        run.cursor.passed(to: 30)
+        run.passOver(to: 40, asPruned: true, hasHistory: true)
+        #expect(run.cursor.seq == 39)
+        #expect(run.resync == .evicted && !run.isDone)
+    }
+
+    @Test
+    func whoNamedAPlaceIsTold() throws {
+        let run = try self.run()
+        run.passOver(to: 20, asPruned: true, hasHistory: true)
+        #expect(run.cursor.seq == 19)
+        #expect(run.resync == .evicted && !run.isDone)
+    }
+
+    @Test(arguments: [true, false])
+    func whereNothingIsLeftItEndsAndSaysSo(isFromOldest: Bool) throws {
+        let run = try self.run(isFromOldest: isFromOldest)
+        run.passOver(to: 101, asPruned: true, hasHistory: true)
+        #expect(run.isDone && !run.isStopped)
+        #expect(run.resync == .evicted)
+    }
+
+    @Test(
+        arguments: [
+            (nil, true, .lagged), (nil, false, nil), (.evicted, true, .evicted),
+            (.unknown, true, .unknown),
+        ] as [(ServerLine.Resync?, Bool, ServerLine.Resync?)]
+    )
+    func whatHasShownSomeEndsAndTheFirstThingToSayStays(
+        resync: ServerLine.Resync?,
+        isPruned: Bool,
+        expected: ServerLine.Resync?
+    ) throws {
+        let run = try self.run(resync: resync, isFromOldest: resync == nil)
+        run.sent(5)
+        run.cursor.passed(to: 15)
+        run.passOver(to: 60, asPruned: isPruned, hasHistory: true)
+        #expect(run.isStopped && run.cursor.seq == 15)
+        #expect(run.resync == expected)
+    }
 }
 
 /// Where a request begins that names a cursor.

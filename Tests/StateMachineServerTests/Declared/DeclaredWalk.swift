@@ -1,0 +1,341 @@
+import StateMachineCore
+import StateMachineProtocol
+import TestSupport
+
+/// One walk: requests, time, ends and restarts, each checked against the model.
+///
+/// `@unchecked Sendable`: used by one task.
+final class DeclaredWalk: @unchecked Sendable {
+    private(set) var machine: ModelledMachine
+    private(set) var count = 0
+    /// How often each refusal was given, and each of the machine's own changes was made, by its
+    /// cause.
+    private(set) var seen: [String: Int] = [:]
+    private let text: String
+    private let seed: UInt64
+    private let state: String
+    private var random: SeededGenerator
+    private var clock = ManualStayClock()
+    private var boot = 1
+    /// Whether the computer has been restarted since the daemon ran.
+    private var isBooting = false
+    private var steps: [String] = []
+
+    init(_ text: String, seed: UInt64, state: String) throws {
+        self.text = text
+        self.seed = seed
+        self.state = state
+        self.random = SeededGenerator(seed: seed)
+        let moment = self.clock.moment
+        self.machine = ModelledMachine(
+            try MachineModel(text),
+            uptime: moment.uptime,
+            wall: moment.wall.microseconds
+        )
+    }
+
+    private var now: (uptime: Int64, wall: Int64) {
+        (self.clock.moment.uptime, self.clock.moment.wall.microseconds)
+    }
+
+    /// The declaration of the present state.
+    private var declared: MachineModel.State? {
+        self.machine.model.states[self.machine.state]
+    }
+
+    // MARK: - Lives
+
+    /// One run of the daemon, for some steps.
+    func life(of most: Int) async throws {
+        let end = min(most, self.count + Int.random(in: 1...200, using: &self.random))
+        try await DeclaredDaemon.run(
+            self.text,
+            state: self.state,
+            boot: "\(self.boot)",
+            clock: self.clock
+        ) { daemon in
+            let client = try daemon.connect()
+            let watch = try daemon.connect()
+            do {
+                try await self.begin(client, watch)
+                while self.count < end {
+                    self.count += 1
+                    try await self.step(client, watch)
+                }
+            } catch {
+                let last = self.steps.suffix(12).joined(separator: "\n")
+                throw TestFailure("seed \(self.seed), step \(self.count): \(error)\n\(last)")
+            }
+        }
+        self.end()
+    }
+
+    /// What happens while nothing runs: time passes, and sometimes the computer is restarted.
+    private func end() {
+        let pause = Duration.seconds(Int.random(in: 0...400, using: &self.random))
+        if Int.random(in: 0..<3, using: &self.random) > 0 {
+            self.clock.pass(pause)
+            self.steps.append("a restart after \(pause)")
+            return
+        }
+        // By the wall clock, which may lose some of the time meanwhile.
+        let wall =
+            self.now.wall + pause.wholeMicroseconds
+            - Int64.random(in: 0...100_000_000, using: &self.random)
+        self.clock = ManualStayClock(uptime: .seconds(7), wall: WallTime(microseconds: wall))
+        self.boot += 1
+        self.isBooting = true
+        self.steps.append("boot \(self.boot)")
+    }
+
+    private func begin(_ client: LineSocket, _ watch: LineSocket) async throws {
+        // The move of a boot, or of a past deadline, comes before the first request or shortly
+        // after it.
+        self.machine.daemonBegan()
+        if exchange(&self.isBooting, with: false) { _ = self.machine.booted(at: self.now) }
+        _ = self.machine.timePassed(to: self.now)
+        while try await client.ask("get").seq != self.machine.seq {}
+        let first = try await watch.ask("watch")
+        try self.compare(first, "watch")
+        try await self.ask("get", client)
+    }
+
+    // MARK: - Steps
+
+    private func step(_ client: LineSocket, _ watch: LineSocket) async throws {
+        var seq = self.machine.seq
+        switch Int.random(in: 0..<14, using: &self.random) {
+        case 0..<3: try await self.set(client)
+        case 3..<7: try await self.send(client)
+        case 7: try await self.update(client)
+        case 8..<12: try await self.endRun(client)
+        default: try await self.passTime(client)
+        }
+        // A withheld move comes after the request that releases it.
+        _ = self.machine.timePassed(to: self.now)
+        while seq < self.machine.seq {
+            seq += 1
+            let change = try await watch.next()
+            if seq == self.machine.seq { try self.compare(change, "change") }
+            let cause = self.machine.causes[seq - 1]
+            if let cause { self.seen[cause, default: 0] += 1 }
+            guard change.seq == seq, change.string("cause") == cause,
+                change.has("by") == (cause == nil)
+            else {
+                throw TestFailure("not \(seq) for \(cause ?? "somebody"): \(change)")
+            }
+        }
+        // When this is answered, the daemon has begun to wait for what is due now.
+        try await self.ask("get", client)
+    }
+
+    private func set(_ client: LineSocket) async throws {
+        let name = self.name(self.machine.model.states.keys, self.declared?.next ?? [])
+        var data = self.values(self.machine.model.states[name]?.fields ?? [:])
+        if name == self.machine.state, Bool.random(using: &self.random) { data = self.machine.data }
+        let (ifStay, condition) = self.condition()
+        let reenter = Int.random(in: 0..<8, using: &self.random) == 0
+        let answer = self.machine.set(name, data, ifStay: ifStay, reenter: reenter, at: self.now)
+        try await self.ask(
+            #"{"op":"set","state":"\#(name)","data":\#(data.json)\#(condition)\#(reenter ? #","reenter":true"# : "")}"#,
+            client,
+            answer
+        )
+    }
+
+    private func send(_ client: LineSocket) async throws {
+        let name = self.name(
+            self.machine.model.events.keys,
+            self.declared?.reactions.keys.sorted() ?? []
+        )
+        let data = self.values(self.machine.model.events[name] ?? [:])
+        let (ifStay, condition) = self.condition()
+        let answer = self.machine.send(name, data, ifStay: ifStay, at: self.now)
+        try await self.ask(
+            #"{"op":"send","event":"\#(name)","data":\#(data.json)\#(condition)}"#,
+            client,
+            answer
+        )
+    }
+
+    private func update(_ client: LineSocket) async throws {
+        let fields = self.declared?.fields ?? [:]
+        var data: [String: ModelledMachine.Value?] = self.values(fields).mapValues { $0 }
+        if let name = fields.keys.sorted().randomElement(using: &self.random),
+            Int.random(in: 0..<4, using: &self.random) == 0
+        {
+            data[name] = .some(nil)
+        }
+        let (ifStay, condition) = self.condition()
+        let answer = self.machine.update(data, ifStay: ifStay)
+        let json = data.map { "\"\($0.key)\":\($0.value?.json ?? "null")" }
+            .joined(separator: ",")
+        try await self.ask(#"{"op":"update","data":{\#(json)}\#(condition)}"#, client, answer)
+    }
+
+    private func endRun(_ client: LineSocket) async throws {
+        let end = self.someEnd()
+        var stay: Int? = self.machine.stay
+        switch Int.random(in: 0..<12, using: &self.random) {
+        case 0: stay = self.machine.stay + 1
+        case 1: stay = self.machine.stay - 1
+        case 2: stay = nil
+        default: break
+        }
+        // A stay's number is never negative.
+        if let given = stay, given < 0 { stay = nil }
+        let answer = self.machine.runEnded(end.means, ifStay: stay, at: self.now)
+        let condition = stay.map { #","ifStay":\#($0)"# } ?? ""
+        let line = #"{"op":"send","event":"run.ended","data":\#(end.json)\#(condition)}"#
+        try await self.ask(line, client, answer)
+        guard answer == .changed, Bool.random(using: &self.random) else { return }
+        // Sent twice, it counts once.
+        try await self.ask(line, client, .refused("conflict"))
+    }
+
+    /// The end of a command, as it is written; nil if what is written is not one.
+    private func someEnd() -> (json: String, means: MachineModel.End?) {
+        switch Int.random(in: 0..<20, using: &self.random) {
+        case 0: return (#"{}"#, nil)
+        case 1: return (#"{"exit":0,"signal":"SIGKILL"}"#, nil)
+        case 2: return (#"{"exit":true}"#, nil)
+        case 3..<8: return (#"{"exit":0}"#, .exit(0))
+        case 8: return (#"{"signal":"SIGSEGV"}"#, .signal("SIGSEGV"))
+        case 9..<11: return (#"{"timeout":true}"#, .timeout)
+        case 11..<13: return (#"{"interrupted":true}"#, .interrupted)
+        default:
+            let codes = self.declared?.run?.exits.keys.sorted() ?? []
+            let code = (codes + [1, 3, 21]).randomElement(using: &self.random) ?? 1
+            return (#"{"exit":\#(code)}"#, .exit(code))
+        }
+    }
+
+    private func passTime(_ client: LineSocket) async throws {
+        var time = Duration.milliseconds(Int.random(in: 1...400_000, using: &self.random))
+        if let left = self.machine.leftMs(at: self.now.uptime), left > 1,
+            Bool.random(using: &self.random)
+        {
+            // Just before the deadline, or exactly at it.
+            time = .milliseconds(left - Int.random(in: 0...1, using: &self.random))
+        }
+        self.clock.pass(time)
+        self.steps.append("\(time) pass")
+        _ = self.machine.timePassed(to: self.now)
+        // A timer may come after the pending requests are answered, but no later: the next answer
+        // is given after it.
+        _ = try await client.ask("ping")
+    }
+
+    // MARK: - What is asked
+
+    /// One of the names, more often one that has an effect.
+    private func name(_ names: some Sequence<String>, _ useful: some Sequence<String>) -> String {
+        let number = Int.random(in: 0..<20, using: &self.random)
+        if number == 0 { return "nosuch" }
+        let some = number < 12 ? useful.sorted() : []
+        return (some.isEmpty ? names.sorted() : some).randomElement(using: &self.random)
+            ?? "nosuch"
+    }
+
+    private func condition() -> (Int?, String) {
+        switch Int.random(in: 0..<8, using: &self.random) {
+        case 0: (self.machine.stay, #","ifStay":\#(self.machine.stay)"#)
+        case 1: (self.machine.stay + 1, #","ifStay":\#(self.machine.stay + 1)"#)
+        default: (nil, "")
+        }
+    }
+
+    /// Values for some of the fields, most of which fit.
+    private func values(
+        _ fields: [String: MachineModel.Field]
+    ) -> [String: ModelledMachine.Value] {
+        var values: [String: ModelledMachine.Value] = [:]
+        for (name, field) in fields.sorted(by: { $0.key < $1.key }) {
+            switch Int.random(in: 0..<24, using: &self.random) {
+            case 0..<3: continue
+            case 3: values[name] = .boolean(true)
+            case 4: values[name] = .integer(Int.random(in: -3...120, using: &self.random))
+            case 5: values[name] = .text("elsewhere")
+            default:
+                switch field.type {
+                case "integer":
+                    let range = (field.min ?? 0)...(field.max ?? 99)
+                    values[name] = .integer(Int.random(in: range, using: &self.random))
+                case "boolean": values[name] = .boolean(Bool.random(using: &self.random))
+                default:
+                    let some = field.values.isEmpty ? ["a", "b c", "1.10"] : field.values
+                    values[name] = some.randomElement(using: &self.random).map { .text($0) }
+                }
+            }
+        }
+        if Int.random(in: 0..<30, using: &self.random) == 0 { values["nosuch"] = .integer(1) }
+        return values
+    }
+
+    // MARK: - What is answered
+
+    private func ask(
+        _ line: String,
+        _ client: LineSocket,
+        _ answer: ModelledMachine.Answer? = nil
+    ) async throws {
+        self.steps.append(line)
+        let reply = try await client.ask(line)
+        switch answer {
+        case .changed:
+            guard reply.ok == true, reply.bool("changed") == true else {
+                throw TestFailure("it is to change: \(reply)")
+            }
+        case .unchanged(let isHandled):
+            guard reply.ok == true, reply.bool("changed") == false,
+                isHandled == nil || reply.bool("handled") == isHandled
+            else {
+                throw TestFailure("nothing is to change, handled \(isHandled as Any): \(reply)")
+            }
+        case .refused(let code):
+            self.seen[code, default: 0] += 1
+            guard reply.error == code else { throw TestFailure("to be \(code): \(reply)") }
+            // An invalid request is answered without looking at the machine.
+            guard reply.has("seq") else { return }
+        case nil: break
+        }
+        try self.compare(reply, line)
+        if line == "get", reply.leftMs != self.machine.leftMs(at: self.now.uptime) {
+            throw TestFailure(
+                "left \(self.machine.leftMs(at: self.now.uptime) as Any): \(reply)"
+            )
+        }
+    }
+
+    /// Checks that a line agrees with the model.
+    private func compare(_ line: JSONLine, _ what: String) throws {
+        let machine = self.machine
+        var isRight = line.seq == machine.seq && line.state == machine.state
+        if line.type != "change" || line.has("stay") {
+            isRight = isRight && line.int("stay") == machine.stay
+        }
+        let data = line.item("data")
+        isRight = isRight && data?.names == Set(machine.data.keys)
+        for (name, value) in machine.data {
+            switch value {
+            case .text(let text): isRight = isRight && data?.string(name) == text
+            case .integer(let number): isRight = isRight && data?.int(name) == number
+            case .boolean(let bool): isRight = isRight && data?.bool(name) == bool
+            }
+        }
+        let due = line.item("due")
+        isRight = isRight && due?.state == machine.due?.state
+        if let wall = machine.due?.wall {
+            isRight = isRight && due?.string("at") == WallTime(microseconds: wall).rfc3339
+        }
+        guard isRight else {
+            throw TestFailure("\(what): not as it should be, \(machine): \(line)")
+        }
+    }
+}
+
+extension [String: ModelledMachine.Value] {
+    fileprivate var json: String {
+        "{" + self.map { "\"\($0.key)\":\($0.value.json)" }.joined(separator: ",") + "}"
+    }
+}

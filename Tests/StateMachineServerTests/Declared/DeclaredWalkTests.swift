@@ -1,0 +1,87 @@
+import Foundation
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// Random walks of declared machines over the socket, with clocks that the walk advances, checked
+/// against a model that is made from the same file by other means.
+///
+/// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make it one longer walk of each.
+@Suite(.timeLimit(.minutes(60)))
+struct DeclaredWalkTests {
+    private static let environment = ProcessInfo.processInfo.environment
+
+    private static var seeds: [UInt64] {
+        Self.environment["STATEMACHINE_WALK_SEED"].flatMap(UInt64.init).map { [$0] } ?? [1, 2]
+    }
+
+    private static var steps: Int {
+        Self.environment["STATEMACHINE_WALK_STEPS"].flatMap(Int.init) ?? 600
+    }
+
+    /// Features that the three machines do not use.
+    private static let oddities = """
+        machine: oddities
+        start: rest
+        boot: again
+        moves: {most: 2, in: 10min}
+        events:
+          poke: {}
+          note: {text: {type: string, max: 12, optional: true}, loud: boolean}
+          skip: {}
+        groups:
+          awake:
+            states: [busy, loud]
+            when: {skip: rest, poke: ignore}
+        states:
+          rest:
+            fields: {count: {type: integer, min: 0, max: 9, default: 0}}
+            when: {poke: busy, note: loud}
+            boot: busy
+          busy:
+            fields:
+              count: {type: integer, min: 0, max: 20, default: 3}
+              text: {type: string, optional: true}
+            when: {poke: again, note: again}
+            run: {command: /bin/busy, timeout: 1h}
+            done: rest count=2
+            exit: {3: loud text=x, 4: busy count=9}
+            failed: busy
+            after: {45s: busy count=1}
+            to: [rest, loud]
+          loud:
+            fields: {loud: {type: boolean, default: false}, text: {type: string, max: 5, optional: true}}
+            when: {note: stay, skip: ignore}
+            run: {command: [/bin/loud, "{loud}"], interrupted: rest count=6}
+            exit: {21: busy}
+            after: {2h: rest count=4}
+        """
+
+    /// What only this machine's walk is sure to meet.
+    private static let rare = ["suspended", "exit 3", "exit 21", "interrupted"]
+
+    private static let texts: [String: String] = {
+        var texts = ["oddities": Self.oddities]
+        for name in ["kiosk", "ota", "worker"] {
+            let root = URL(filePath: #filePath).deletingLastPathComponent()
+                .appending(path: "../../../contrib/machines/\(name).yaml")
+            texts[name] = try? String(contentsOf: root, encoding: .utf8)
+        }
+        return texts
+    }()
+
+    @Test(arguments: ["kiosk", "ota", "worker", "oddities"], seeds)
+    func everyAnswerIsTheModels(machine: String, seed: UInt64) async throws {
+        let text = try #require(Self.texts[machine])
+        let steps = Self.steps
+        try await withTemporaryDirectory { directory in
+            let walk = try DeclaredWalk(text, seed: seed, state: "\(directory)/state")
+            while walk.count < steps { try await walk.life(of: steps) }
+            // A walk in which little happened has not tested much.
+            #expect(walk.machine.seq > steps / 10, "\(walk.machine.seq)")
+            for seen in ["done", "failed", "conflict"] + (machine == "oddities" ? Self.rare : []) {
+                #expect(walk.seen[seen] != nil, "\(seen) of \(walk.seen)")
+            }
+        }
+    }
+}
