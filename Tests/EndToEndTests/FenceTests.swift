@@ -259,10 +259,15 @@ extension StringProtocol {
             .replacing(/,?"unit":"[^"]*"/, with: "")
             .replacing(/"comm":"[^"]*"/, with: #""comm":"COMM""#)
             .replacing(/\((\d+), [^)]*\)/, with: "(PID, COMM)")
-            .replacing(/\b(by|of) [a-z][a-z0-9_-]* \((PID|statectl)/) { "\($0.1) USER (\($0.2)" }
+            // Of what runs in a unit, its name is shown instead.
+            .replacing(/\((?:statectl|[^(), ]+\.(?:service|scope))\)/, with: "(statectl)")
+            .replacing(/\b(by|of) [A-Za-z_][A-Za-z0-9_.-]* \((PID|statectl)/) {
+                "\($0.1) USER (\($0.2)"
+            }
             .replacing(/\b(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d\.\d{3}(?=\b|Z)/, with: "CLOCK")
             .replacing(/answered in [\d.]+ ms/, with: "answered in N ms")
             .replacing(/just now|\d+ s ago/, with: "AGO")
             .replacing(/"version":"[^"]*"/, with: #""version":"V""#)
+            .replacing(/version [\d.]+, protocol/, with: "version V, protocol")
     }
 }

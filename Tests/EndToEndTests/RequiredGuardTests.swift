@@ -236,4 +236,42 @@ struct RequiredGuardTests {
             }
         }
     }
+
+    @Test
+    func statectlRequiresAGuardShowsItsAbsenceAndReleasesIt() async throws {
+        try await DaemonProcess.run { daemon in
+            let arguments = [
+                "guard", "--required", "display", "--before", "ready", "--verbose", "--", "true",
+            ]
+            _ = try await daemon.withStatectl(arguments) { guarding in
+                let wait = #"{"op":"stats"}"#
+                while try await daemon.ask(\.control, wait).items("guards") == nil {}
+                let set = try await daemon.statectl("set", "ready", "true")
+                #expect(set.status == .exited(0), "\(set.errors)")
+                try guarding.send(.terminate)
+            }
+            let denied = try await daemon.statectl("set", "ready", "false")
+            #expect(denied.status == .exited(1))
+            #expect(
+                denied.errors.contains("required as display but not connected since "),
+                "\(denied.errors)"
+            )
+            #expect(denied.errors.hasSuffix("or run statectl release --required display\n"))
+            let status = try await daemon.statectl("status")
+            #expect(
+                status.output.contains(
+                    "guarded   ready   denied: guard 1, required as display, has been gone for "
+                ),
+                "\(status.output)"
+            )
+            let both = try await daemon.statectl("release", "1", "--required", "display")
+            #expect(both.status == .exited(2))
+            let odd = try await daemon.statectl("release", "--required", "a b")
+            #expect(odd.status == .exited(2))
+            let released = try await daemon.statectl("release", "--required", "display")
+            #expect(released.status == .exited(0), "\(released.errors)")
+            let set = try await daemon.statectl("set", "ready", "false")
+            #expect(set.status == .exited(0), "\(set.errors)")
+        }
+    }
 }

@@ -243,6 +243,34 @@ struct WatchTests {
             }
         }
     }
+
+    @Test
+    func latestCountsWhatItSkipped() async throws {
+        try await DaemonProcess.run { daemon in
+            let watcher = try daemon.connect(\.control)
+            let first = try await watcher.ask(#"{"op":"watch","id":2,"mode":"latest"}"#)
+            #expect(first.type == "state")
+            let changes = 20
+            let setter = try daemon.connect(\.control)
+            try await setter.pipeline(1...changes) { "set ready value=\($0 % 2 == 1)" }
+            var last = 0
+            var skipped = 0
+            while last < changes {
+                let line = try await watcher.next()
+                #expect(line.type == "change")
+                #expect(line.int("id") == 2)
+                #expect(line.int("skipped") != 0)
+                let seq = try #require(line.seq)
+                #expect(seq == last + 1 + (line.int("skipped") ?? 0))
+                #expect(line.item("data")?.bool("value") == (seq % 2 == 1))
+                #expect(line.item("from")?.item("data")?.bool("value") == (seq % 2 == 0))
+                skipped += line.int("skipped") ?? 0
+                last = seq
+            }
+            #expect(last == changes)
+            #expect(skipped > 0)
+        }
+    }
 }
 
 extension DaemonProcess {
