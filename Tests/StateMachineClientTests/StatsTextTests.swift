@@ -137,4 +137,15 @@ import Testing
         }
         #expect(text.contains(#"statemachine_up{machine="",instance="cellar"} 0"#))
     }
+
+    @Test func aShortDescriptionIsShownAsFarAsItGoes() throws {
+        let reply = try Line.of(#"{"type":"reply","ok":true,"states":[{"state":"on"}]}"#)
+        #expect(
+            DescriptionText(style: .plain).text(reply) == """
+                on  (start)
+
+                version ?, protocol ?; operations and limits: --limits
+                """
+        )
+    }
 }
