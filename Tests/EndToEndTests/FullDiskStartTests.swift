@@ -27,7 +27,7 @@ struct FullDiskStartTests {
             }
             try await disk.fill()
             try await Self.daemon(on: disk) { daemon in
-                try await daemon.notify.wait(containing: "seq 3, 0 watches; changes are refused: ")
+                try await daemon.notify.waitUnlessSeen("seq 3, 0 watches; changes are refused: ")
                 #expect(try await daemon.epoch() == epochs.heard[0])
                 let client = try daemon.connect(\.control)
                 let refusal = try await client.ask("set ready value=false")
@@ -62,7 +62,7 @@ struct FullDiskStartTests {
             try await disk.fill()
             for isLast in [false, true] {
                 try await Self.daemon(on: disk) { daemon in
-                    try await daemon.notify.wait(containing: "; changes are refused: ")
+                    try await daemon.notify.waitUnlessSeen("; changes are refused: ")
                     let client = try daemon.connect(\.control)
                     let epoch = try await daemon.epoch()
                     #expect(try await client.ask("set ready value=true").error == "internal")

@@ -26,6 +26,8 @@ package final class NotifySocket: @unchecked Sendable {
     private let stored = Mutex<[Descriptor]>([])
     /// The process whose messages are waited for, and the lines that it has written.
     private let followed = Mutex<(pid: pid_t, said: @Sendable () -> String)?>(nil)
+    /// All that has been waited for or skipped.
+    private let past = Mutex<[String]>([])
 
     /// Under another name it plays another part, such as the journal's; `storeLimit` is the unit's
     /// `FileDescriptorStoreMax=`.
@@ -95,6 +97,7 @@ package final class NotifySocket: @unchecked Sendable {
             switch event {
             case .message(let message):
                 all.append(message)
+                self.past.withLock { $0.append(message) }
                 if matches(message) { return all }
             case .end(let pid):
                 guard let (followed, said) = self.followed.withLock({ $0 }), followed == pid else {
@@ -117,6 +120,12 @@ package final class NotifySocket: @unchecked Sendable {
     @discardableResult
     package func wait(containing text: String) async throws -> String {
         try await self.all(until: text).last ?? ""
+    }
+
+    /// As ``wait(containing:)``, unless one has come already, as a STATUS= may before READY=1.
+    package func waitUnlessSeen(_ text: String) async throws {
+        guard !self.past.withLock({ $0.contains { $0.contains(text) } }) else { return }
+        try await self.wait(containing: text)
     }
 
     /// Waits for a message that contains this; returns all messages up to and including it.
