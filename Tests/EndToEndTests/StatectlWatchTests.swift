@@ -262,26 +262,6 @@ struct StatectlWatchTests {
     }
 
     @Test
-    func aProgramThatCannotBeStartedIsAnErrorAtOnce() async throws {
-        try await withTemporaryDirectory { directory in
-            // There is no daemon: the error comes before waiting for one.
-            let common = ["--runtime-directory", "\(directory)/run"]
-            let watch = try await BuiltProduct.statectl.run(
-                common + ["watch", "--exec", "no-such-command"]
-            )
-            #expect(watch.status == .exited(127))
-            #expect(watch.errors == "statectl: there is no command no-such-command\n")
-            let file = "\(directory)/file"
-            try "".write(toFile: file, atomically: true, encoding: .utf8)
-            let voting = try await BuiltProduct.statectl.run(
-                common + ["guard", "--before", "ready", "--", file]
-            )
-            #expect(voting.status == .exited(126))
-            #expect(voting.errors == "statectl: \(file) could not be started: permission denied\n")
-        }
-    }
-
-    @Test
     func aWatchOfAPatternShowsNothingElseFromItsStart() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = ["watch", "authentication", "--json", "--count", "1"]
@@ -294,32 +274,6 @@ struct StatectlWatchTests {
                 #expect(line.seq == 4)
             }
             #expect(status == .exited(0))
-        }
-    }
-
-    @Test
-    func aCommandThatFailsEndsTheWatchAndKeepsItsChange() async throws {
-        try await DaemonProcess.run { daemon in
-            let cursor = "\(daemon.directory)/cursor"
-            let epoch = try await daemon.epoch()
-            try await daemon.change(upTo: 2)
-            try "\(epoch):0\n".write(toFile: cursor, atomically: true, encoding: .utf8)
-            let ended = try await daemon.statectl(
-                "watch",
-                "--each",
-                "--cursor-file",
-                cursor,
-                "--exec",
-                "sh",
-                "-c",
-                #"test "$STATEMACHINE_SEQ" = 1"#
-            )
-            #expect(ended.status == .exited(1))
-            #expect(
-                ended.errors
-                    == "statectl: sh ended with status 1; change 2 counts as not handled\n"
-            )
-            #expect(try String(contentsOfFile: cursor, encoding: .utf8) == "\(epoch):1\n")
         }
     }
 }
