@@ -163,13 +163,8 @@ final class StateServer: @unchecked Sendable {
         self.turns.stop()
     }
 
-    /// Brings the ring up to all that has been committed, which is of the time that the clocks show now.
-    func catchUp() {
-        let head = self.past.ring.head
-        self.cursor.catchUp()
-        guard self.past.ring.head > head else { return }
-        self.ages.look(at: self.clock.moment, head: self.past.ring.head)
-    }
+    /// Brings the ring up to all that has been committed.
+    func catchUp() { self.cursor.catchUp() }
 
     /// A state was entered: the ring has it from now on.
     private func append(_ change: Change) {
@@ -199,6 +194,8 @@ final class StateServer: @unchecked Sendable {
     }
 
     private func endBurst() {
+        // However the ring was brought up to them: these changes are of the time that the clocks show now.
+        self.ages.look(at: self.clock.moment, head: self.past.ring.head)
         self.scheduleFlush()
         self.stays?.moves.arm()
     }
