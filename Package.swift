@@ -101,7 +101,7 @@ let package = Package(
         .systemLibrary(name: "CPlatform"),
         .target(
             name: "Processes",
-            dependencies: ["CPlatform"],
+            dependencies: ["CPlatform", .daemon("SystemPackage", of: "swift-system")],
             swiftSettings: strict
         ),
         .target(
@@ -167,6 +167,7 @@ let package = Package(
         .target(
             name: "StateMachineClient",
             dependencies: [
+                "Processes",
                 "StateMachineCore",
                 "StateMachineProtocol",
                 .daemon("NIOCore", of: "swift-nio"),

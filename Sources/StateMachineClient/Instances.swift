@@ -1,5 +1,7 @@
 import Glibc
+import Processes
 public import StateMachineProtocol
+import SystemPackage
 
 /// A place where a daemon's doors are, and the instance's name there.
 public struct Instance: Hashable, Sendable {
@@ -22,7 +24,8 @@ public struct Instance: Hashable, Sendable {
 
     static func all(in bases: [RuntimeDirectory]) -> [Instance] {
         let found = bases.flatMap { base in
-            let named = Self.names(in: base.path).sorted().map { name in
+            let names = FilePath(base.path).names.filter(self.isName).sorted()
+            let named = names.map { name in
                 Instance(name: name, directory: RuntimeDirectory("\(base.path)/\(name)"))
             }
             return ([Instance(name: nil, directory: base)] + named)
@@ -70,19 +73,5 @@ public struct Instance: Hashable, Sendable {
     /// Whether an instance can have that name; a path is not a name.
     package static func isName(_ name: String) -> Bool {
         !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
-    }
-
-    /// The names in a directory; none if it may not be read.
-    private static func names(in path: String) -> [String] {
-        guard let directory = opendir(path) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if self.isName(name) { names.append(name) }
-        }
-        return names
     }
 }

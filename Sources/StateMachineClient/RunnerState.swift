@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 package import StateMachineProtocol
 import SystemPackage
 

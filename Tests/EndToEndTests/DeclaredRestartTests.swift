@@ -159,30 +159,4 @@ struct DeclaredRestartTests {
             }
         }
     }
-
-    @Test
-    func subscribersAreToldOverARestart() async throws {
-        try await withReloadedMachine(Self.old, isDurable: true) { machine, daemon in
-            let watch = try daemon.connect(\.events)
-            _ = try await watch.next()
-            _ = try await daemon.connect(\.control).ask("set brewing cups=2")
-            #expect(try await watch.next().seq == 1)
-            daemon.send(SIGUSR2)
-            #expect(try await daemon.ended().status == 0)
-            try machine.write(Self.old.replacing("brewing: {", with: "making: {was: brewing, "))
-            let second = try await machine.start()
-            let change = try await watch.next()
-            #expect(change.seq == 2 && change.state == "making")
-            let declared = try await watch.next()
-            #expect(declared.type == "declared" && declared.seq == 2)
-            #expect(try await watch.next().type == "live")
-            // The same file causes no `declared` line.
-            second.send(SIGUSR2)
-            #expect(try await second.ended().status == 0)
-            let third = try await machine.start()
-            _ = try await third.connect(\.control).ask("set idle")
-            #expect(try await watch.next().seq == 3)
-            #expect(try await machine.end(third) == 0)
-        }
-    }
 }

@@ -35,6 +35,24 @@ import Testing
         return (complaints.contents, cursors.contents)
     }
 
+    /// A run of `watch` that has each line's command run, and its cursor kept.
+    private func watch(
+        _ watch: Watch,
+        _ command: ChildCommand,
+        _ keeper: CursorKeeper
+    ) throws -> WatchRun {
+        let target = MachineTarget(options: try SharedOptions.parse([]))
+        var run = WatchRun(follow: Follow(watch: watch), target: target)
+        run.keeper = keeper
+        run.queue = CommandQueue(
+            command,
+            target: target,
+            complain: { Issue.record("\($0)") },
+            done: { keeper.note($0.cursor) }
+        )
+        return run
+    }
+
     @Test func theNewestLineStandsForAllAndNoLossIsForgotten() async throws {
         let script = """
             { printf '%s\\n' "$STATEMACHINE_STATE" "$STATEMACHINE_DATA" "$STATEMACHINE_FROM" \
@@ -189,17 +207,7 @@ import Testing
                 let script = #"echo "$STATEMACHINE_SEQ" > "$0/seq""#
                 let command = try #require(ChildCommand(["sh", "-c", script, scratch.path]))
                 let keeper = CursorKeeper(CursorFile(path: "\(scratch.path)/cursor"))
-                let queue = CommandQueue(
-                    command,
-                    target: MachineTarget(options: try SharedOptions.parse([])),
-                    complain: { Issue.record("\($0)") },
-                    done: { keeper.note($0.cursor) }
-                )
-                var run = WatchRun(
-                    follow: Follow(watch: daemon.client.watch(until: ["b"])),
-                    target: MachineTarget(options: try SharedOptions.parse([]))
-                )
-                (run.queue, run.keeper) = (queue, keeper)
+                let run = try self.watch(daemon.client.watch(until: ["b"]), command, keeper)
                 try await run.run()
                 let seq = try scratch.read("seq")
                 #expect(seq == "2\n")
@@ -215,17 +223,7 @@ import Testing
             try await ScriptedDaemon.with(control: control) { daemon in
                 let keeper = CursorKeeper(CursorFile(path: "\(scratch.path)/a/b"))
                 let command = try #require(ChildCommand(["true"]))
-                let queue = CommandQueue(
-                    command,
-                    target: MachineTarget(options: try SharedOptions.parse([])),
-                    complain: { Issue.record("\($0)") },
-                    done: { keeper.note($0.cursor) }
-                )
-                var run = WatchRun(
-                    follow: Follow(watch: daemon.client.watch()),
-                    target: MachineTarget(options: try SharedOptions.parse([]))
-                )
-                (run.queue, run.keeper) = (queue, keeper)
+                let run = try self.watch(daemon.client.watch(), command, keeper)
                 await #expect(throws: Refusal.self) { try await run.run() }
             }
         }

@@ -27,7 +27,6 @@ struct GateScriptTests {
         case .evaluate(let pending, _, let hasVoters):
             "evaluate \(pending.new), \(hasVoters ? "with" : "no") voters"
         case .evaluateAll(let run, _): "evaluate all \(run.count)"
-        case .confirm(let pending, _): "confirm \(pending.new)"
         case .commit(let changes, _): "commit \(changes.map(\.seq))"
         case .tell(let evaluated):
             "tell "
@@ -38,8 +37,7 @@ struct GateScriptTests {
                     case .answered: "answered"
                     }
                 }.joined(separator: ", ")
-        case .ask: "ask"
-        case .void: "void"
+        case .ask, .confirm, .void: "another"
         }
     }
 
@@ -104,17 +102,6 @@ struct GateScriptTests {
         ) { _, _ in }
         #expect(self.text(refused) == "tell answered")
         #expect(self.text(gate.performed(at: moved)) == "evaluate all 1")
-    }
-}
-
-extension Gate.Withdrawal {
-    fileprivate enum Kind { case left, isAsked, isEvaluated }
-
-    fileprivate static func == (withdrawal: Self, kind: Kind) -> Bool {
-        switch (withdrawal, kind) {
-        case (.left, .left), (.isAsked, .isAsked), (.isEvaluated, .isEvaluated): true
-        case (.left, _), (.isAsked, _), (.isEvaluated, _): false
-        }
     }
 }
 

@@ -179,7 +179,6 @@ import Testing
         thread.enqueue { ran.record(()) }
         thread.enqueue { ran.record(()) }
         #expect(reports.heard == [1, 2])
-        #expect(thread.refusedSoFar == 2)
         #expect(ran.heard.isEmpty)
     }
 

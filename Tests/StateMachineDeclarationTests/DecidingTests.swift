@@ -195,12 +195,10 @@ import Testing
         #expect(self.refusal { _ = try self.send(event, data, in: idle) } == sentence)
     }
 
-    @Test func aGroupStandsForItsStatesAndTheirCommonFields() throws {
+    @Test func aGroupStandsForItsStates() throws {
         #expect(self.machine.states(named: "loud") == [1, 2])
         #expect(self.machine.states(named: "idle") == [0])
         #expect(self.machine.states(named: "quiet").isEmpty)
-        #expect(self.machine.commonFields(of: [0, 1]) == ["title"])
-        #expect(self.machine.commonFields(of: [1, 2]).isEmpty)
         #expect(self.machine.groups(of: 1).map(\.name) == ["loud", "later"])
     }
 

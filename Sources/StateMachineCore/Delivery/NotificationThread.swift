@@ -104,9 +104,6 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     /// Whether the calling code runs on this thread.
     public var isCurrent: Bool? { self.mail.withLock { $0.thread }?.isCurrent ?? false }
 
-    /// How many things were sent after the stop, and did not run.
-    package var refusedSoFar: Int { self.refusedCount.load(ordering: .relaxed) }
-
     /// Appends `job`, and wakes the thread; refused and reported if the thread has been stopped.
     public func enqueue(_ job: @escaping @Sendable () -> Void) { _ = self.accepts(job) }
 

@@ -37,10 +37,6 @@ final class TransitionMailbox: Sendable {
         var waiting: [Waiting] = []
         var isEnded = false
 
-        var hasSome: Bool {
-            self.current != nil || self.missedTo != nil || !self.changes.isEmpty
-        }
-
         mutating func next() -> Heard? {
             if let current = self.current.take() { return .current(current) }
             if let now = self.missedTo.take() {

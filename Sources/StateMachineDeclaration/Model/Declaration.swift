@@ -92,14 +92,6 @@ public final class Declaration: Sendable {
         return self.groups.first { $0.name.isSpelled(name) }?.members ?? []
     }
 
-    /// The names of the fields that each of these states has, in the order of the first.
-    package func commonFields(of states: [Int]) -> [String] {
-        guard let first = states.first else { return [] }
-        return self.states[first].fields.map(\.name).filter { name in
-            states.allSatisfy { self.states[$0].fieldIndex(name) != nil }
-        }
-    }
-
     /// The groups that a state is in.
     package func groups(of state: Int) -> [Group] {
         self.groups.filter { $0.members.contains(state) }

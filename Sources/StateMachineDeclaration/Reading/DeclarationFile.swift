@@ -1,3 +1,4 @@
+import Processes
 import SystemPackage
 
 /// A file that declares a machine, as it lies on the disk.
@@ -30,7 +31,9 @@ public struct DeclarationFile: Sendable {
         var way = FileWay()
         do {
             let file = try way.open(path)
-            self.bytes = try file.closeAfter { try Self.bytes(of: file) }
+            self.bytes = try file.closeAfter {
+                try file.bytes(atMost: DeclarationReading.maxBytes + 1)
+            }
         } catch let error as FileWay.NoFile {
             throw Unreadable(
                 sentence: "\(path) is \(error.kind), not a file that declares a machine"
@@ -62,18 +65,5 @@ public struct DeclarationFile: Sendable {
             },
             isStrict: isStrict
         )
-    }
-
-    private static func bytes(of file: FileDescriptor) throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        while bytes.count <= DeclarationReading.maxBytes {
-            let room = DeclarationReading.maxBytes + 1 - bytes.count
-            let more = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-                count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-            }
-            if more.isEmpty { break }
-            bytes += more
-        }
-        return bytes
     }
 }

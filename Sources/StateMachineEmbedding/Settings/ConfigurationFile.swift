@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 import StateMachineYAML
 import SystemPackage
 
@@ -48,17 +49,8 @@ struct ConfigurationFile {
             guard [S_IFREG, S_IFCHR].contains(status.st_mode & S_IFMT) else {
                 throw ConfigurationError("it is not a regular file")
             }
-            var bytes: [UInt8] = []
-            var isAtEnd = false
-            while !isAtEnd, bytes.count <= Self.maxBytes {
-                let room = Self.maxBytes + 1 - bytes.count
-                let more = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-                    count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-                }
-                isAtEnd = more.isEmpty
-                bytes += more
-            }
-            guard isAtEnd else {
+            let bytes = try file.bytes(atMost: Self.maxBytes + 1)
+            guard bytes.count <= Self.maxBytes else {
                 throw ConfigurationError("it is longer than \(Self.maxBytes) bytes")
             }
             guard let text = String(validating: bytes, as: UTF8.self) else {

@@ -1,5 +1,5 @@
 import Glibc
-import StateMachineClient
+import Processes
 import StateMachineCore
 import SystemPackage
 
@@ -146,16 +146,7 @@ struct ProcessEntry: Hashable, Sendable {
 
     /// All processes that can be seen.
     static func all() -> [ProcessEntry] {
-        guard let directory = opendir("/proc") else { return [] }
-        defer { closedir(directory) }
-        var all: [ProcessEntry] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if let pid = pid_t(name), let process = ProcessEntry(pid) { all.append(process) }
-        }
-        return all
+        FilePath("/proc").names.compactMap { pid_t($0).flatMap { ProcessEntry($0) } }
     }
 
     /// Whether it was started with that variable, as far as this process may look.

@@ -1,4 +1,4 @@
-import StateMachineClient
+import Processes
 import StateMachineDeclaration
 import SystemPackage
 

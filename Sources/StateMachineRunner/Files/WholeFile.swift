@@ -1,5 +1,5 @@
 import Glibc
-import StateMachineClient
+import Processes
 import StateMachineProtocol
 import SystemPackage
 

@@ -6,7 +6,7 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 final class HistoryRun {
-    let id: RequestID?
+    var id: RequestID? { self.selection.id }
     let call: HistoryCall
     /// What it has yet to show.
     private(set) var selection: ChangeSelection
@@ -61,7 +61,6 @@ final class HistoryRun {
         request: [UInt8]
     ) {
         self.request = request
-        self.id = id
         self.call = call
         self.selection = ChangeSelection(call, id: id)
         self.resync = resync

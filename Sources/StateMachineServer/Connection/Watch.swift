@@ -16,7 +16,7 @@ final class Watch {
         case live
     }
 
-    let id: RequestID?
+    var id: RequestID? { self.selection.id }
     var selection: ChangeSelection
     /// Whether it began with the connection; then the client's end-of-file ends it.
     let isImplicit: Bool
@@ -63,7 +63,6 @@ final class Watch {
         isImplicit: Bool = false
     ) {
         self.request = request
-        self.id = id
         self.selection = ChangeSelection(call, id: id)
         self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
         self.isImplicit = isImplicit

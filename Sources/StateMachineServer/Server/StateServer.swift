@@ -240,7 +240,6 @@ final class StateServer: @unchecked Sendable {
         self.loop.assumeIsolated().execute {
             self.catchUp()
             self.isFlushScheduled = false
-            self.ages.look(at: self.clock.moment, head: self.past.ring.head)
             self.turns.writeToAnswered()
             self.turns.begin(upTo: self.past.ring.head)
             self.counters.report()
@@ -328,7 +327,7 @@ final class StateServer: @unchecked Sendable {
     /// Begins with all others; `tell` is called when they are withheld, and with nil when they no longer are.
     func beginMoving(telling tell: @escaping (Suspension?) -> Void) {
         self.stays?.begin(
-            catchingUp: { self.cursor.catchUp() },
+            catchingUp: { self.catchUp() },
             correcting: { self.renewed($0) },
             telling: tell
         )
@@ -370,7 +369,7 @@ extension StateServer {
     /// Another declaration is in force from that place on, which the ring has come to.
     func redeclared(_ schema: any Schema, at place: Place) {
         self.current = schema
-        self.cursor.catchUp()
+        self.catchUp()
         self.stays?.redeclared(place)
         guard let declaration = schema.declaration else { return }
         let snapshot = self.encoded(place)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Processes
 import StateMachineClient
 import StateMachineCore
 import SystemPackage

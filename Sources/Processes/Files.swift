@@ -40,3 +40,19 @@ extension FileDescriptor {
         return bytes.flatMap { $0.count <= limit ? $0 : nil }
     }
 }
+
+extension FilePath {
+    /// The names in this directory but its own and its parent's; none if it may not be read.
+    package var names: [String] {
+        guard let directory = opendir(self.string) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+}
