@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// Sockets that the service manager creates and hands over.
-@Suite(.bounded)
-struct ActivationTests {
+@Suite(.bounded) struct ActivationTests {
     /// Runs `body` with a notify socket and a directory that contains an empty `run`.
     private func withManager(
         _ body: @escaping @Sendable (String, NotifySocket) async throws -> Void
@@ -23,8 +22,7 @@ struct ActivationTests {
         return Int(status.st_mode & 0o7777)
     }
 
-    @Test
-    func handedOverSocketsAreUsedAsTheyAre() async throws {
+    @Test func handedOverSocketsAreUsedAsTheyAre() async throws {
         try await self.withManager { directory, notify in
             let control = try Descriptor.socket(named: "control", at: "\(directory)/c")
             let events = try Descriptor.socket(named: "events", at: "\(directory)/e")
@@ -92,9 +90,7 @@ struct ActivationTests {
             let path = "\(directory)/s"
             switch self {
             case .datagram:
-                return [
-                    try .socket(named: "control", at: path, type: SOCK_DGRAM, listening: false)
-                ]
+                return [try .socket(named: "control", at: path, type: SOCK_DGRAM, listening: false)]
             case .deaf: return [try .socket(named: "control", at: path, listening: false)]
             case .unknown: return [try .socket(named: "statemachine.socket", at: path)]
             case .doubled:
@@ -263,8 +259,7 @@ struct ActivationTests {
     }
 
     /// A start that may succeed next time leaves clients in the queue.
-    @Test
-    func whoWaitsForADaemonThatIsStartedAgainWaits() async throws {
+    @Test func whoWaitsForADaemonThatIsStartedAgainWaits() async throws {
         try await self.withManager { directory, notify in
             let sockets = try ["control", "events"].map {
                 try Descriptor.socket(named: $0, at: "\(directory)/\($0)")
@@ -292,8 +287,7 @@ struct ActivationTests {
         }
     }
 
-    @Test
-    func theToolThatActivatesFindsItUsable() async throws {
+    @Test func theToolThatActivatesFindsItUsable() async throws {
         try await self.withManager { directory, notify in
             let daemon = try ActivatedDaemon(
                 in: directory,
@@ -312,8 +306,7 @@ struct ActivationTests {
     }
 
     /// A stopped daemon accepts nobody, so the connections that get in are those the backlog holds.
-    @Test
-    func aThousandConnectionsMayWaitToBeAccepted() async throws {
+    @Test func aThousandConnectionsMayWaitToBeAccepted() async throws {
         try await self.withManager { directory, notify in
             let daemon = try ActivatedDaemon(in: directory, notify: notify)
             try await notify.wait(for: "READY=1")
@@ -329,8 +322,7 @@ struct ActivationTests {
     }
 
     /// The manager sets the backlog; the daemon must not make it smaller.
-    @Test
-    func aHandedOverSocketKeepsItsQueue() async throws {
+    @Test func aHandedOverSocketKeepsItsQueue() async throws {
         try await self.withManager { directory, notify in
             let paths = ["\(directory)/control", "\(directory)/events"]
             let sockets = try paths.map { path in

@@ -3,12 +3,10 @@ import TestSupport
 import Testing
 
 /// Bad input gets an answer, and the connection goes on: the sessions show how.
-@Suite(.bounded)
-struct BadInputTests {
+@Suite(.bounded) struct BadInputTests {
     /// Each code is in a session, except `internal`, the daemon's own trouble, which no line can cause
     /// (``HistoryFailureTests``).
-    @Test
-    func everyErrorCodeIsShown() async throws {
+    @Test func everyErrorCodeIsShown() async throws {
         let directory = URL(filePath: #filePath).appending(path: "../Fence").standardized
         let sessions = try FileManager.default
             .contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)

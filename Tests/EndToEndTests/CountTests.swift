@@ -3,8 +3,7 @@ import Testing
 
 /// How much the daemon does for a number of events, by its own count of writes, which no other load
 /// on the machine changes.
-@Suite
-struct CountTests {
+@Suite struct CountTests {
     private static let readers = 20
 
     private func writes(_ setter: LineSocket) async throws -> Int {
@@ -17,8 +16,7 @@ struct CountTests {
         return #"{"op":"set","state":"authentication","data":{"phase":"\#(phase)"}}"#
     }
 
-    @Test(.bounded)
-    func aChangeCostsEveryReaderOneWriteAndItsSetterOne() async throws {
+    @Test(.bounded) func aChangeCostsEveryReaderOneWriteAndItsSetterOne() async throws {
         try await DaemonProcess.run { daemon in
             let readers = try (0..<Self.readers).map { _ in try daemon.connect(\.events) }
             for reader in readers { _ = try await reader.next() }
@@ -34,8 +32,7 @@ struct CountTests {
         }
     }
 
-    @Test(.bounded)
-    func aBurstCostsEveryReaderAFewWrites() async throws {
+    @Test(.bounded) func aBurstCostsEveryReaderAFewWrites() async throws {
         try await DaemonProcess.run { daemon in
             let readers = try (0..<Self.readers).map { _ in try daemon.connect(\.events) }
             for reader in readers { _ = try await reader.next() }
@@ -54,8 +51,7 @@ struct CountTests {
         }
     }
 
-    @Test(.bounded)
-    func aBurstIsAnsweredInAFewWrites() async throws {
+    @Test(.bounded) func aBurstIsAnsweredInAFewWrites() async throws {
         try await DaemonProcess.run { daemon in
             let setter = try daemon.connect(\.control)
             let before = try await self.writes(setter)

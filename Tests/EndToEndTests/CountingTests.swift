@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// Clients that count in one field, over a death of the daemon.
-@Suite(.bounded)
-struct CountingTests {
+@Suite(.bounded) struct CountingTests {
     private static let clients = 8
     private static let end = 2_000
 

@@ -7,8 +7,7 @@ import Testing
 ///
 /// `STATEMACHINE_CROWD_CHANGES` sets how many changes they are sent; the limits are meant for
 /// 200000 against an optimized build.
-@Suite(.timeLimit(.minutes(30)), .serialized)
-struct CrowdTests {
+@Suite(.timeLimit(.minutes(30)), .serialized) struct CrowdTests {
     private static var changes: Int {
         ProcessInfo.processInfo.environment["STATEMACHINE_CROWD_CHANGES"].flatMap(Int.init)
             ?? 20_000
@@ -21,8 +20,7 @@ struct CrowdTests {
     /// 1000: a few bytes a second; its first line takes longer than the whole test. Not tuned.
     private static let changesPerByte = 1000
 
-    @Test
-    func readersWhoDoNotReadCostAndSlowNothing() async throws {
+    @Test func readersWhoDoNotReadCostAndSlowNothing() async throws {
         let changes = Self.changes
         try await DaemonProcess.run("--max-connections", "1024") { daemon in
             let start = try daemon.residentKiB()

@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// Deadlines of declared machines with the kernel's clocks, and daemons that are killed.
-@Suite(.bounded)
-struct DeadlineTests {
+@Suite(.bounded) struct DeadlineTests {
     private static let lamp = """
         start: dark
         events: {press: {}, move: {}}
@@ -55,8 +54,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test
-    func aKilledDaemonsDeadlineCountsFromItsBeginning() async throws {
+    @Test func aKilledDaemonsDeadlineCountsFromItsBeginning() async throws {
         try await self.withLamp("8s") { lamp in
             let begun = ContinuousClock.now
             let (told, tell) = AsyncStream.makeStream(of: String.self)
@@ -88,8 +86,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test
-    func aDeadlineThatPassedMeanwhileIsMetOnceAtTheStart() async throws {
+    @Test func aDeadlineThatPassedMeanwhileIsMetOnceAtTheStart() async throws {
         try await self.withLamp("300ms") { lamp in
             try await lamp.run { daemon in
                 _ = try await daemon.ask(\.control, "send press")
@@ -105,8 +102,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test
-    func aDeadlineThatBeganAnewIsKeptOverAKill() async throws {
+    @Test func aDeadlineThatBeganAnewIsKeptOverAKill() async throws {
         try await self.withLamp("1h") { lamp in
             let (told, tell) = AsyncStream.makeStream(of: String.self)
             try await lamp.run { daemon in
@@ -130,8 +126,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test
-    func anotherBootIDIsABootOnce() async throws {
+    @Test func anotherBootIDIsABootOnce() async throws {
         try await withTemporaryDirectory { directory in
             let text = """
                 start: on
@@ -172,8 +167,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test
-    func tooManyMovesOfItsOwnAreInTheStatus() async throws {
+    @Test func tooManyMovesOfItsOwnAreInTheStatus() async throws {
         try await withTemporaryDirectory { directory in
             let text = """
                 start: tick

@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// Starts with a history whose states another file declared.
-@Suite(.bounded)
-struct DeclaredRestartTests {
+@Suite(.bounded) struct DeclaredRestartTests {
     private static let old = """
         machine: coffee
         start: idle
@@ -25,8 +24,7 @@ struct DeclaredRestartTests {
         }
     }
 
-    @Test
-    func aKillAfterAReloadLosesNothing() async throws {
+    @Test func aKillAfterAReloadLosesNothing() async throws {
         try await withReloadedMachine(Self.old, isDurable: true) { machine, daemon in
             let client = try daemon.connect(\.control)
             let cursor = try #require(try await client.ask("get").string("cursor"))
@@ -57,8 +55,7 @@ struct DeclaredRestartTests {
         }
     }
 
-    @Test
-    func aRenamedStateIsCarriedOverByAChange() async throws {
+    @Test func aRenamedStateIsCarriedOverByAChange() async throws {
         try await self.withHistory { machine in
             try machine.write(Self.old.replacing("brewing: {", with: "making: {was: brewing, "))
             let daemon = try await machine.start()
@@ -76,8 +73,7 @@ struct DeclaredRestartTests {
         }
     }
 
-    @Test
-    func aDroppedStateLeadsToWhereTheFileSays() async throws {
+    @Test func aDroppedStateLeadsToWhereTheFileSays() async throws {
         let newer = "machine: coffee\nversion: 7\nstart: idle\nlost: broken why=lost\nstates:\n"
         try await self.withHistory { machine in
             try machine.write(newer + "  idle: {}\n  broken: {fields: {why: string}}\n")
@@ -91,8 +87,7 @@ struct DeclaredRestartTests {
         }
     }
 
-    @Test
-    func withoutThatTheStartIsRefusedAndNothingIsLost() async throws {
+    @Test func withoutThatTheStartIsRefusedAndNothingIsLost() async throws {
         try await self.withHistory { machine in
             try machine.write("machine: coffee\nstart: idle\nstates: {idle: {}}\n")
             let (errors, status) = try await machine.refusal()
@@ -106,8 +101,7 @@ struct DeclaredRestartTests {
         }
     }
 
-    @Test
-    func theHistoryOfAnotherMachineIsRefused() async throws {
+    @Test func theHistoryOfAnotherMachineIsRefused() async throws {
         try await self.withHistory { machine in
             try machine.write(Self.old.replacing("machine: coffee", with: "machine: tea"))
             let other = try await machine.refusal()

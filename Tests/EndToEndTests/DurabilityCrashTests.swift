@@ -7,15 +7,13 @@ import Testing
 
 /// The daemon is killed under full load, again and again; no change that anybody was told of is
 /// lost.
-@Suite(.timeLimit(.minutes(30)))
-struct DurabilityCrashTests {
+@Suite(.timeLimit(.minutes(30))) struct DurabilityCrashTests {
     /// 5 in every run; `STATEMACHINE_CRASH_ROUNDS` sets another number.
     private static var rounds: Int {
         getenv("STATEMACHINE_CRASH_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 5
     }
 
-    @Test
-    func nothingAcknowledgedIsLost() async throws {
+    @Test func nothingAcknowledgedIsLost() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SeededGenerator(seed: seed)
         try await withTemporaryDirectory { directory in

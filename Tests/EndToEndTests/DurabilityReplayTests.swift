@@ -3,10 +3,8 @@ import TestSupport
 import Testing
 
 /// Readers whose cursor is older than the ring, and what else the history is used for.
-@Suite(.bounded)
-struct DurabilityReplayTests {
-    @Test
-    func cursorsOlderThanTheRingAreAnsweredFromTheDisk() async throws {
+@Suite(.bounded) struct DurabilityReplayTests {
+    @Test func cursorsOlderThanTheRingAreAnsweredFromTheDisk() async throws {
         try await Self.run { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...2000) { "set ready value=\($0 % 2 == 1)" }
@@ -32,8 +30,7 @@ struct DurabilityReplayTests {
         }
     }
 
-    @Test
-    func aReplayThatCollapsesCountsWhatItLeavesOut() async throws {
+    @Test func aReplayThatCollapsesCountsWhatItLeavesOut() async throws {
         try await Self.run { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
@@ -51,8 +48,7 @@ struct DurabilityReplayTests {
         }
     }
 
-    @Test
-    func aWaitLooksAtAllThatWasBeforeTheRing() async throws {
+    @Test func aWaitLooksAtAllThatWasBeforeTheRing() async throws {
         try await Self.run { daemon in
             let setter = try daemon.connect(\.control)
             #expect(try await setter.ask("set authentication phase=failure").seq == 1)
@@ -71,8 +67,7 @@ struct DurabilityReplayTests {
         }
     }
 
-    @Test
-    func historyReachesBackAndSaysWhetherThereIsMore() async throws {
+    @Test func historyReachesBackAndSaysWhetherThereIsMore() async throws {
         try await Self.run { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
@@ -99,8 +94,7 @@ struct DurabilityReplayTests {
         }
     }
 
-    @Test
-    func aReaderThatStopsInAReplayGoesOnWhereItWasOrIsTold() async throws {
+    @Test func aReaderThatStopsInAReplayGoesOnWhereItWasOrIsTold() async throws {
         try await Self.run("--keep-changes", "10000") { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...6000) { "set ready value=\($0 % 2 == 1)" }
@@ -131,8 +125,7 @@ struct DurabilityReplayTests {
         }
     }
 
-    @Test
-    func repliesKeepTheirOrderThoughSetsWaitForTheDisk() async throws {
+    @Test func repliesKeepTheirOrderThoughSetsWaitForTheDisk() async throws {
         try await Self.run { daemon in
             let client = try daemon.connect(\.control)
             var requests = ""
@@ -155,8 +148,7 @@ struct DurabilityReplayTests {
         }
     }
 
-    @Test
-    func describeSaysWhatIsKept() async throws {
+    @Test func describeSaysWhatIsKept() async throws {
         try await Self.run(
             "--keep-changes",
             "77",
@@ -175,8 +167,7 @@ struct DurabilityReplayTests {
         }
     }
 
-    @Test
-    func ephemeralBeatsEverySetting() async throws {
+    @Test func ephemeralBeatsEverySetting() async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             try await DaemonProcess.run("--state-directory", state, "--ephemeral") { daemon in

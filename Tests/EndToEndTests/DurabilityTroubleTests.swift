@@ -4,10 +4,8 @@ import Testing
 
 /// The disk refuses what is to be committed: nothing changes, everything else goes on, and sets
 /// succeed again once the disk has recovered.
-@Suite(.bounded)
-struct DurabilityTroubleTests {
-    @Test
-    func aFileThatMayNotGrowRefusesSetsUntilItMay() async throws {
+@Suite(.bounded) struct DurabilityTroubleTests {
+    @Test func aFileThatMayNotGrowRefusesSetsUntilItMay() async throws {
         try await Self.run { daemon, _ in
             try await Self.check(
                 daemon,
@@ -26,8 +24,7 @@ struct DurabilityTroubleTests {
         }
     }
 
-    @Test
-    func whatIsAnsweredWhenTheDaemonEndsHasHappenedOrHasNot() async throws {
+    @Test func whatIsAnsweredWhenTheDaemonEndsHasHappenedOrHasNot() async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             let told = Recorder<Int>()
@@ -111,10 +108,7 @@ struct DurabilityTroubleTests {
     }
 
     private static func limitFiles(of pid: Int32, to bytes: String) async throws {
-        let result = try await runTool(
-            .name("prlimit"),
-            ["--pid", "\(pid)", "--fsize=\(bytes):"]
-        )
+        let result = try await runTool(.name("prlimit"), ["--pid", "\(pid)", "--fsize=\(bytes):"])
         guard result.status == .exited(0) else { throw TestFailure("prlimit: \(result.errors)") }
     }
 }

@@ -4,10 +4,8 @@ import TestSupport
 import Testing
 
 /// More clients than there is room for.
-@Suite(.bounded, .serialized)
-struct ExhaustionTests {
-    @Test
-    func withoutDescriptorsConnectionsWaitUntilOthersEnd() async throws {
+@Suite(.bounded, .serialized) struct ExhaustionTests {
+    @Test func withoutDescriptorsConnectionsWaitUntilOthersEnd() async throws {
         try await DaemonProcess.run { daemon in
             let first = try daemon.connect(\.control)
             #expect(try await first.ask("ping").ok == true)
@@ -37,9 +35,7 @@ struct ExhaustionTests {
     }
 
     private static func descriptors(of daemon: DaemonProcess) throws -> Set<Int> {
-        let names = try FileManager.default.contentsOfDirectory(
-            atPath: "/proc/\(daemon.pid)/fd"
-        )
+        let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/fd")
         return Set(names.compactMap { Int($0) })
     }
 

@@ -8,19 +8,16 @@ import Testing
 ///
 /// A change of the inside changes no file of `Fence`. A change of what users see records it again with
 /// `WRITE_FENCE=1 swift test --filter FenceTests`, and shows the difference in its commit.
-@Suite(.bounded)
-struct FenceTests {
+@Suite(.bounded) struct FenceTests {
     /// The sessions, by their files' names without `.session`.
     private static let sessions: [String] = {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: Fence.directory)) ?? []
         return files.filter { $0.hasSuffix(".session") }.map { String($0.dropLast(8)) }.sorted()
     }()
 
-    @Test
-    func thereAreSessions() { #expect(Self.sessions.count == 22) }
+    @Test func thereAreSessions() { #expect(Self.sessions.count == 22) }
 
-    @Test(arguments: sessions)
-    func whatUsersSeeIsAsRecorded(_ name: String) async throws {
+    @Test(arguments: sessions) func whatUsersSeeIsAsRecorded(_ name: String) async throws {
         let path = "\(Fence.directory)/\(name).session"
         let recorded = try String(contentsOfFile: path, encoding: .utf8)
         let seen = try await withTemporaryDirectory { directory in

@@ -50,9 +50,7 @@ enum FixedPast {
         """
 
     /// Runs `body` with a daemon that has that past.
-    static func run(
-        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
-    ) async throws {
+    static func run(_ body: @escaping @Sendable (DaemonProcess) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/lamp.yaml"
             try Self.machine.write(toFile: file, atomically: false, encoding: .utf8)

@@ -5,14 +5,10 @@ import Testing
 
 /// A daemon whose disk is full before it starts: it serves what there was, and refuses sets until
 /// there is room.
-@Suite(
-    .bounded,
-    .enabled("needs to mount a file system") { try await SmallDisk.isAllowed() }
-)
+@Suite(.bounded, .enabled("needs to mount a file system") { try await SmallDisk.isAllowed() })
 struct FullDiskStartTests {
     /// With the log that the last daemon left, or without one, when there is no room to create it.
-    @Test(arguments: [true, false])
-    func whatWasIsServed(_ hasLog: Bool) async throws {
+    @Test(arguments: [true, false]) func whatWasIsServed(_ hasLog: Bool) async throws {
         try await SmallDisk.with { disk in
             let epochs = Recorder<String>()
             try await Self.daemon(on: disk) { daemon in
@@ -56,8 +52,7 @@ struct FullDiskStartTests {
         }
     }
 
-    @Test
-    func aFirstStartIsOneToo() async throws {
+    @Test func aFirstStartIsOneToo() async throws {
         try await SmallDisk.with { disk in
             try await disk.fill()
             for isLast in [false, true] {

@@ -3,12 +3,10 @@ import TestSupport
 import Testing
 
 /// Guarantees of the protocol beside those that ``ModelTests`` checks; the numbers are the protocol's.
-@Suite(.bounded)
-struct GuaranteeTests {
+@Suite(.bounded) struct GuaranteeTests {
     /// Guarantee 2: whatever a client sent before it vanished is decided at once, however much it
     /// is, and still no reader misses any of it.
-    @Test
-    func aSetterThatVanishesCostsNoReaderALine() async throws {
+    @Test func aSetterThatVanishesCostsNoReaderALine() async throws {
         try await DaemonProcess.run("--ring-changes", "64", "--log-level", "error") { daemon in
             let reader = try daemon.connect(\.events)
             #expect(try await reader.next().seq == 0)
@@ -58,8 +56,7 @@ struct GuaranteeTests {
     }
 
     /// Guarantee 3: each seq is won by one of those who wanted it.
-    @Test
-    func ofTwoWhoWantTheSameSeqExactlyOneGetsIt() async throws {
+    @Test func ofTwoWhoWantTheSameSeqExactlyOneGetsIt() async throws {
         try await DaemonProcess.run { daemon in
             let rounds = 10_000
             let racers = try (0..<2).map { _ in try daemon.connect(\.control) }

@@ -4,13 +4,11 @@ import TestSupport
 import Testing
 
 /// Clients' votes, over real sockets.
-@Suite(.bounded)
-struct GuardTests {
+@Suite(.bounded) struct GuardTests {
     private static let patient = #""timeoutMs":60000"#
 
     /// With a history, a guard is answered once it is recorded; a set may come in between.
-    @Test
-    func aGuardHasItsAnswerBeforeItsFirstQuestion() async throws {
+    @Test func aGuardHasItsAnswerBeforeItsFirstQuestion() async throws {
         try await withTemporaryDirectory { directory in
             let state = ["--state-directory", "\(directory)/state"]
             _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
@@ -35,8 +33,7 @@ struct GuardTests {
 
     /// With a history, everything that arrives in one turn of the loop is committed together at its
     /// end.
-    @Test
-    func aSetBeforeAGuardIsNotAskedAboutThoughBothComeInOneTurn() async throws {
+    @Test func aSetBeforeAGuardIsNotAskedAboutThoughBothComeInOneTurn() async throws {
         try await withTemporaryDirectory { directory in
             let state = ["--state-directory", "\(directory)/state"]
             _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
@@ -66,8 +63,7 @@ struct GuardTests {
         return text.split(separator: ")").last?.hasPrefix(" T") == true
     }
 
-    @Test
-    func aSilentGuardDelaysItsSetAndThoseBehindItButNoReader() async throws {
+    @Test func aSilentGuardDelaysItsSetAndThoseBehindItButNoReader() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)
             _ = try await voter.guard("g", "authentication", #""timeoutMs":60000"#)
@@ -96,8 +92,7 @@ struct GuardTests {
         }
     }
 
-    @Test
-    func aSetWhoseSetterVanishedIsStillDecided() async throws {
+    @Test func aSetWhoseSetterVanishedIsStillDecided() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)
             _ = try await voter.guard("g", "ready", Self.patient)
@@ -112,8 +107,7 @@ struct GuardTests {
         }
     }
 
-    @Test
-    func aSetThatWaitsBehindAVoteIsWithdrawnWhenItsSetterVanishes() async throws {
+    @Test func aSetThatWaitsBehindAVoteIsWithdrawnWhenItsSetterVanishes() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)
             let states = #"ready","authentication","dataRetrieval"#
@@ -136,8 +130,7 @@ struct GuardTests {
         }
     }
 
-    @Test
-    func aGuardIsAskedAboutASetRightBehindOneThatAHoldDenied() async throws {
+    @Test func aGuardIsAskedAboutASetRightBehindOneThatAHoldDenied() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)
             _ = try await voter.guard("g", #"ready","authentication"#, Self.patient)

@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// Connections that outlive the process that served them.
-@Suite(.bounded)
-struct HandoverTests {
+@Suite(.bounded) struct HandoverTests {
     /// A daemon that can be ended and restarted, and the manager that keeps what it leaves.
     struct Service: Sendable {
         let directory: String
@@ -51,8 +50,7 @@ struct HandoverTests {
         }
     }
 
-    @Test
-    func aHundredSubscribersSeeNoEnd() async throws {
+    @Test func aHundredSubscribersSeeNoEnd() async throws {
         try await self.withService { service, first in
             let subscribers = try (0..<100).map { _ in try first.connect(\.events) }
             for subscriber in subscribers { _ = try await subscriber.next() }
@@ -89,8 +87,7 @@ struct HandoverTests {
         }
     }
 
-    @Test
-    func withAHistoryASubscriberSeesOnlyTheNextChange() async throws {
+    @Test func withAHistoryASubscriberSeesOnlyTheNextChange() async throws {
         try await self.withService(isDurable: true) { service, first in
             let setter = try first.connect(\.control)
             let subscribers = try (0..<100).map { _ in try first.connect(\.events) }
@@ -112,9 +109,7 @@ struct HandoverTests {
                 // The setter goes on too.
                 let reply = try await setter.ask("set ready value=\(round % 2 != 0)")
                 #expect(reply.seq == round + 2)
-                #expect(
-                    reply.string("cursor")?.prefix(9) == before.string("cursor")?.prefix(9)
-                )
+                #expect(reply.string("cursor")?.prefix(9) == before.string("cursor")?.prefix(9))
                 for subscriber in subscribers + [latest] {
                     let line = try await subscriber.next()
                     #expect(line.type == "change")
@@ -158,8 +153,7 @@ struct HandoverTests {
         }
     }
 
-    @Test
-    func withAHistoryAReaderThatWasBehindMissesNothing() async throws {
+    @Test func withAHistoryAReaderThatWasBehindMissesNothing() async throws {
         try await self.withService(isDurable: true) { service, first in
             let slow = try first.connect(\.events)
             _ = try await slow.next()
@@ -191,8 +185,7 @@ struct HandoverTests {
         }
     }
 
-    @Test
-    func whatWasHalfSaidIsFinished() async throws {
+    @Test func whatWasHalfSaidIsFinished() async throws {
         try await self.withService { service, first in
             let client = try first.connect(\.control)
             #expect(try await client.ask("ping").seq == 0)
@@ -209,8 +202,7 @@ struct HandoverTests {
         }
     }
 
-    @Test
-    func holdsGuardsAndWaitsGoOn() async throws {
+    @Test func holdsGuardsAndWaitsGoOn() async throws {
         try await self.withService { service, first in
             let holder = try first.connect(\.control)
             let hold = try await holder.ask(
@@ -254,8 +246,7 @@ struct HandoverTests {
         }
     }
 
-    @Test
-    func aReaderThatWasBehindGetsWholeLines() async throws {
+    @Test func aReaderThatWasBehindGetsWholeLines() async throws {
         try await self.withService { service, first in
             let slow = try first.connect(\.events)
             _ = try await slow.next()
@@ -287,8 +278,7 @@ struct HandoverTests {
         }
     }
 
-    @Test
-    func whoWentMeanwhileIsGone() async throws {
+    @Test func whoWentMeanwhileIsGone() async throws {
         try await self.withService { service, first in
             let gone = try first.connect(\.events)
             let staying = try first.connect(\.events)
@@ -332,9 +322,7 @@ struct HandoverTests {
             #expect(try await first.ended().status == 0)
             let bad = Descriptor(open("/dev/zero", O_RDWR | O_CLOEXEC), name: "handover")
             let stored = service.notify.store
-            let second = try await service.start(
-                handing: isFirst ? [bad] + stored : stored + [bad]
-            )
+            let second = try await service.start(handing: isFirst ? [bad] + stored : stored + [bad])
             let setter = try second.connect(\.control)
             #expect(try await setter.ask("set ready value=true").seq == 1)
             for client in clients {
@@ -378,8 +366,7 @@ struct HandoverTests {
         }
     }
 
-    @Test
-    func garbageInTheStoreIsDropped() async throws {
+    @Test func garbageInTheStoreIsDropped() async throws {
         try await self.withService { service, first in
             let client = try first.connect(\.events)
             _ = try await client.next()

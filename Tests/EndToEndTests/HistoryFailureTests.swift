@@ -4,10 +4,8 @@ import Testing
 
 /// A history that refuses what it is given, or cannot return what it took: the daemon's own
 /// trouble, `internal`.
-@Suite(.bounded)
-struct HistoryFailureTests {
-    @Test
-    func aSetThatCannotBeWrittenIsRefusedAndTheConnectionGoesOn() async throws {
+@Suite(.bounded) struct HistoryFailureTests {
+    @Test func aSetThatCannotBeWrittenIsRefusedAndTheConnectionGoesOn() async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             let arguments = ["--state-directory", state, "--log-level", "critical"]
@@ -57,8 +55,7 @@ struct HistoryFailureTests {
         }
     }
 
-    @Test
-    func whatCannotBeReadIsRefusedOrAnnouncedUntilItCan() async throws {
+    @Test func whatCannotBeReadIsRefusedOrAnnouncedUntilItCan() async throws {
         try await Self.withChanges(1500) { daemon, state in
             let damage = "UPDATE change SET fromData = NULL WHERE seq = 1000"
             try Self.database(in: state, damage)
@@ -110,8 +107,7 @@ struct HistoryFailureTests {
 
     /// A client that asks for page after page reaches the end, and is told where changes are
     /// missing.
-    @Test
-    func whatIsMissingIsPassedOverAndAnnounced() async throws {
+    @Test func whatIsMissingIsPassedOverAndAnnounced() async throws {
         try await Self.withChanges(1500) { daemon, state in
             try Self.database(in: state, "DELETE FROM change WHERE seq BETWEEN 700 AND 800")
             let client = try daemon.connect(\.control)
@@ -145,8 +141,7 @@ struct HistoryFailureTests {
         }
     }
 
-    @Test
-    func whatTheDiskHasLostTheRingMayHave() async throws {
+    @Test func whatTheDiskHasLostTheRingMayHave() async throws {
         try await Self.withChanges(1500) { daemon, state in
             try Self.database(in: state, "DELETE FROM change WHERE seq BETWEEN 700 AND 1490")
             let client = try daemon.connect(\.control)
@@ -163,8 +158,7 @@ struct HistoryFailureTests {
     }
 
     /// As when changes are removed between looking up the oldest and reading it.
-    @Test
-    func whoNamesNoPlaceBeginsWithTheOldestThatIsLeft() async throws {
+    @Test func whoNamesNoPlaceBeginsWithTheOldestThatIsLeft() async throws {
         try await Self.withChanges(1500) { daemon, state in
             let client = try daemon.connect(\.control)
             for (removed, first) in [(100, 101), (1499, 1437)] {

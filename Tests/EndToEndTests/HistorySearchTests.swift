@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// Searches of the past, from the ring and from the database.
-@Suite(.bounded)
-struct HistorySearchTests {
+@Suite(.bounded) struct HistorySearchTests {
     private struct Case: Sendable {
         let keys: String
         let seqs: [Int]
@@ -54,8 +53,7 @@ struct HistorySearchTests {
     }
 
     /// By 10, and as one that uses up its time (`SCHED_BATCH`).
-    @Test
-    func theThreadThatReadsTheHistoryGivesWayToTheOthers() async throws {
+    @Test func theThreadThatReadsTheHistoryGivesWayToTheOthers() async throws {
         try await self.run(durably: true) { daemon in
             let client = try daemon.connect(\.control)
             #expect(try await client.ask(#"{"op":"history","after":19}"#).type == "change")
@@ -115,8 +113,7 @@ struct HistorySearchTests {
         }
     }
 
-    @Test
-    func itGoesOnWithWhatHappens() async throws {
+    @Test func itGoesOnWithWhatHappens() async throws {
         try await self.run(durably: true) { daemon in
             let words = ["history", "-f", "-n", "2", "--cause", "step", "ready"]
             let status = try await daemon.withStatectl(words) { statectl in

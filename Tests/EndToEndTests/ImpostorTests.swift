@@ -6,8 +6,7 @@ import Testing
 
 /// Whatever listens at the doors may be anybody and say anything, and a shell gets to see it at a
 /// press of the tab key.
-@Suite(.bounded)
-struct ImpostorTests {
+@Suite(.bounded) struct ImpostorTests {
     /// Words that an interactive bash would execute, offered among harmless ones.
     private static func words(_ file: String) -> [String] {
         [

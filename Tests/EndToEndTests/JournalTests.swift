@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// Log entries with fields, at a journal socket that the test owns.
-@Suite(.bounded)
-struct JournalTests {
+@Suite(.bounded) struct JournalTests {
     /// Puts the test's socket where the journal's is, in a mount namespace, which takes root.
     private func journalled(
         _ body: @escaping @Sendable (ActivatedDaemon, NotifySocket) async throws -> Void

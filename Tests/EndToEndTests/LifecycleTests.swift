@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// How the daemon starts, rests and ends.
-@Suite(.bounded)
-struct LifecycleTests {
+@Suite(.bounded) struct LifecycleTests {
     @Test(arguments: [Signal.terminate, .interrupt])
     func aSignalEndsItGracefully(signal: Signal) async throws {
         try await withTemporaryDirectory { directory in
@@ -32,8 +31,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test
-    func aKilledDaemonsSocketsAreReplaced() async throws {
+    @Test func aKilledDaemonsSocketsAreReplaced() async throws {
         try await withTemporaryDirectory { directory in
             let killed = try await DaemonProcess.run(in: directory) { daemon in
                 try daemon.send(.kill)
@@ -52,8 +50,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test
-    func aFileThatIsNoSocketIsLeftAlone() async throws {
+    @Test func aFileThatIsNoSocketIsLeftAlone() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/events.sock"
             try Data("mine".utf8).write(to: URL(filePath: path))
@@ -67,12 +64,10 @@ struct LifecycleTests {
         }
     }
 
-    @Test
-    func withoutARuntimeDirectoryItSaysWhichWereTried() async throws {
+    @Test func withoutARuntimeDirectoryItSaysWhichWereTried() async throws {
         let daemon = try BuiltProduct.statemachine.path
         let nowhere: [Environment.Key: String?] = [
-            "RUNTIME_DIRECTORY": nil,
-            "XDG_RUNTIME_DIR": nil,
+            "RUNTIME_DIRECTORY": nil, "XDG_RUNTIME_DIR": nil,
         ]
         let refused =
             if getuid() == 0 {
@@ -91,8 +86,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test
-    func aPathTooLongForASocketIsRefused() async throws {
+    @Test func aPathTooLongForASocketIsRefused() async throws {
         try await withTemporaryDirectory { directory in
             let long = directory + "/" + String(repeating: "x", count: 100)
             let refused = try await BuiltProduct.statemachine.run(["--runtime-directory", long])
@@ -101,8 +95,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test
-    func atRestNoTimerRuns() async throws {
+    @Test func atRestNoTimerRuns() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.events)
             #expect(try await watcher.next().seq == 0)
@@ -114,8 +107,7 @@ struct LifecycleTests {
     }
 
     /// One guard stays silent past its deadline, one votes long before it.
-    @Test
-    func afterGuardsWereAskedNoTimerRuns() async throws {
+    @Test func afterGuardsWereAskedNoTimerRuns() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)
             _ = try await voter.guard("g", "ready", #""timeoutMs":50"#)
@@ -133,8 +125,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test
-    func theManagerHearsThatItIsAliveUnlessItIsStopped() async throws {
+    @Test func theManagerHearsThatItIsAliveUnlessItIsStopped() async throws {
         try await withTemporaryDirectory { directory in
             let notify = try NotifySocket(in: directory)
             let daemon = try ActivatedDaemon(

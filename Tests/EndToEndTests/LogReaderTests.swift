@@ -3,8 +3,7 @@ import TestSupport
 import Testing
 
 /// A reader of the log, slow or absent, has no effect on the daemon.
-@Suite(.bounded)
-struct LogReaderTests {
+@Suite(.bounded) struct LogReaderTests {
     /// Starts the daemon through a shell, where `stderr` redirects its stderr.
     private static func start(
         in directory: String,

@@ -5,8 +5,7 @@ import Testing
 /// Random walks of many clients, checked against the protocol's guarantees.
 ///
 /// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make it one longer walk.
-@Suite(.timeLimit(.minutes(60)))
-struct ModelTests {
+@Suite(.timeLimit(.minutes(60))) struct ModelTests {
     private static let environment = ProcessInfo.processInfo.environment
 
     private static var seeds: [UInt64] {
@@ -17,8 +16,7 @@ struct ModelTests {
         Self.environment["STATEMACHINE_WALK_STEPS"].flatMap(Int.init) ?? 3000
     }
 
-    @Test(arguments: seeds)
-    func whateverClientsDoTheGuaranteesHold(seed: UInt64) async throws {
+    @Test(arguments: seeds) func whateverClientsDoTheGuaranteesHold(seed: UInt64) async throws {
         let steps = Self.steps
         try await DaemonProcess.run("--ring-changes", "\(Walk.ring)") { daemon in
             let epoch = try await daemon.epoch()

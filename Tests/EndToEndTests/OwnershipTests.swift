@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// What other users can do to the daemon's directories, before it starts and while it runs.
-@Suite(.bounded)
-struct OwnershipTests {
+@Suite(.bounded) struct OwnershipTests {
     @Test func whoLocksTheDirectoryDoesNotKeepItFromStarting() async throws {
         try await withTemporaryDirectory { directory in
             let runtime = "\(directory)/run"
@@ -66,8 +65,7 @@ struct OwnershipTests {
         }
     }
 
-    @Test(arguments: [false, true])
-    func nobodyElseCanOpenTheHistory(_ wasOpen: Bool) async throws {
+    @Test(arguments: [false, true]) func nobodyElseCanOpenTheHistory(_ wasOpen: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             let files = ["", "-wal", "-shm"].map { "\(state)/statemachine.sqlite\($0)" }

@@ -2,12 +2,10 @@ import TestSupport
 import Testing
 
 /// Requests that wait for sets on their way to the disk.
-@Suite(.bounded)
-struct PipelineTests {
+@Suite(.bounded) struct PipelineTests {
     /// With so small a ring, it is half full in the middle of a turn, and everybody is written to
     /// then.
-    @Test
-    func whoeverWaitsForTheDiskIsReadAgain() async throws {
+    @Test func whoeverWaitsForTheDiskIsReadAgain() async throws {
         try await withTemporaryDirectory { directory in
             let state = ["--state-directory", "\(directory)/state", "--log-level", "error"]
             _ = try await DaemonProcess.run(
@@ -29,8 +27,7 @@ struct PipelineTests {
 
     /// A hold answers at once, in the middle of the handover to the disk; with so small a ring
     /// everybody is written to there too.
-    @Test
-    func whatAHoldRefusesTakesNoChangeWithIt() async throws {
+    @Test func whatAHoldRefusesTakesNoChangeWithIt() async throws {
         try await self.withDurableDaemon("--ring-changes", "4") { daemon in
             let holder = try daemon.connect(\.control)
             _ = try await holder.ask(#"{"op":"hold","before":["authentication"]}"#)
@@ -71,8 +68,7 @@ struct PipelineTests {
     }
 
     /// Even if its last answer was written in the middle of a turn, for the sake of readers.
-    @Test
-    func whoHasSaidAllIsToldOfTheEnd() async throws {
+    @Test func whoHasSaidAllIsToldOfTheEnd() async throws {
         try await self.withDurableDaemon("--ring-changes", "8") { daemon in
             let other = try daemon.connect(\.control)
             let round = String(

@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// Where the daemon's files are, how long their paths may be, and what is removed at the end.
-@Suite(.bounded)
-struct PlaceTests {
+@Suite(.bounded) struct PlaceTests {
     /// The kernel's limit is everybody's: 107 bytes for the path of a socket.
     @Test(arguments: [103, 104, 107])
     func aSocketWhosePathTheKernelTakesIsReached(bytes: Int) async throws {
@@ -31,8 +30,7 @@ struct PlaceTests {
     }
 
     /// The directory may have been made anew, and be another daemon's.
-    @Test
-    func theLockOfASuccessorStays() async throws {
+    @Test func theLockOfASuccessorStays() async throws {
         try await withTemporaryDirectory { directory in
             let notify = try NotifySocket(in: directory, name: "next")
             let successor = Recorder<ActivatedDaemon>()
@@ -49,8 +47,7 @@ struct PlaceTests {
         }
     }
 
-    @Test
-    func fewDescriptorsAreFewConnectionsAndSaidSo() async throws {
+    @Test func fewDescriptorsAreFewConnectionsAndSaidSo() async throws {
         try await withTemporaryDirectory { directory in
             let notify = try NotifySocket(in: directory)
             let daemon = try ActivatedDaemon(
@@ -99,9 +96,7 @@ struct PlaceTests {
                     // A line of before READY=1 has been read by whoever waited for that.
                     let watcher = try daemon.connect(\.events)
                     #expect(try await watcher.next().seq == 3)
-                    try await daemon.notify.wait(
-                        containing: "seq 3, 1 watch; changes are refused"
-                    )
+                    try await daemon.notify.wait(containing: "seq 3, 1 watch; changes are refused")
                     let client = try daemon.connect(\.control)
                     #expect(try await client.ask("get").seq == 3)
                     let refusal = try await client.ask("set ready value=false")

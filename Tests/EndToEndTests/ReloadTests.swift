@@ -5,10 +5,8 @@ import TestSupport
 import Testing
 
 /// SIGHUP: settings, and a machine's file that has been replaced.
-@Suite(.bounded)
-struct ReloadTests {
-    @Test
-    func aHangUpReloadsAndDisturbsNobody() async throws {
+@Suite(.bounded) struct ReloadTests {
+    @Test func aHangUpReloadsAndDisturbsNobody() async throws {
         try await withTemporaryDirectory { directory in
             let notify = try NotifySocket(in: directory)
             let daemon = try ActivatedDaemon(in: directory, notify: notify)
@@ -29,8 +27,7 @@ struct ReloadTests {
         }
     }
 
-    @Test
-    func limitsAndLogLevelAreReadAnew() async throws {
+    @Test func limitsAndLogLevelAreReadAnew() async throws {
         try await withTemporaryDirectory { directory in
             let notify = try NotifySocket(in: directory)
             let file = URL(filePath: "\(directory)/config.yaml")
@@ -82,8 +79,7 @@ struct ReloadTests {
           ready: {fields: {why: {type: string, default: none}}}
         """
 
-    @Test
-    func aDroppedStateRefusesTheReloadLoudly() async throws {
+    @Test func aDroppedStateRefusesTheReloadLoudly() async throws {
         try await withReloadedMachine(Self.coffee) { machine, daemon in
             let client = try daemon.connect(\.control)
             _ = try await client.ask("set ready")
@@ -177,8 +173,7 @@ struct ReloadTests {
         }
     }
 
-    @Test
-    func subscribersAreToldOverARestart() async throws {
+    @Test func subscribersAreToldOverARestart() async throws {
         try await withReloadedMachine(Self.coffee, isDurable: true) { machine, daemon in
             let watch = try daemon.connect(\.events)
             _ = try await watch.next()
@@ -224,8 +219,7 @@ struct ReloadTests {
           cooling: {}
         """
 
-    @Test
-    func aHoldFollowsARenameOverARestart() async throws {
+    @Test func aHoldFollowsARenameOverARestart() async throws {
         try await withReloadedMachine(Self.stove, isDurable: true) { machine, daemon in
             let voter = try daemon.connect(\.control)
             #expect(try await voter.ask(#"{"op":"hold","before":["heating"]}"#).ok == true)
@@ -238,8 +232,7 @@ struct ReloadTests {
         }
     }
 
-    @Test
-    func aHoldOnWhatIsGoneIsToldOf() async throws {
+    @Test func aHoldOnWhatIsGoneIsToldOf() async throws {
         try await withReloadedMachine(Self.stove) { machine, daemon in
             let voter = try daemon.connect(\.control)
             _ = try await voter.ask(#"{"op":"hold","before":["cooling"]}"#)
@@ -257,8 +250,7 @@ struct ReloadTests {
         }
     }
 
-    @Test
-    func whatLooksTheSameIsNoChange() async throws {
+    @Test func whatLooksTheSameIsNoChange() async throws {
         try await withReloadedMachine(Self.coffee, isDurable: true) { machine, daemon in
             let watch = try daemon.connect(\.events)
             _ = try await watch.next()
@@ -330,8 +322,7 @@ struct ReloadTests {
         }
     }
 
-    @Test
-    func aFileWithMistakesIsRefusedWithAllOfThem() async throws {
+    @Test func aFileWithMistakesIsRefusedWithAllOfThem() async throws {
         try await withReloadedMachine(Self.coffee) { machine, daemon in
             let client = try daemon.connect(\.control)
             let refusal = try await machine.refuse(

@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// Required guards: while they are not connected, what they guard is denied.
-@Suite(.bounded)
-struct RequiredGuardTests {
+@Suite(.bounded) struct RequiredGuardTests {
     private static let on = "ready:value=true"
     private static let required = #""timeoutMs":60000,"required":"display""#
 
@@ -30,8 +29,7 @@ struct RequiredGuardTests {
         _ = try await daemon.ask(\.control, "set ready value=false")
     }
 
-    @Test
-    func sinceWhenItIsMissingIsKeptOverTwoCrashes() async throws {
+    @Test func sinceWhenItIsMissingIsKeptOverTwoCrashes() async throws {
         try await withTemporaryDirectory { directory in
             let durable = ["--state-directory", "\(directory)/state"]
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
@@ -55,8 +53,7 @@ struct RequiredGuardTests {
         }
     }
 
-    @Test
-    func whatCannotBeReadAnyMoreDeniesEverythingUntilItIsReleased() async throws {
+    @Test func whatCannotBeReadAnyMoreDeniesEverythingUntilItIsReleased() async throws {
         try await withTemporaryDirectory { directory in
             let durable = ["--state-directory", "\(directory)/state"]
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
@@ -123,8 +120,7 @@ struct RequiredGuardTests {
         }
     }
 
-    @Test
-    func ownMovesOfADeclaredMachineAreDeniedUntilItIsReleased() async throws {
+    @Test func ownMovesOfADeclaredMachineAreDeniedUntilItIsReleased() async throws {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/machine.yaml"
             try """
@@ -150,8 +146,7 @@ struct RequiredGuardTests {
         }
     }
 
-    @Test
-    func oneMoreThanThereMayBeIsRefusedWithWhatToDo() async throws {
+    @Test func oneMoreThanThereMayBeIsRefusedWithWhatToDo() async throws {
         try await DaemonProcess.run { daemon in
             for connection in 0..<8 {
                 let voter = try daemon.connect(\.control)
@@ -197,8 +192,7 @@ struct RequiredGuardTests {
     }
 
     /// A connection has one such write under way, however many requests it sends at once.
-    @Test
-    func whatIsAskedForInOneGoIsKeptOneAfterTheOther() async throws {
+    @Test func whatIsAskedForInOneGoIsKeptOneAfterTheOther() async throws {
         try await withTemporaryDirectory { directory in
             let durable = ["--state-directory", "\(directory)/state"]
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
@@ -221,8 +215,7 @@ struct RequiredGuardTests {
         }
     }
 
-    @Test
-    func aReleaseIsAnsweredThoughItsClientSendsNoMore() async throws {
+    @Test func aReleaseIsAnsweredThoughItsClientSendsNoMore() async throws {
         try await withTemporaryDirectory { directory in
             let durable = ["--state-directory", "\(directory)/state"]
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
@@ -237,8 +230,7 @@ struct RequiredGuardTests {
         }
     }
 
-    @Test
-    func statectlRequiresAGuardShowsItsAbsenceAndReleasesIt() async throws {
+    @Test func statectlRequiresAGuardShowsItsAbsenceAndReleasesIt() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = [
                 "guard", "--required", "display", "--before", "ready", "--verbose", "--", "true",

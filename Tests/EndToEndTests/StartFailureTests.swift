@@ -3,8 +3,7 @@ import TestSupport
 import Testing
 
 /// A daemon that does not start tells the service manager why, so that `systemctl status` shows it.
-@Suite(.bounded)
-struct StartFailureTests {
+@Suite(.bounded) struct StartFailureTests {
     /// Starts a daemon that must fail; returns its message to the manager, its stderr and its exit
     /// status.
     private func failure(
@@ -18,8 +17,7 @@ struct StartFailureTests {
         return (message, errors, status)
     }
 
-    @Test
-    func aFlagThatCannotBeMeantIsTold() async throws {
+    @Test func aFlagThatCannotBeMeantIsTold() async throws {
         try await withTemporaryDirectory { directory in
             let (message, errors, status) = try await self.failure(in: directory, ["--colour"])
             #expect(message == "STATUS=Unknown option '--colour'\nEXIT_STATUS=64")
@@ -28,8 +26,7 @@ struct StartFailureTests {
         }
     }
 
-    @Test
-    func allThatIsWrongWithTheConfigurationIsToldInOneLine() async throws {
+    @Test func allThatIsWrongWithTheConfigurationIsToldInOneLine() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/config.yaml"
             try "max-watches: many\ncolour: red\n".write(
@@ -43,16 +40,13 @@ struct StartFailureTests {
             )
             let sentences = errors.split(separator: "\n").map { $0.dropFirst(14) }
             #expect(sentences.count == 2)
-            #expect(
-                message == "STATUS=\(sentences.joined(separator: "; "))\nEXIT_STATUS=78"
-            )
+            #expect(message == "STATUS=\(sentences.joined(separator: "; "))\nEXIT_STATUS=78")
             #expect(message.contains("\(path):1: max-watches must be"))
             #expect(status == EX_CONFIG)
         }
     }
 
-    @Test
-    func aConfigurationThatCannotBeReadIsToldWithTheNumberOfTheError() async throws {
+    @Test func aConfigurationThatCannotBeReadIsToldWithTheNumberOfTheError() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/none.yaml"
             let (message, _, status) = try await self.failure(in: directory, ["--config", path])
@@ -64,8 +58,7 @@ struct StartFailureTests {
         }
     }
 
-    @Test
-    func aStateDirectoryOfAnotherDaemonIsTold() async throws {
+    @Test func aStateDirectoryOfAnotherDaemonIsTold() async throws {
         try await withTemporaryDirectory { directory in
             let state = ["--state-directory", "\(directory)/state"]
             _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
@@ -81,8 +74,7 @@ struct StartFailureTests {
         }
     }
 
-    @Test
-    func aStateDirectoryThatCannotBeIsToldWithTheNumberOfTheError() async throws {
+    @Test func aStateDirectoryThatCannotBeIsToldWithTheNumberOfTheError() async throws {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/file"
             try "".write(toFile: file, atomically: false, encoding: .utf8)
@@ -99,8 +91,7 @@ struct StartFailureTests {
     }
 
     /// A test that waits for READY=1 of a daemon that does not start.
-    @Test
-    func whoWaitsForADaemonThatEndsHearsWhatItSaid() async throws {
+    @Test func whoWaitsForADaemonThatEndsHearsWhatItSaid() async throws {
         try await withTemporaryDirectory { directory in
             let notify = try NotifySocket(in: directory)
             let daemon = try ActivatedDaemon(
@@ -119,8 +110,7 @@ struct StartFailureTests {
     }
 
     /// The manager may belong to a daemon that runs.
-    @Test
-    func whoOnlyChecksOrAsksTellsNobody() async throws {
+    @Test func whoOnlyChecksOrAsksTellsNobody() async throws {
         try await withTemporaryDirectory { directory in
             let notify = try NotifySocket(in: directory)
             for (arguments, expected) in [

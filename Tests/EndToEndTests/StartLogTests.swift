@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// What a start logs: the changes it makes, and where it resumes.
-@Suite(.bounded)
-struct StartLogTests {
+@Suite(.bounded) struct StartLogTests {
     private static let old = """
         machine: coffee
         version: 3
@@ -37,8 +36,7 @@ struct StartLogTests {
         }
     }
 
-    @Test
-    func whatAFileMakesOfTheLastStateIsLoggedFirst() async throws {
+    @Test func whatAFileMakesOfTheLastStateIsLoggedFirst() async throws {
         let renamed = Self.old.replacing("  making: {", with: "  done: {was: making, ")
         try await self.withLog(after: "making cups=2", of: renamed) { lines in
             #expect(lines.count == 2, "\(lines)")
@@ -58,8 +56,7 @@ struct StartLogTests {
         }
     }
 
-    @Test
-    func whereTheFileLeadsFromAStateThatIsGoneIsLoggedFirst() async throws {
+    @Test func whereTheFileLeadsFromAStateThatIsGoneIsLoggedFirst() async throws {
         let dropped = "machine: coffee\nstart: idle\nlost: idle\nstates: {idle: {}}\n"
         try await self.withLog(after: "making cups=2", of: dropped) { lines in
             #expect(lines.count == 2, "\(lines)")
@@ -69,8 +66,7 @@ struct StartLogTests {
         }
     }
 
-    @Test
-    func aDeadlineThatHasPassedIsLogged() async throws {
+    @Test func aDeadlineThatHasPassedIsLogged() async throws {
         try await withReloadedMachine(Self.old, isDurable: true) { machine, daemon in
             try machine.write(Self.old.replacing("20ms", with: "1h"))
             try await machine.reload(daemon)
@@ -84,8 +80,7 @@ struct StartLogTests {
         }
     }
 
-    @Test
-    func whatANewStartOfTheMachineDoesIsLoggedFirst() async throws {
+    @Test func whatANewStartOfTheMachineDoesIsLoggedFirst() async throws {
         try await withTemporaryDirectory { directory in
             let machine = try ReloadedMachine(in: directory, isDurable: true)
             try machine.write("start: on\nboot: again\nstates: {on: {to: [on]}}\n")
@@ -108,8 +103,7 @@ struct StartLogTests {
         }
     }
 
-    @Test
-    func everyMistakeInTheFileIsALineOfItsOwn() async throws {
+    @Test func everyMistakeInTheFileIsALineOfItsOwn() async throws {
         try await withTemporaryDirectory { directory in
             let machine = try ReloadedMachine(in: directory)
             try machine.write("start: on\nstates:\n  of: {to: [on], afer: {1s: of}}\n")
@@ -124,8 +118,7 @@ struct StartLogTests {
         }
     }
 
-    @Test
-    func dataThatDoNotFitAreCalledThat() async throws {
+    @Test func dataThatDoNotFitAreCalledThat() async throws {
         let narrow = Self.old.replacing(
             "making: {fields: {cups: integer}}",
             with: "making: {fields: {cups: {type: integer, max: 3}}}"

@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl watching several machines.
-@Suite(.bounded)
-struct StatectlInstanceTests {
+@Suite(.bounded) struct StatectlInstanceTests {
     /// Runs two daemons, and `body` with an environment where they are this user's instances `left`
     /// and `right`.
     private func run(
@@ -39,17 +38,14 @@ struct StatectlInstanceTests {
         }
     }
 
-    @Test
-    func severalMachinesAreWatchedAtOnce() async throws {
+    @Test func severalMachinesAreWatchedAtOnce() async throws {
         try await self.run { environment in
             let arguments = ["watch", "--json", "-m", "left", "-m", "right"]
             let status = try await StatectlProcess.run(arguments, environment: environment) {
                 watch in
                 let first = try JSONLine(try await watch.next())
                 let second = try JSONLine(try await watch.next())
-                #expect(
-                    Set([first, second].map { $0.string("instance") }) == ["left", "right"]
-                )
+                #expect(Set([first, second].map { $0.string("instance") }) == ["left", "right"])
                 let set = try await BuiltProduct.statectl.run(
                     ["-m", "right", "set", "ready", "value=true"],
                     environment: environment
@@ -64,8 +60,7 @@ struct StatectlInstanceTests {
         }
     }
 
-    @Test
-    func aCommandIsRunForEachMachineAndToldWhich() async throws {
+    @Test func aCommandIsRunForEachMachineAndToldWhich() async throws {
         try await self.run { environment in
             let script = #"read line; echo "$STATEMACHINE_INSTANCE ${line##*,}""#
             let arguments = ["watch", "-m", "left", "-m", "right", "--exec", "sh", "-c", script]

@@ -4,10 +4,8 @@ import TestSupport
 import Testing
 
 /// statectl's commands that read, where a session cannot show it: rules, times, terminals.
-@Suite(.bounded)
-struct StatectlReadingTests {
-    @Test
-    func statsForPrometheusKeepTheRulesOfItsFormat() async throws {
+@Suite(.bounded) struct StatectlReadingTests {
+    @Test func statsForPrometheusKeepTheRulesOfItsFormat() async throws {
         try await DaemonProcess.run { daemon in
             try await daemon.change(upTo: 3)
             let watcher = try daemon.connect(\.events)
@@ -46,8 +44,7 @@ struct StatectlReadingTests {
         }
     }
 
-    @Test
-    func whoBroughtAStateAboutIsKnownAfterARestart() async throws {
+    @Test func whoBroughtAStateAboutIsKnownAfterARestart() async throws {
         try await withTemporaryDirectory { directory in
             let durable = ["--state-directory", "\(directory)/state", "--log-level", "error"]
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
@@ -67,8 +64,7 @@ struct StatectlReadingTests {
         }
     }
 
-    @Test
-    func withoutACommandItIsShownOnATerminalAndElsewhereACommandIsAskedFor() async throws {
+    @Test func withoutACommandItIsShownOnATerminalAndElsewhereACommandIsAskedFor() async throws {
         try await DaemonProcess.run { daemon in
             let statectl = try BuiltProduct.statectl.path
             let words = "\(statectl) --runtime-directory \(daemon.directory)"
@@ -111,8 +107,7 @@ struct StatectlReadingTests {
         }
     }
 
-    @Test
-    func aWatchThatIsShownAsAskedForIsEmptyWhileTheDaemonIsGone() async throws {
+    @Test func aWatchThatIsShownAsAskedForIsEmptyWhileTheDaemonIsGone() async throws {
         try await withTemporaryDirectory { directory in
             let arguments = [
                 "--runtime-directory", "\(directory)/run", "watch", "--format", "[{state}]",
@@ -138,8 +133,7 @@ struct StatectlReadingTests {
     }
 
     /// On a terminal that script(1) makes, and that reports its width.
-    @Test(arguments: [40, 100])
-    func noLineIsWiderThanTheTerminal(width: Int) async throws {
+    @Test(arguments: [40, 100]) func noLineIsWiderThanTheTerminal(width: Int) async throws {
         try await DaemonProcess.run { daemon in
             let client = try daemon.connect(\.control)
             for phase in ["idle", "active", "success"] {
@@ -165,8 +159,7 @@ struct StatectlReadingTests {
     }
 
     /// However long the cause, and however narrow the terminal.
-    @Test(arguments: [40, 60, 80, 100, 120])
-    func whoDidItIsShownWhole(width: Int) async throws {
+    @Test(arguments: [40, 60, 80, 100, 120]) func whoDidItIsShownWhole(width: Int) async throws {
         try await DaemonProcess.run { daemon in
             let cause = String(repeating: "a long reason ", count: 8)
             for phase in ["idle", "active", "success"] {

@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// statectl's commands that take part in decisions: hold, guard, release.
-@Suite(.bounded)
-struct StatectlVotingTests {
+@Suite(.bounded) struct StatectlVotingTests {
     /// A lost terminal sends SIGHUP; whatever survives it must not run unheld.
     @Test(arguments: ["TERM", "HUP", "USR1", "ALRM", "QUIT"])
     func aHoldLastsUntilItsCommandHasEndedWhateverSignalComes(name: String) async throws {
@@ -37,8 +36,7 @@ struct StatectlVotingTests {
         }
     }
 
-    @Test
-    func aHoldWaitsForAStateAndSaysForWhich() async throws {
+    @Test func aHoldWaitsForAStateAndSaysForWhich() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = [
                 "hold", "--before", "dataRetrieval", "--when", "authentication", "--when-not",
@@ -60,8 +58,7 @@ struct StatectlVotingTests {
     }
 
     /// The time is up when it is up, also where nobody answers.
-    @Test
-    func aHoldOfADaemonThatStandsStillGivesUpInTime() async throws {
+    @Test func aHoldOfADaemonThatStandsStillGivesUpInTime() async throws {
         try await DaemonProcess.run { daemon in
             try daemon.send(.suspend)
             let late = try await BuiltProduct.statectl.run(
@@ -105,9 +102,7 @@ struct StatectlVotingTests {
             )
             #expect(foreign.status == .exited(77))
             #expect(
-                foreign.errors.hasPrefix(
-                    "statectl: hold \(number) belongs to user \(geteuid()); "
-                )
+                foreign.errors.hasPrefix("statectl: hold \(number) belongs to user \(geteuid()); ")
             )
             #expect(try await daemon.ask(\.control, "set ready value=true").error == "denied")
             holder.vanish()
@@ -138,8 +133,7 @@ struct StatectlVotingTests {
         }
     }
 
-    @Test
-    func aGuardsCommandIsToldAndDecides() async throws {
+    @Test func aGuardsCommandIsToldAndDecides() async throws {
         try await DaemonProcess.run { daemon in
             let script = """
                 echo "$STATEMACHINE_STATE $STATEMACHINE_DATA $STATEMACHINE_TO $STATEMACHINE_TO_DATA"
@@ -180,9 +174,7 @@ struct StatectlVotingTests {
                         #expect(answer.status == .exited(0))
                     default:
                         #expect(try await voter.next() == "say please")
-                        #expect(
-                            try await voter.next() == "statectl: denied \(change): say please"
-                        )
+                        #expect(try await voter.next() == "statectl: denied \(change): say please")
                         #expect(answer.status == .exited(1))
                         #expect(answer.errors.hasSuffix("): say please\n"), "\(answer.errors)")
                     }
@@ -217,8 +209,7 @@ struct StatectlVotingTests {
 
     /// Counted from the entry, not from the last change, while no change has left it; in a history
     /// whose times are moved back.
-    @Test
-    func whatHasLastedOverChangesIsKnownFromTheHistory() async throws {
+    @Test func whatHasLastedOverChangesIsKnownFromTheHistory() async throws {
         try await withTemporaryDirectory { directory in
             let durable = ["--state-directory", "\(directory)/state"]
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
@@ -257,8 +248,7 @@ struct StatectlVotingTests {
         }
     }
 
-    @Test
-    func aHoldKeepsAStateOutWhileItWaitsForItToEnd() async throws {
+    @Test func aHoldKeepsAStateOutWhileItWaitsForItToEnd() async throws {
         try await DaemonProcess.run { daemon in
             _ = try await daemon.ask(\.control, "set authentication phase=active")
             let arguments = [

@@ -5,10 +5,8 @@ import TestSupport
 import Testing
 
 /// statectl watch: what it runs, and what it does when the daemon ends and returns.
-@Suite(.bounded)
-struct StatectlWatchTests {
-    @Test
-    func aWatchEndsInItsStateAndDoesNotWaitForWhatItsPaceHoldsBack() async throws {
+@Suite(.bounded) struct StatectlWatchTests {
+    @Test func aWatchEndsInItsStateAndDoesNotWaitForWhatItsPaceHoldsBack() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = [
                 "watch", "--json", "--every", "3600", "--until", "authentication:phase=success",
@@ -27,8 +25,7 @@ struct StatectlWatchTests {
         }
     }
 
-    @Test
-    func aWatchsCommandIsToldEachLineAndTheLastIsNeverLeftOut() async throws {
+    @Test func aWatchsCommandIsToldEachLineAndTheLastIsNeverLeftOut() async throws {
         try await DaemonProcess.run { daemon in
             let fifo = try FIFO(beside: daemon.directory)
             let script = """
@@ -76,8 +73,7 @@ struct StatectlWatchTests {
         ]
     }
 
-    @Test
-    func aChangeWhoseCommandWasKilledComesAgainAndNoneIsLeftOut() async throws {
+    @Test func aChangeWhoseCommandWasKilledComesAgainAndNoneIsLeftOut() async throws {
         try await withTemporaryDirectory { directory in
             let cursor = "\(directory)/cursor"
             let fifo = try FIFO(beside: "\(directory)/each")
@@ -124,8 +120,7 @@ struct StatectlWatchTests {
         }
     }
 
-    @Test
-    func aWatchsCommandIsNotRunForAStateThatIsNotMeant() async throws {
+    @Test func aWatchsCommandIsNotRunForAStateThatIsNotMeant() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = [
                 "watch", "authentication", "--count", "2", "--exec", "sh", "-c",
@@ -145,8 +140,7 @@ struct StatectlWatchTests {
         }
     }
 
-    @Test
-    func aWatchWaitsForItsDaemonAndSaysThatItHasGoneAndComeBack() async throws {
+    @Test func aWatchWaitsForItsDaemonAndSaysThatItHasGoneAndComeBack() async throws {
         try await withTemporaryDirectory { directory in
             let arguments = ["--runtime-directory", "\(directory)/run", "watch"]
             let status = try await StatectlProcess.run(arguments) { watch in
@@ -155,9 +149,7 @@ struct StatectlWatchTests {
                     let line = try await watch.next()
                     #expect(line.contains("#0      ready(false)"))
                 }
-                #expect(
-                    try await watch.next().hasSuffix("  — gone: the daemon is shutting down")
-                )
+                #expect(try await watch.next().hasSuffix("  — gone: the daemon is shutting down"))
                 try FileManager.default.removeItem(atPath: "\(directory)/notify")
                 _ = try await DaemonProcess.run(in: directory) { _ in
                     #expect(try await watch.next().hasSuffix("  — back"))
@@ -202,8 +194,7 @@ struct StatectlWatchTests {
         }
     }
 
-    @Test
-    func aWaitWaitsForItsDaemonUnlessItIsNotTo() async throws {
+    @Test func aWaitWaitsForItsDaemonUnlessItIsNotTo() async throws {
         try await withTemporaryDirectory { directory in
             let common = ["--runtime-directory", "\(directory)/run", "wait", "ready"]
             let hasty = try await BuiltProduct.statectl.run(common + ["--no-wait"])
@@ -222,8 +213,7 @@ struct StatectlWatchTests {
         }
     }
 
-    @Test
-    func aStateThatLastsIsToldOfOnce() async throws {
+    @Test func aStateThatLastsIsToldOfOnce() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = [
                 "watch", "ready", "--json", "--stuck", "0.01", "--until", "authentication",
@@ -243,8 +233,7 @@ struct StatectlWatchTests {
         }
     }
 
-    @Test
-    func aCommandIsRunForTheStateThatLastsAndForNoOther() async throws {
+    @Test func aCommandIsRunForTheStateThatLastsAndForNoOther() async throws {
         try await DaemonProcess.run { daemon in
             _ = try await daemon.ask(\.control, "set authentication phase=idle")
             let arguments = [
@@ -261,8 +250,7 @@ struct StatectlWatchTests {
         }
     }
 
-    @Test
-    func aWatchOfAPatternShowsNothingElseFromItsStart() async throws {
+    @Test func aWatchOfAPatternShowsNothingElseFromItsStart() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = ["watch", "authentication", "--json", "--count", "1"]
             let status = try await daemon.withStatectl(arguments) { watch in

@@ -6,8 +6,7 @@ import TestSupport
 import Testing
 
 /// statectl timeline, against a fixed past.
-@Suite(.bounded)
-struct TimelineTests {
+@Suite(.bounded) struct TimelineTests {
     private static let whole = ["--since", "2026-03-01 11:50", "--until", "2026-03-01 15:00"]
 
     private func run(
@@ -75,8 +74,7 @@ struct TimelineTests {
         }
     }
 
-    @Test(arguments: ["text", "mermaid", "dot"])
-    func waysAreCounted(format: String) async throws {
+    @Test(arguments: ["text", "mermaid", "dot"]) func waysAreCounted(format: String) async throws {
         try await FixedPast.run { daemon in
             let client = try daemon.connect(\.control)
             _ = try await client.ask(#"{"op":"hold","before":"bright","why":"x"}"#)
@@ -156,8 +154,7 @@ struct TimelineTests {
     }
 
     /// An outline has every change that the lines have, from the ring and from the database.
-    @Test(arguments: [true, false])
-    func anOutlineHasEveryChange(isDurable: Bool) async throws {
+    @Test(arguments: [true, false]) func anOutlineHasEveryChange(isDurable: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let history = isDurable ? ["--state-directory", "\(directory)/state"] : ["--ephemeral"]
             _ = try await DaemonProcess.run(in: directory, arguments: history) { daemon in
@@ -183,9 +180,7 @@ struct TimelineTests {
                 }
                 #expect(count == 400 && line.int("count") == 400 && line.bool("more") == true)
                 for key in [#""only":"ready""#, #""order":"newest""#, #""by":0"#, #""cause":"x""#] {
-                    let reply = try await client.ask(
-                        "{\"op\":\"history\",\"outline\":true,\(key)}"
-                    )
+                    let reply = try await client.ask("{\"op\":\"history\",\"outline\":true,\(key)}")
                     #expect(reply.string("error") == "bad-request")
                 }
                 let none = try await client.ask(#"{"op":"history","outline":true,"after":600}"#)

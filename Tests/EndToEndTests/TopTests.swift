@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// statectl top on a terminal, which script(1) makes, and without one.
-@Suite(.bounded)
-struct TopTests {
+@Suite(.bounded) struct TopTests {
     /// Runs `top` on an 80 by 24 terminal, where `body` sees its output and types; returns how it
     /// ended.
     private func onTerminal(

@@ -4,13 +4,11 @@ import Testing
 
 /// A client that sets faster than the disk writes, or than others vote, is not read until that has
 /// caught up; nothing is lost.
-@Suite(.bounded)
-struct UndecidedSetsTests {
+@Suite(.bounded) struct UndecidedSetsTests {
     /// The protocol's `setsPerConnection` and `undecidedSets`.
     private static let limits = (own: 256, all: 2048)
 
-    @Test
-    func aConnectionThatHasTooManyUndecidedSetsIsNotRead() async throws {
+    @Test func aConnectionThatHasTooManyUndecidedSetsIsNotRead() async throws {
         try await Self.run(setters: 2) { daemon, setters, _ in
             try await Self.withGuard(daemon) { other in
                 try setters[0].pushUntilStopped(beside: other)
@@ -25,8 +23,7 @@ struct UndecidedSetsTests {
         }
     }
 
-    @Test
-    func whileThereAreTooManyUndecidedSetsNobodyWhoHasOneIsRead() async throws {
+    @Test func whileThereAreTooManyUndecidedSetsNobodyWhoHasOneIsRead() async throws {
         let full = Self.limits.all / Self.limits.own
         try await Self.run(setters: full + 2) { daemon, setters, _ in
             try await Self.withGuard(daemon) { other in
@@ -41,8 +38,7 @@ struct UndecidedSetsTests {
 
     /// On a busy computer the disk may be held up so long that sets are refused; each still gets
     /// one correct answer.
-    @Test
-    func whoSetsFasterThanTheDiskWritesIsNotRead() async throws {
+    @Test func whoSetsFasterThanTheDiskWritesIsNotRead() async throws {
         try await Self.run(setters: 1) { daemon, setters, disk in
             let other = try daemon.connect(\.control)
             try await disk.blocked { try setters[0].pushUntilStopped(beside: other) }

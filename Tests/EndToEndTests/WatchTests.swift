@@ -2,10 +2,8 @@ import TestSupport
 import Testing
 
 /// What watches and waits may ask for, and where a returning reader resumes.
-@Suite(.bounded)
-struct WatchTests {
-    @Test
-    func aPacedWatchGetsTheFirstLineAtOnceAndEveryHeldOne() async throws {
+@Suite(.bounded) struct WatchTests {
+    @Test func aPacedWatchGetsTheFirstLineAtOnceAndEveryHeldOne() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.control)
             _ = try await watcher.ask(#"{"op":"watch","id":"slow","everyMs":300}"#)
@@ -28,8 +26,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func aBeatShowsTheCurrentStateWhenNothingElseCame() async throws {
+    @Test func aBeatShowsTheCurrentStateWhenNothingElseCame() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.control)
             let refused = try await watcher.ask(#"{"op":"watch","id":7,"beatMs":99}"#)
@@ -59,8 +56,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func aBeatOfAPacedWatchTakesNoHeldLineFromWhoResumesFromIt() async throws {
+    @Test func aBeatOfAPacedWatchTakesNoHeldLineFromWhoResumesFromIt() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.control)
             _ = try await watcher.ask(#"{"op":"watch","everyMs":3600000,"beatMs":100}"#)
@@ -79,8 +75,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func aBeatIsTheLineThatALaterLossIsCountedFrom() async throws {
+    @Test func aBeatIsTheLineThatALaterLossIsCountedFrom() async throws {
         try await DaemonProcess.run("--ring-changes", "16") { daemon in
             let watcher = try daemon.connect(\.control)
             _ = try await watcher.ask(#"{"op":"watch","only":["authentication"],"beatMs":100}"#)
@@ -104,8 +99,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func anExplicitWatchOutlivesTheClientsEndOfFile() async throws {
+    @Test func anExplicitWatchOutlivesTheClientsEndOfFile() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.control)
             try watcher.send("watch")
@@ -116,8 +110,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func aWaitEvaluatesEveryChangeSinceThenTheCurrentState() async throws {
+    @Test func aWaitEvaluatesEveryChangeSinceThenTheCurrentState() async throws {
         try await DaemonProcess.run("--ring-changes", "8") { daemon in
             let client = try daemon.connect(\.control)
             _ = try await client.ask("set authentication phase=failure")
@@ -142,8 +135,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func aPendingWaitIsAnsweredAfterTheClientsEndOfFile() async throws {
+    @Test func aPendingWaitIsAnsweredAfterTheClientsEndOfFile() async throws {
         try await DaemonProcess.run { daemon in
             let waiter = try daemon.connect(\.events)
             try waiter.send("wait ready:value=true")
@@ -158,8 +150,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func everyCursorGetsItsChangesOrTheReasonWhyNot() async throws {
+    @Test func everyCursorGetsItsChangesOrTheReasonWhyNot() async throws {
         try await DaemonProcess.run("--ring-changes", "8") { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...20) { "set ready value=\($0 % 2 == 1)" }
@@ -190,8 +181,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func whatIsKeptIsReplayedThenLive() async throws {
+    @Test func whatIsKeptIsReplayedThenLive() async throws {
         try await DaemonProcess.run("--ring-changes", "8") { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...20) { "set ready value=\($0 % 2 == 1)" }
@@ -224,8 +214,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func theSameSeqHasTheSameBytesReplayedAsLive() async throws {
+    @Test func theSameSeqHasTheSameBytesReplayedAsLive() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.events)
             _ = try await watcher.next()
@@ -244,8 +233,7 @@ struct WatchTests {
         }
     }
 
-    @Test
-    func latestCountsWhatItSkipped() async throws {
+    @Test func latestCountsWhatItSkipped() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.control)
             let first = try await watcher.ask(#"{"op":"watch","id":2,"mode":"latest"}"#)

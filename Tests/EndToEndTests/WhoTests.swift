@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// Who asked for a change: the command and the unit, as well as the user and the process.
-@Suite(.bounded)
-struct WhoTests {
+@Suite(.bounded) struct WhoTests {
     /// This process's name.
     private static var comm: String {
         get throws {
@@ -22,8 +21,7 @@ struct WhoTests {
         ]
     }
 
-    @Test
-    func statsHasARowForEverybodyTheAskerIncluded() async throws {
+    @Test func statsHasARowForEverybodyTheAskerIncluded() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.events)
             _ = try await watcher.next()
@@ -48,8 +46,7 @@ struct WhoTests {
         }
     }
 
-    @Test
-    func aChangeTellsTheCommandWhereverItIsShown() async throws {
+    @Test func aChangeTellsTheCommandWhereverItIsShown() async throws {
         try await withTemporaryDirectory { directory in
             let comm = try Self.comm
             let durable = ["--state-directory", "\(directory)/state"]
@@ -93,8 +90,7 @@ struct WhoTests {
     }
 
     /// Every kind of byte that a file name may have, within the fifteen that the kernel keeps.
-    @Test
-    func aStrangeNameIsEscapedAndFound() async throws {
+    @Test func aStrangeNameIsEscapedAndFound() async throws {
         try await withTemporaryDirectory { directory in
             let tool = try await runTool(.name("sh"), ["-c", "command -v socat"])
             let socat = tool.output.trimmingCharacters(in: .newlines)
@@ -156,8 +152,7 @@ struct WhoTests {
         }
     }
 
-    @Test
-    func aConnectionThatIsHandedOverKeepsWhatItWasKnownAs() async throws {
+    @Test func aConnectionThatIsHandedOverKeepsWhatItWasKnownAs() async throws {
         try await withTemporaryDirectory { directory in
             let service = HandoverTests.Service(
                 directory: directory,

@@ -6,8 +6,7 @@ import Testing
 @testable import ServiceLog
 
 /// The log as its readers see it, and without a reader.
-@Suite(.bounded)
-struct LogOutputTests {
+@Suite(.bounded) struct LogOutputTests {
     @Test func nobodyWaitsForAReaderAndWhatIsLeftOutIsSaid() {
         var ends: [CInt] = [-1, -1]
         #expect(pipe(&ends) == 0)

@@ -212,9 +212,7 @@ import Testing
             #expect(reply.text == Self.reply)
             #expect(reply.count == 1)
             #expect(reply.hasMore)
-            #expect(
-                control.requests == [#"{"op":"history","since":"e:1","limit":1,"only":["b"]}"#]
-            )
+            #expect(control.requests == [#"{"op":"history","since":"e:1","limit":1,"only":["b"]}"#])
         }
     }
 
@@ -257,13 +255,7 @@ import Testing
             #"{"op":"update","data":{},"words":{"b":"2"},"ifStay":3}"#
         ),
         (
-            .update(
-                [],
-                adding: [JSONMember("n", 1)],
-                ifSeq: 4,
-                ifState: ["a"],
-                cause: "c"
-            ),
+            .update([], adding: [JSONMember("n", 1)], ifSeq: 4, ifState: ["a"], cause: "c"),
             #"{"op":"update","add":{"n":1},"ifSeq":4,"ifState":"a","cause":"c"}"#
         ),
         (.watch(), #"{"op":"watch"}"#),
@@ -315,8 +307,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: golden)
-    func aRequestIsOneLine(request: Request, text: String) {
+    @Test(arguments: golden) func aRequestIsOneLine(request: Request, text: String) {
         #expect(String(decoding: request.line, as: UTF8.self) == text + "\n")
     }
 

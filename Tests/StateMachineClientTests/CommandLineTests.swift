@@ -166,10 +166,7 @@ import Testing
         #expect(fields?.values == [JSONMember("d", [1]), JSONMember("e", "f")])
         #expect(try TypedValues.parse([]).fields([]) == nil)
         let whole = try TypedValues.parse(["--data", #"{"a":"true"}"#])
-        #expect(
-            try whole.fields([])
-                == FieldWords(values: [JSONMember("a", "true")])
-        )
+        #expect(try whole.fields([]) == FieldWords(values: [JSONMember("a", "true")]))
         #expect(Pattern(typed: "ready:value=true") == "ready:value=true")
         #expect(Pattern(typed: #"{"state":"ready"}"#) == ["state": "ready"])
         #expect(Pattern(typed: "3") == "3")

@@ -127,16 +127,12 @@ import Testing
     @Test func aComplaintNamesTheCommand() throws {
         let command = try self.shell("")
         #expect(ChildCommand.Ending.exited(0).complaint(about: command) == nil)
-        #expect(
-            ChildCommand.Ending.exited(3).complaint(about: command) == "sh ended with status 3"
-        )
+        #expect(ChildCommand.Ending.exited(3).complaint(about: command) == "sh ended with status 3")
         #expect(
             ChildCommand.Ending.signalled(15).complaint(about: command)
                 == "sh was ended by signal 15"
         )
-        #expect(
-            ChildCommand.Ending.notFound.complaint(about: command) == "there is no command sh"
-        )
+        #expect(ChildCommand.Ending.notFound.complaint(about: command) == "there is no command sh")
     }
 
     @Test(arguments: [5, 200_000])

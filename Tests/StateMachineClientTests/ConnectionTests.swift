@@ -42,9 +42,7 @@ import Testing
         try await ScriptedDaemon.with(events: door) { daemon in
             let connection = try await daemon.client.connect(to: .events)
             let path = daemon.directory.socketPath(of: .events)
-            await #expect(
-                throws: ClientError.malformed(path: path, #"it sent "220 mail ready""#)
-            ) {
+            await #expect(throws: ClientError.malformed(path: path, #"it sent "220 mail ready""#)) {
                 try await self.texts(connection)
             }
         }

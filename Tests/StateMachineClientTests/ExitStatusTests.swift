@@ -23,8 +23,7 @@ import Testing
         ("limit", 1), ("restart", 75), ("shutdown", 75), ("too-long", 1),
     ]
 
-    @Test(arguments: refusals)
-    func aRefusalHasItsExitCode(code: ErrorCode, status: Int32) throws {
+    @Test(arguments: refusals) func aRefusalHasItsExitCode(code: ErrorCode, status: Int32) throws {
         let line = try Line.of(#"{"type":"reply","ok":false,"error":"\#(code)","message":"m"}"#)
         #expect(ExitStatus(.refused(line)).rawValue == status)
     }
@@ -34,8 +33,7 @@ import Testing
         #expect(ExitStatus(error).rawValue == status)
     }
 
-    @Test(arguments: farewells)
-    func aFarewellHasItsExitCode(reason: String, status: Int32) throws {
+    @Test(arguments: farewells) func aFarewellHasItsExitCode(reason: String, status: Int32) throws {
         let line = try Line.of(#"{"type":"bye","reason":"\#(reason)"}"#)
         #expect(ExitStatus(.dismissed(line)).rawValue == status)
     }

@@ -58,9 +58,7 @@ import Testing
             userName: { _ in nil },
             localTime: { _ in nil }
         )
-        #expect(
-            format.text(line, event: "state", text) == #""a" "x\"\u202e" [1] 0 null 1"#
-        )
+        #expect(format.text(line, event: "state", text) == #""a" "x\"\u202e" [1] 0 null 1"#)
         #expect(format.fields == ["t", "n"])
     }
 }

@@ -150,11 +150,7 @@ import Testing
     @Test func whatIsHostileIsText() {
         let text = "<script>&\"'\u{1B}[2J\u{202E}\u{FFFF}" + String(repeating: "x", count: 60_000)
         let shown = text.markup()
-        #expect(
-            shown.hasPrefix(
-                "&lt;script&gt;&amp;&quot;&#39;\\u{1b}[2J\\u{202e}\u{FFFD}xxx"
-            )
-        )
+        #expect(shown.hasPrefix("&lt;script&gt;&amp;&quot;&#39;\\u{1b}[2J\\u{202e}\u{FFFD}xxx"))
         #expect(shown.unicodeScalars.count < 500 && shown.hasSuffix("x…"))
     }
 }

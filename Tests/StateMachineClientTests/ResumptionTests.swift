@@ -84,9 +84,7 @@ import Testing
     @Test func theStateToBeginWithIsNoChange() throws {
         var progress = EachProgress(since: nil)
         #expect(progress.lineReceived(try self.each("state", 1)) == .keep)
-        #expect(
-            progress.lineReceived(try self.each("change", 2)) == .run(.change, resync: nil)
-        )
+        #expect(progress.lineReceived(try self.each("change", 2)) == .run(.change, resync: nil))
         #expect(progress.lineReceived(try self.each("live", 2)) == .keep)
     }
 
@@ -107,9 +105,7 @@ import Testing
         #expect(
             progress.lineReceived(try self.each("change", 10)) == .run(.change, resync: "evicted")
         )
-        #expect(
-            progress.lineReceived(try self.each("change", 11)) == .run(.change, resync: nil)
-        )
+        #expect(progress.lineReceived(try self.each("change", 11)) == .run(.change, resync: nil))
     }
 
     private typealias State = LastingState<ContinuousClock.Instant>
@@ -136,8 +132,7 @@ import Testing
         #expect(state.since == self.now - .seconds(2))
     }
 
-    @Test(arguments: ["state", "live"])
-    func aStateThatIsNotMeantEndsIt(type: String) throws {
+    @Test(arguments: ["state", "live"]) func aStateThatIsNotMeantEndsIt(type: String) throws {
         var state = State()
         state.lineReceived(try self.lasting("state", 1), at: self.now, .seconds(30))
         let other = try self.lasting(type, 2, #","selected":false"#)

@@ -92,9 +92,7 @@ import Testing
             let watch = daemon.client.watch(since: "e:1", clock: InstantClock())
             let found = try await self.events(1, of: watch)
             #expect(found == [Self.live])
-            #expect(
-                events.requests == [#"{"op":"unwatch"}"#, #"{"op":"watch","since":"e:1"}"#]
-            )
+            #expect(events.requests == [#"{"op":"unwatch"}"#, #"{"op":"watch","since":"e:1"}"#])
         }
     }
 

@@ -55,8 +55,7 @@ import Testing
         #expect(Set(ways.compactMap { $0.values[setting]?.origin }).count == ways.count)
     }
 
-    @Test(arguments: Setting.allCases)
-    func everyLimitReachesTheServer(setting: Setting) throws {
+    @Test(arguments: Setting.allCases) func everyLimitReachesTheServer(setting: Setting) throws {
         guard let limit = setting.row.limit, case .count(let range, _) = setting.row.kind else {
             return
         }

@@ -87,11 +87,7 @@ private final class Told: StateDelegate {
         do {
             let told = Told()
             weak = told
-            let registration = self.machine.addDelegate(
-                told,
-                retaining: true,
-                delivering: .latest
-            )
+            let registration = self.machine.addDelegate(told, retaining: true, delivering: .latest)
             self.machine.addObserver { _ in registration.cancel() }
         }
         #expect(weak != nil)

@@ -61,9 +61,7 @@ extension EventReceptionist: Paging where Event == String {
         #expect(all.map(\.seqs.lowerBound) == Array(1...800))
         let values = all.flatMap(\.values)
         for thread in 0..<4 {
-            #expect(
-                values.filter { $0 / 1000 == thread } == (0..<200).map { thread * 1000 + $0 }
-            )
+            #expect(values.filter { $0 / 1000 == thread } == (0..<200).map { thread * 1000 + $0 })
         }
     }
 

@@ -83,12 +83,7 @@ private actor Counter: Counting {
 
     @Test func anObjectIsAskedOnceForEachFacet() {
         let watcher = NewWatcher()
-        let recipient = Recipient(
-            watcher,
-            label: "watcher",
-            retaining: false,
-            missed: { _, _ in }
-        )
+        let recipient = Recipient(watcher, label: "watcher", retaining: false, missed: { _, _ in })
         let asked = Recorder<String>()
         for _ in 0..<100 {
             let appearing = recipient.responds(to: ObjectIdentifier((any Appearing).self)) { _ in

@@ -12,10 +12,7 @@ struct GateScriptTests {
         Pending(Move(to: TypedValue(new)), asking: question, completion: { _ in })
     }
 
-    private func entry(
-        _ pending: Pending,
-        from base: StateMachineCore.Place
-    ) -> ChangeEntry {
+    private func entry(_ pending: Pending, from base: StateMachineCore.Place) -> ChangeEntry {
         ChangeEntry(pending.move.change(from: base, to: TypedValue(pending.new)))
     }
 
@@ -41,8 +38,7 @@ struct GateScriptTests {
         }
     }
 
-    @Test
-    func whatAsksNobodyIsEnteredWithoutALogTooUnlessTheMachineHasMoved() {
+    @Test func whatAsksNobodyIsEnteredWithoutALogTooUnlessTheMachineHasMoved() {
         var gate = Gate(hasLog: false, limit: 9)
         let update = self.pending(.ready(true), asking: nil)
         #expect(gate.proposed(update, isLimited: true) == .entered)
@@ -55,8 +51,7 @@ struct GateScriptTests {
         #expect(self.text(gate.performed(at: moved)) == "rest")
     }
 
-    @Test
-    func whatWasEvaluatedOfAMachineThatHasMovedIsEvaluatedAgain() {
+    @Test func whatWasEvaluatedOfAMachineThatHasMovedIsEvaluatedAgain() {
         var gate = Gate(hasLog: false, limit: 9)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
@@ -77,8 +72,7 @@ struct GateScriptTests {
         completion: { _ in }
     )
 
-    @Test
-    func aRecastWaitsForWhatTheLogHasAndNothingIsEvaluatedMeanwhile() {
+    @Test func aRecastWaitsForWhatTheLogHasAndNothingIsEvaluatedMeanwhile() {
         var gate = Gate(hasLog: true, limit: 9)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)

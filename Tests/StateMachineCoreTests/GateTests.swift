@@ -258,11 +258,7 @@ private struct Bench {
         let listener = Listener()
         machine.addDelegate(listener, on: .queue(queue))
         let heardBefore = Recorder<[UInt64]>()
-        machine.addVoter(
-            label: "v",
-            on: .queue(queue),
-            before: Self.retrieves
-        ) {
+        machine.addVoter(label: "v", on: .queue(queue), before: Self.retrieves) {
             heardBefore.record(listener.seqs)
             $0.vote(.yes)
         }
@@ -288,11 +284,7 @@ private struct Bench {
     @Test func aVoterMayProposeDuringItsVote() async {
         let machine = StateMachine<AppState>()
         let outcomes = Recorder<Outcome>()
-        machine.addVoter(
-            label: "v",
-            on: .immediate,
-            before: Self.readies
-        ) {
+        machine.addVoter(label: "v", on: .immediate, before: Self.readies) {
             ask in
             machine.propose(.authentication(.active)) { outcomes.record($0) }
             ask.vote(.yes)

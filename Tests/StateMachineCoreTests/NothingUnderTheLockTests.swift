@@ -89,10 +89,7 @@ import Testing
 }
 
 /// Releases two actors at once, each with something that the machine holds for it.
-private func leave(
-    _ machine: StateMachine<AppState>,
-    going: @escaping @Sendable () -> Void
-) {
+private func leave(_ machine: StateMachine<AppState>, going: @escaping @Sendable () -> Void) {
     let actors = [Passing(), Passing()]
     for actor in actors {
         let held = Going(going)

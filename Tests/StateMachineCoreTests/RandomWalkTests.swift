@@ -112,10 +112,7 @@ private final class Walk: Sendable {
 
 @Suite(.bounded) struct RandomWalkTests {
     @Test(arguments: [(2, 11), (3, 12), (4, 13), (8, 14)] as [(Int, UInt64)])
-    func everybodyHearsEverySeqOnceInOneOrderUntilCancelled(
-        setters: Int,
-        seed: UInt64
-    ) async {
+    func everybodyHearsEverySeqOnceInOneOrderUntilCancelled(setters: Int, seed: UInt64) async {
         let walk = Walk()
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<10 { walk.add(&generator) }
@@ -152,10 +149,7 @@ private final class Walk: Sendable {
     }
 
     @Test(arguments: [(2, 21), (4, 22), (8, 23)] as [(Int, UInt64)])
-    func everyBallotEndsOnceAndItsVotersHaveHeardAllBefore(
-        setters: Int,
-        seed: UInt64
-    ) async {
+    func everyBallotEndsOnceAndItsVotersHaveHeardAllBefore(setters: Int, seed: UInt64) async {
         let machine = StateMachine<AppState>()
         let trespasses = Recorder<String>()
         let answers = DispatchQueue(label: "answers", attributes: .concurrent)
@@ -232,10 +226,7 @@ private final class Walk: Sendable {
     }
 
     @Test(arguments: [(2, 31), (4, 32), (8, 33)] as [(Int, UInt64)])
-    func batchesAccountForEveryTransitionAndNeverLoseTheNewest(
-        setters: Int,
-        seed: UInt64
-    ) async {
+    func batchesAccountForEveryTransitionAndNeverLoseTheNewest(setters: Int, seed: UInt64) async {
         let machine = StateMachine<AppState>()
         let thread = NotificationThread(name: "target")
         let contexts: [any ExecutionContext] = [

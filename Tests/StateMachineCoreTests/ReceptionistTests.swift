@@ -193,9 +193,7 @@ private struct Backlog {
         backlog.gate.open()
         await self.batches.wait(for: 1)
         await self.machine.flush()
-        #expect(
-            self.batches.heard == [.init(values: [10], seqs: 1...10, coalesced: 9, dropped: 0)]
-        )
+        #expect(self.batches.heard == [.init(values: [10], seqs: 1...10, coalesced: 9, dropped: 0)])
         receptionist.cancel()
     }
 
@@ -283,9 +281,7 @@ private struct Backlog {
             starting: .current
         )
         self.machine.churn(2)
-        #expect(
-            self.batches.heard.flatMap(\.values) == Array(3...self.machine.snapshot.seq)
-        )
+        #expect(self.batches.heard.flatMap(\.values) == Array(3...self.machine.snapshot.seq))
         receptionist.cancel()
     }
 

@@ -13,10 +13,7 @@ import Testing
     private static let steps = 150
 
     @Test(arguments: [(2, 41), (4, 42), (8, 43)] as [(Int, UInt64)])
-    func lanesThatRetireAndComeBackHoldNobodyUpAndLoseNothing(
-        setters: Int,
-        seed: UInt64
-    ) async {
+    func lanesThatRetireAndComeBackHoldNobodyUpAndLoseNothing(setters: Int, seed: UInt64) async {
         let fates = Recorder<Fate>()
         var options = StateMachine<AppState>.Options()
         options.unheard = { fates.record(Fate(seq: $0.seq, wasHeard: false)) }
@@ -38,11 +35,7 @@ import Testing
                 let guest = Guest(fates, trespasses)
                 let start: StateMachine<AppState>.Start =
                     Bool.random(using: &generator) ? .current : .next
-                let registration = machine.addDelegate(
-                    guest,
-                    on: contexts[index],
-                    starting: start
-                )
+                let registration = machine.addDelegate(guest, on: contexts[index], starting: start)
                 switch Int.random(in: 0..<4, using: &generator) {
                 case 0: registration.cancel()
                 case 1: machine.removeDelegate(guest)
@@ -80,9 +73,7 @@ import Testing
     }
 
     @Test(arguments: Place.allCases)
-    func aLastMemberThatLeavesInItsCallbackRetiresTheLaneAndMayComeBack(
-        on place: Place
-    ) async {
+    func aLastMemberThatLeavesInItsCallbackRetiresTheLaneAndMayComeBack(on place: Place) async {
         let machine = StateMachine<AppState>()
         let context = place.context
         let own = Recorder<Registration>()
@@ -185,10 +176,7 @@ private final class Guest: StateDelegate {
         while !others.isEmpty {
             let before = order.heard.count
             machine.state = .ready(!others.count.isMultiple(of: 2))
-            #expect(
-                Array(order.heard[before...])
-                    == others.map { _ in "other" } + ["immediate"]
-            )
+            #expect(Array(order.heard[before...]) == others.map { _ in "other" } + ["immediate"])
             others.remove(at: others.count / 2).cancel()
         }
         immediate.cancel()

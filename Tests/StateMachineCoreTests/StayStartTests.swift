@@ -12,8 +12,7 @@ struct StayStartTests {
         start.elapsed(at: now) / 1_000_000
     }
 
-    @Test
-    func withinAStartOfTheMachineTheUptimeDecides() {
+    @Test func withinAStartOfTheMachineTheUptimeDecides() {
         let start = StayStart(stay: 3, moment: self.moment(10, 1000))
         #expect(self.seconds(start, at: self.moment(25, 5000)) == 15)
         #expect(start.wall(after: .seconds(60)) == WallTime(microseconds: 1_060_000_000))
@@ -25,8 +24,7 @@ struct StayStartTests {
         #expect(start.adjusted(to: self.moment(25, 1015)) == start)
     }
 
-    @Test
-    func afterAnotherStartTheWallsClockDecidesOnce() {
+    @Test func afterAnotherStartTheWallsClockDecidesOnce() {
         let start = StayStart(stay: 3, moment: self.moment(10, 1000))
         let carried = start.carried(to: self.moment(2, 1100))
         #expect(carried.moment == self.moment(-98, 1000))
@@ -38,8 +36,7 @@ struct StayStartTests {
         #expect(self.seconds(forward, at: self.moment(12, 1500)) == 500)
     }
 
-    @Test
-    func aClockThatHasLostTheTimeCountsFromNothing() {
+    @Test func aClockThatHasLostTheTimeCountsFromNothing() {
         let start = StayStart(stay: 3, moment: self.moment(10, 1000))
         let first = start.carried(to: self.moment(2, 0))
         #expect(self.seconds(first, at: self.moment(2, 0)) == 0)
@@ -51,8 +48,7 @@ struct StayStartTests {
         #expect(self.seconds(right, at: self.moment(4, 1300)) == 300)
     }
 
-    @Test
-    func eachChangeShowsTheStartThatHeldForIt() {
+    @Test func eachChangeShowsTheStartThatHeldForIt() {
         let clock = ManualStayClock()
         let began = StayStart(stay: 0, moment: clock.moment)
         let starts = StayStarts(began, clock: clock)
@@ -74,8 +70,7 @@ struct StayStartTests {
         #expect(starts.newest(of: 5) == nil)
     }
 
-    @Test
-    func whatIsCorrectedHoldsFromTheNextChangeOn() {
+    @Test func whatIsCorrectedHoldsFromTheNextChangeOn() {
         let clock = ManualStayClock()
         let starts = StayStarts(StayStart(stay: 0, moment: clock.moment), clock: clock)
         let first = starts.start(of: 1, at: 1, .now)
@@ -87,8 +82,7 @@ struct StayStartTests {
         #expect(starts.newest(of: 1) == corrected)
     }
 
-    @Test
-    func theOldestStartsAreForgotten() {
+    @Test func theOldestStartsAreForgotten() {
         let clock = ManualStayClock()
         let starts = StayStarts(StayStart(stay: 0, moment: clock.moment), clock: clock)
         for seq in 1...20_000 as ClosedRange<UInt64> { _ = starts.start(of: seq, at: seq, .now) }

@@ -11,9 +11,7 @@ import Testing
     }
 
     /// Records when it begins, and when it is cancelled.
-    private static func work(
-        _ recorder: Recorder<Event>
-    ) -> @Sendable (AppState) async -> Void {
+    private static func work(_ recorder: Recorder<Event>) -> @Sendable (AppState) async -> Void {
         { state in
             recorder.record(.began(state))
             do {

@@ -29,11 +29,7 @@ import Testing
         machine.churn(7)
         // Now the iterator is as late as it will get.
         await machine.flush()
-        let expected = Snapshot(
-            seq: 5,
-            state: AppState.ready(true),
-            at: machine.snapshot.at
-        )
+        let expected = Snapshot(seq: 5, state: AppState.ready(true), at: machine.snapshot.at)
         guard case .missed(let count, let now) = await iterator.next() else {
             Issue.record("nothing missed")
             return

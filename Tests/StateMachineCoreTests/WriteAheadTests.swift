@@ -302,10 +302,7 @@ private final class LaterContext: ExecutionContext {
         #expect(heard.map(\.0) == [.ready(true)])
         #expect(
             heard.map(\.1) == [
-                TransitionError(
-                    .notCommitted(why: "the disk is full"),
-                    current: machine.snapshot
-                )
+                TransitionError(.notCommitted(why: "the disk is full"), current: machine.snapshot)
             ]
         )
         #expect(machine.snapshot.seq == 0)

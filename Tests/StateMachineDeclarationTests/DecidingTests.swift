@@ -94,19 +94,14 @@ import Testing
             "playing", #"{"volume":4,"title":"a","note":"äöü"}"#,
             "note=äöü: must have at most 4 bytes"
         ),
-        (
-            "playing", #"{"volum":4}"#,
-            #""playing" has no field "volum"; did you mean volume?"#
-        ),
+        ("playing", #"{"volum":4}"#, #""playing" has no field "volum"; did you mean volume?"#),
         ("safe", #"{"x":4}"#, #""safe" has no field "x"; it has none"#),
         ("plaing", "{}", #"there is no state "plaing"; did you mean playing?"#),
         ("other", "{}", #"there is no state "other"; known: idle, playing, safe"#),
     ])
     func aStateThatDoesNotFitIsRefused(name: String, data: String, sentence: String) throws {
         let members = try #require(JSONValue(parsing: data)?.members)
-        #expect(
-            self.refusal { _ = try self.machine.state(name, data: members) } == sentence
-        )
+        #expect(self.refusal { _ = try self.machine.state(name, data: members) } == sentence)
     }
 
     @Test func onlyWhatIsListedMayBeSet() throws {

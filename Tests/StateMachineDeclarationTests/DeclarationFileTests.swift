@@ -162,8 +162,7 @@ import Testing
         #expect(error?.sentence == "cannot read /nowhere/machine.yaml: No such file or directory")
     }
 
-    @Test(.bounded)
-    func whatIsNoFileIsToldAsWhatItIs() throws {
+    @Test(.bounded) func whatIsNoFileIsToldAsWhatItIs() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "declaration-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(

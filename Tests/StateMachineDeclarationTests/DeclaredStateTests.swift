@@ -66,8 +66,7 @@ import Testing
     }
 
     /// As with integers.
-    @Test(arguments: [" 3", "3 ", "\t3", "3\n"])
-    func aNumberHasNoWhiteSpace(text: String) throws {
+    @Test(arguments: [" 3", "3 ", "\t3", "3\n"]) func aNumberHasNoWhiteSpace(text: String) throws {
         let open = try #require(self.machine.states.first { $0.name == "open" })
         let field = try #require(open.fields.first { $0.name == "n" })
         #expect(throws: FieldObjection.self) { try field.value(ofText: text) }
@@ -192,8 +191,7 @@ import Testing
         #expect(SHA256.hexadecimal(of: [UInt8](repeating: UInt8(ascii: "a"), count: count)) == hash)
     }
 
-    @Test
-    func theExampleHasItsHash() {
+    @Test func theExampleHasItsHash() {
         let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         #expect(SHA256.hexadecimal(of: Array("abc".utf8)) == hash)
     }

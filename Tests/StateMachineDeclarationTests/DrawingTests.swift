@@ -182,12 +182,8 @@ import Testing
         #expect(rows.allSatisfy { $0.count <= 40 }, "\(rows)")
         #expect(text(18) == nil)
         #expect(drawing.dot.contains(#"[label="press\n12 ×, 3 min", penwidth=2]"#))
-        #expect(
-            drawing.dot.contains(#"[label="set\nnever", color=gray50, style=dashed]"#)
-        )
-        #expect(
-            drawing.dot.contains(##"s0 [label="off-now\n⊘ held", color="#D55E00"]"##)
-        )
+        #expect(drawing.dot.contains(#"[label="set\nnever", color=gray50, style=dashed]"#))
+        #expect(drawing.dot.contains(##"s0 [label="off-now\n⊘ held", color="#D55E00"]"##))
         #expect(drawing.mermaid.contains("s0 --> s1 : press (12 ×, 3 min)"))
         #expect(drawing.mermaid.contains("class s0 held"))
         #expect(drawing.plainText.contains("press → burning  (12 ×, 3 min)"))

@@ -19,10 +19,7 @@ import Testing
         ("values", Self.repeated("a,", "[")),
         ("doubled keys", Self.repeated("a: x\n")),
         ("unknown keys", (0..<25_000).map { "k\($0): x\n" }.joined()),
-        (
-            "states",
-            "start: s1\nstates:\n" + (0..<10_000).map { "  s\($0): {to: any}\n" }.joined()
-        ),
+        ("states", "start: s1\nstates:\n" + (0..<10_000).map { "  s\($0): {to: any}\n" }.joined()),
         ("marks", Self.repeated("\u{301}\u{316}", "start: a")),
         ("one word", Self.repeated("x", "start: ")),
         ("quotes", Self.repeated("\"")),
@@ -32,8 +29,7 @@ import Testing
         ("documents", Self.repeated("---\n")),
     ]
 
-    @Test(.bounded, arguments: Self.files.map(\.name))
-    func noFileTakesLong(name: String) throws {
+    @Test(.bounded, arguments: Self.files.map(\.name)) func noFileTakesLong(name: String) throws {
         let text = try #require(Self.files.first { $0.name == name }).text
         let before = Self.processorTime()
         let reading: DeclarationReading? = DeclarationReading(Array(text.utf8))
@@ -68,10 +64,7 @@ import Testing
         }
     }
 
-    private static func mutated(
-        _ original: [UInt8],
-        _ random: inout SeededGenerator
-    ) -> [UInt8] {
+    private static func mutated(_ original: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         var bytes = original
         for _ in 0..<Int.random(in: 1...4, using: &random) {
             let place = Int.random(in: bytes.indices, using: &random)

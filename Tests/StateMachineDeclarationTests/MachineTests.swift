@@ -7,8 +7,7 @@ import Testing
 @Suite struct MachineTests {
     private static let names = ["kiosk", "ota", "worker"]
 
-    @Test(arguments: Self.names)
-    func theDocumentedMachinesHaveNoErrors(name: String) throws {
+    @Test(arguments: Self.names) func theDocumentedMachinesHaveNoErrors(name: String) throws {
         let declaration = try Fixture.machine(name)
         #expect(declaration.machine == name)
     }
@@ -17,9 +16,7 @@ import Testing
         let kiosk = problems(try Fixture.text("machines/kiosk.yaml"))
         #expect(
             kiosk
-                == [
-                    (28, "off"), (41, "no"), (55, "off"),
-                ]
+                == [(28, "off"), (41, "no"), (55, "off")]
                 .map {
                     "file:35:\($0): warning: \($1) is text here, but YAML 1.1 tools read it as a boolean; "
                         + "write \"\($1)\""
@@ -35,8 +32,7 @@ import Testing
         #expect(problems(try Fixture.text("machines/worker.yaml")).isEmpty)
     }
 
-    @Test(arguments: Self.names)
-    func theExamplesHaveNeitherErrorsNorWarnings(name: String) throws {
+    @Test(arguments: Self.names) func theExamplesHaveNeitherErrorsNorWarnings(name: String) throws {
         let file = URL(filePath: #filePath)
             .appending(path: "../../../contrib/machines/\(name).yaml").standardized
         let bytes = Array(try String(contentsOf: file, encoding: .utf8).utf8)
@@ -66,8 +62,7 @@ import Testing
         #expect(kiosk.lostState?.declared.name == "booting")
     }
 
-    @Test(arguments: Self.names)
-    func tracesGoEveryWay(name: String) throws {
+    @Test(arguments: Self.names) func tracesGoEveryWay(name: String) throws {
         let declaration = try Fixture.machine(name)
         let trace = try Trace(try Fixture.text("traces/\(name).trace"))
         let simulation: Simulation

@@ -56,13 +56,10 @@ import Testing
         #expect(try self.restated(name, data) == answer)
     }
 
-    @Test
-    func statesOfDifferentDeclarationsAreNeverEqualNorFollowEachOther() throws {
+    @Test func statesOfDifferentDeclarationsAreNeverEqualNorFollowEachOther() throws {
         let again = DeclaredSchema(try declaration(Self.old))
         #expect(!self.older.initial.equals(again.initial))
-        #expect(
-            self.older.data(of: self.older.initial) == again.data(of: again.initial)
-        )
+        #expect(self.older.data(of: self.older.initial) == again.data(of: again.initial))
         // What may follow in one declaration has the number of another state in the other.
         #expect(!self.newer.initial.mayBecome(self.older.initial))
         #expect(!self.older.initial.mayBecome(self.newer.initial))

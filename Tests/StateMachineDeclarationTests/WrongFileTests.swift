@@ -47,11 +47,7 @@ import Testing
         let hooked = Array("start: a\nstates: {a: {final: true, leave: /bin/true}}\n".utf8)
         let reading = DeclarationReading(hooked, refusingCommands: "other users may write to f")
         #expect(reading.declaration == nil)
-        #expect(
-            reading.problems.map { $0.line(in: "f") } == [
-                "f:1:1: other users may write to f"
-            ]
-        )
+        #expect(reading.problems.map { $0.line(in: "f") } == ["f:1:1: other users may write to f"])
         #expect(DeclarationReading(hooked).problems.isEmpty)
     }
 

@@ -4,10 +4,8 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-@Suite(.bounded)
-struct CommitTests {
-    @Test
-    func whatCannotBeWrittenDoesNotHappenUntilItCan() async throws {
+@Suite(.bounded) struct CommitTests {
+    @Test func whatCannotBeWrittenDoesNotHappenUntilItCan() async throws {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             let troubles = Recorder<String?>()
@@ -58,8 +56,7 @@ struct CommitTests {
         }
     }
 
-    @Test
-    func aRowThatWouldGetAnotherSeqIsRefusedAndTheNextIsNot() async throws {
+    @Test func aRowThatWouldGetAnotherSeqIsRefusedAndTheNextIsNot() async throws {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             #expect(await history.committed(Self.transitions(1...20)) == nil)
@@ -72,8 +69,7 @@ struct CommitTests {
         }
     }
 
-    @Test
-    func aLongPastComesInPieces() async throws {
+    @Test func aLongPastComesInPieces() async throws {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             #expect(await history.committed(Self.transitions(1...2000)) == nil)
@@ -86,8 +82,7 @@ struct CommitTests {
         }
     }
 
-    @Test
-    func tooManyAreRemovedButNeverTheNewest() async throws {
+    @Test func tooManyAreRemovedButNeverTheNewest() async throws {
         try await withTemporaryDirectory { directory in
             let history = try History(
                 directory: "\(directory)/a",
@@ -102,8 +97,7 @@ struct CommitTests {
         }
     }
 
-    @Test
-    func tooOldAreRemovedButNeverTheNewest() async throws {
+    @Test func tooOldAreRemovedButNeverTheNewest() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)

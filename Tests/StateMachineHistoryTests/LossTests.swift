@@ -6,8 +6,7 @@ import TestSupport
 import Testing
 
 /// A history that is gone or incomplete begins anew, and says so.
-@Suite(.bounded)
-struct LossTests {
+@Suite(.bounded) struct LossTests {
     @Test(arguments: [["", "-wal", "-shm"], ["-wal", "-shm"]])
     func aDatabaseThatIsGoneIsMissed(_ removed: [String]) async throws {
         try await withTemporaryDirectory { directory in
@@ -30,8 +29,7 @@ struct LossTests {
         }
     }
 
-    @Test
-    func aFirstStartThatWasCutShortIsNoLoss() async throws {
+    @Test func aFirstStartThatWasCutShortIsNoLoss() async throws {
         try await withTemporaryDirectory { directory in
             try Data("4711\n".utf8).write(to: URL(filePath: "\(directory)/statemachine.lock"))
             #expect(try History(directory: directory).loss == nil)
@@ -63,17 +61,14 @@ struct LossTests {
         }
     }
 
-    @Test
-    func damageThatAStartDoesNotSeeFailsWhoReadsIt() async throws {
+    @Test func damageThatAStartDoesNotSeeFailsWhoReadsIt() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let machine = try History(directory: first).makeMachine()
             for number in 1...1000 { try await machine.assign(.ready(number % 2 == 1)) }
             let copy = try leftovers(of: first)
             try other(copy, "PRAGMA wal_checkpoint(TRUNCATE)")
-            let file = try FileHandle(
-                forUpdating: URL(filePath: "\(copy)/statemachine.sqlite")
-            )
+            let file = try FileHandle(forUpdating: URL(filePath: "\(copy)/statemachine.sqlite"))
             // A page in the middle of the table; its ends stay intact.
             try file.seek(toOffset: try file.seekToEnd() / 4096 / 2 * 4096)
             try file.write(contentsOf: Data(repeating: 0xa5, count: 4096))
@@ -87,8 +82,7 @@ struct LossTests {
         }
     }
 
-    @Test
-    func aDatabaseThatIsPutBackBeginsAnEpochIfToldTo() async throws {
+    @Test func aDatabaseThatIsPutBackBeginsAnEpochIfToldTo() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -142,16 +136,13 @@ struct LossTests {
             let error = await #expect(throws: HistoryFailure.self) {
                 try await history.all(after: 0)
             }
-            #expect(
-                "\(error, default: "")".contains("the data of change 2 is not a JSON object")
-            )
+            #expect("\(error, default: "")".contains("the data of change 2 is not a JSON object"))
             #expect(try await history.all(after: 2).map(\.seq) == [3, 4])
         }
     }
 
     /// Neither who searches nor what removes old rows looks through what is not there.
-    @Test
-    func aGapCostsNothing() async throws {
+    @Test func aGapCostsNothing() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let machine = try History(directory: first).makeMachine()

@@ -6,15 +6,13 @@ import StateMachineSQLite
 import TestSupport
 import Testing
 
-@Suite(.bounded)
-struct OpeningTests {
+@Suite(.bounded) struct OpeningTests {
     private func error(_ directory: String) throws -> String {
         try #require(#expect(throws: HistoryError.self) { try History(directory: directory) })
             .description
     }
 
-    @Test
-    func theDirectoryIsMadeForItsOwnerOnly() async throws {
+    @Test func theDirectoryIsMadeForItsOwnerOnly() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"
             let history = try History(directory: path)
@@ -24,8 +22,7 @@ struct OpeningTests {
         }
     }
 
-    @Test
-    func aSecondHistoryInADirectoryIsRefused() async throws {
+    @Test func aSecondHistoryInADirectoryIsRefused() async throws {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             let error = try self.error("\(directory)/a")
@@ -35,13 +32,11 @@ struct OpeningTests {
         }
     }
 
-    @Test
-    func aDirectoryThatCannotBeMadeIsNamed() throws {
+    @Test func aDirectoryThatCannotBeMadeIsNamed() throws {
         #expect(try self.error("/proc/none/a").contains("state directory /proc/none/a"))
     }
 
-    @Test(arguments: [0, 100])
-    func aBrokenDatabaseIsSetAside(_ intactBytes: Int) async throws {
+    @Test(arguments: [0, 100]) func aBrokenDatabaseIsSetAside(_ intactBytes: Int) async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -66,8 +61,7 @@ struct OpeningTests {
         }
     }
 
-    @Test
-    func aNewerVersionsDatabaseIsRefused() async throws {
+    @Test func aNewerVersionsDatabaseIsRefused() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -93,8 +87,7 @@ struct OpeningTests {
         }
     }
 
-    @Test
-    func theReadableViewIsWhatItSays() async throws {
+    @Test func theReadableViewIsWhatItSays() async throws {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             let machine = history.makeMachine()

@@ -7,10 +7,8 @@ import Testing
 @testable import StateMachineHistory
 
 /// Removing rows that need not be kept, when it fails or when nobody commits.
-@Suite(.bounded)
-struct PruningTests {
-    @Test
-    func failingToRemoveIsToldOnceAndSoIsItsEnd() async throws {
+@Suite(.bounded) struct PruningTests {
+    @Test func failingToRemoveIsToldOnceAndSoIsItsEnd() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"
             let history = try History(directory: path, options: HistoryOptions(keepChanges: 2))
@@ -43,8 +41,7 @@ struct PruningTests {
         }
     }
 
-    @Test
-    func whatGrowsOldWhileNobodyCommitsIsRemoved() async throws {
+    @Test func whatGrowsOldWhileNobodyCommitsIsRemoved() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"
             let history = try History(
@@ -71,8 +68,7 @@ struct PruningTests {
     }
 
     /// 600 changes of 40 KB are 24 MB, of which 4 MB, and up to 4 that came since it was looked at, are kept.
-    @Test
-    func ofADatabaseThatIsTooLargeTheOldestRowsAreRemoved() async throws {
+    @Test func ofADatabaseThatIsTooLargeTheOldestRowsAreRemoved() async throws {
         try await withTemporaryDirectory { directory in
             let limit = 4 << 20
             let history = try SQLiteHistory<Note>(
@@ -81,9 +77,7 @@ struct PruningTests {
             )
             let machine = history.makeMachine()
             for count in 1...600 {
-                try await machine.assign(
-                    .text("\(count)" + String(repeating: "x", count: 20_000))
-                )
+                try await machine.assign(.text("\(count)" + String(repeating: "x", count: 20_000)))
             }
             #expect(await history.settled() == nil)
             // Twice, because a step is queued by the one before it.
@@ -99,8 +93,7 @@ struct PruningTests {
     }
 
     /// A start with a clock that is weeks ahead, as it may be before the network has set it.
-    @Test
-    func aClockThatIsFarAheadTakesNothingAway() async throws {
+    @Test func aClockThatIsFarAheadTakesNothingAway() async throws {
         try await withTemporaryDirectory { directory in
             let before = try History(directory: "\(directory)/a", options: HistoryOptions())
             let first = before.makeMachine()

@@ -5,10 +5,8 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-@Suite(.bounded)
-struct RestartTests {
-    @Test
-    func aMachineGoesOnWhereItStopped() async throws {
+@Suite(.bounded) struct RestartTests {
+    @Test func aMachineGoesOnWhereItStopped() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -38,8 +36,7 @@ struct RestartTests {
         }
     }
 
-    @Test
-    func textsAreReadToTheirEnd() async throws {
+    @Test func textsAreReadToTheirEnd() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -80,11 +77,7 @@ struct RestartTests {
             try await history.makeMachine().assign(.ready(true))
             if isSettled { #expect(await history.settled() == nil) }
             let second = try leftovers(of: first)
-            let again = try History(
-                directory: second,
-                options: HistoryOptions(),
-                boot: boot
-            )
+            let again = try History(directory: second, options: HistoryOptions(), boot: boot)
             #expect((again.epoch == history.epoch) == isSame)
             // What both have can be resumed all the same.
             let ended = EarlierNumbering(epoch: history.epoch, end: 1)
@@ -102,15 +95,10 @@ struct RestartTests {
         }
     }
 
-    @Test
-    func whatIsCommittedAfterSettlingCountsAsUnsettled() async throws {
+    @Test func whatIsCommittedAfterSettlingCountsAsUnsettled() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
-            let history = try History(
-                directory: first,
-                options: HistoryOptions(.commit),
-                boot: "1"
-            )
+            let history = try History(directory: first, options: HistoryOptions(.commit), boot: "1")
             let machine = history.makeMachine()
             try await machine.assign(.ready(true))
             #expect(await history.settled() == nil)
@@ -124,8 +112,7 @@ struct RestartTests {
         }
     }
 
-    @Test
-    func aStateInAnotherFormBeginsAnEpoch() async throws {
+    @Test func aStateInAnotherFormBeginsAnEpoch() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)

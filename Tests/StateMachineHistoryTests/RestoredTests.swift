@@ -6,10 +6,8 @@ import TestSupport
 import Testing
 
 /// An older copy of the database is put back: the seqs that clients saw after it are invalid.
-@Suite(.bounded)
-struct RestoredTests {
-    @Test
-    func aCopyThatEndsBeforeACleanStopBeginsAnEpoch() async throws {
+@Suite(.bounded) struct RestoredTests {
+    @Test func aCopyThatEndsBeforeACleanStopBeginsAnEpoch() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -36,8 +34,7 @@ struct RestoredTests {
         }
     }
 
-    @Test
-    func aCopyThatEndsBeforeTheLastStartBeginsAnEpoch() async throws {
+    @Test func aCopyThatEndsBeforeTheLastStartBeginsAnEpoch() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -55,24 +52,15 @@ struct RestoredTests {
         }
     }
 
-    @Test
-    func aCopyThatWasNotSettledBeginsAnEpochAndIsSaidToBeOne() async throws {
+    @Test func aCopyThatWasNotSettledBeginsAnEpochAndIsSaidToBeOne() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
-            let history = try History(
-                directory: first,
-                options: HistoryOptions(),
-                boot: "1"
-            )
+            let history = try History(directory: first, options: HistoryOptions(), boot: "1")
             let copy = try Self.changeTwice(history, in: first)
             #expect(await history.settled() == nil)
             let second = try leftovers(of: first)
             try Self.putBack(copy, in: second)
-            let again = try History(
-                directory: second,
-                options: HistoryOptions(),
-                boot: "2"
-            )
+            let again = try History(directory: second, options: HistoryOptions(), boot: "2")
             #expect(again.loss == .restored(database: "\(second)/statemachine.sqlite"))
             #expect(again.epoch != history.epoch)
         }

@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// What queries find.
-@Suite(.bounded)
-struct SearchTests {
+@Suite(.bounded) struct SearchTests {
     /// Runs `body` with a history of 3,000 changes, several pieces, from three causes and two
     /// users.
     private func run(
@@ -33,8 +32,7 @@ struct SearchTests {
         }
     }
 
-    @Test
-    func aQueryFindsWhatIsThereInItsOrder() async throws {
+    @Test func aQueryFindsWhatIsThereInItsOrder() async throws {
         try await self.run { history, all in
             #expect(all.count == 3000)
             var generator = SeededGenerator(seed: 17)
@@ -65,8 +63,7 @@ struct SearchTests {
         }
     }
 
-    @Test
-    func theNewestAreFoundWithoutLookingAtTheOthers() async throws {
+    @Test func theNewestAreFoundWithoutLookingAtTheOthers() async throws {
         try await self.run { history, _ in
             let query = TransitionQuery(after: 0, before: 3001, isNewestFirst: true)
             let finding = try await history.next(query)
@@ -76,8 +73,7 @@ struct SearchTests {
         }
     }
 
-    @Test
-    func aTimeIsFoundByHalving() async throws {
+    @Test func aTimeIsFoundByHalving() async throws {
         try await self.run { history, all in
             for second in [-1, 0, 1, 700, 701, 1499, 1500, 1501] as [Int64] {
                 let time = WallTime(microseconds: second * 1_000_000)
@@ -91,8 +87,7 @@ struct SearchTests {
         }
     }
 
-    @Test
-    func whatIsMissingIsSaid() async throws {
+    @Test func whatIsMissingIsSaid() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"
             let history = try History(directory: path, options: HistoryOptions())

@@ -7,10 +7,8 @@ import TestSupport
 import Testing
 
 /// What a clean stop leaves.
-@Suite(.bounded)
-struct SettlingTests {
-    @Test
-    func theFileOfTheDatabaseAloneIsWhole() async throws {
+@Suite(.bounded) struct SettlingTests {
+    @Test func theFileOfTheDatabaseAloneIsWhole() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -36,8 +34,7 @@ struct SettlingTests {
         }
     }
 
-    @Test
-    func aReaderInTheWayIsNotWaitedFor() async throws {
+    @Test func aReaderInTheWayIsNotWaitedFor() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(
@@ -89,8 +86,7 @@ struct SettlingTests {
         return (attributes[.size] as? Int) ?? 0
     }
 
-    @Test
-    func aLogThatGrowsIsToldOfAndShrinksWhenItsReaderHasGone() async throws {
+    @Test func aLogThatGrowsIsToldOfAndShrinksWhenItsReaderHasGone() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"
             let history = try History(

@@ -7,8 +7,7 @@ import TestSupport
 import Testing
 
 /// What a history keeps of stays, and how it obtains it.
-@Suite(.bounded)
-struct StayHistoryTests {
+@Suite(.bounded) struct StayHistoryTests {
     private static let lamp = """
         start: dark
         states:
@@ -70,8 +69,7 @@ struct StayHistoryTests {
         PRAGMA journal_mode = WAL;
         """
 
-    @Test
-    func anOlderDatabaseIsBroughtUpToDate() async throws {
+    @Test func anOlderDatabaseIsBroughtUpToDate() async throws {
         try await withTemporaryDirectory { directory in
             try other(directory, Self.old)
             let schema = try self.schema()
@@ -101,8 +99,7 @@ struct StayHistoryTests {
         }
     }
 
-    @Test
-    func aRowHasItsStayAndWhatIsDue() async throws {
+    @Test func aRowHasItsStayAndWhatIsDue() async throws {
         try await withTemporaryDirectory { directory in
             let schema = try self.schema()
             let history = try self.lamp("\(directory)/a", schema)
@@ -165,8 +162,7 @@ struct StayHistoryTests {
         }
     }
 
-    @Test
-    func aStayThatHasEndedIsNotNotedAnyMore() async throws {
+    @Test func aStayThatHasEndedIsNotNotedAnyMore() async throws {
         try await withTemporaryDirectory { directory in
             let schema = try self.schema()
             let history = try self.lamp("\(directory)/a", schema)
@@ -185,8 +181,7 @@ struct StayHistoryTests {
     }
 
     /// What it costs machines that are not declared in a file.
-    @Test
-    func aMachineWithoutStaysKeepsNothingOfThem() async throws {
+    @Test func aMachineWithoutStaysKeepsNothingOfThem() async throws {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             try await history.makeMachine().assign(.ready(true))

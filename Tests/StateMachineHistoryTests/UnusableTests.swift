@@ -6,8 +6,7 @@ import TestSupport
 import Testing
 
 /// A database that exists and cannot be used: the error names it and says what to do.
-@Suite(.bounded)
-struct UnusableTests {
+@Suite(.bounded) struct UnusableTests {
     @Test(arguments: [
         "CREATE TABLE change (id INTEGER PRIMARY KEY, what TEXT); INSERT INTO change VALUES (1, 'a')",
         "CREATE TABLE change (seq INTEGER PRIMARY KEY); INSERT INTO change VALUES (1)",
@@ -28,8 +27,7 @@ struct UnusableTests {
         }
     }
 
-    @Test
-    func aDirectoryInItsPlaceIsSaidToBeInTheWay() async throws {
+    @Test func aDirectoryInItsPlaceIsSaidToBeInTheWay() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(
                 atPath: "\(directory)/statemachine.sqlite",
@@ -41,8 +39,7 @@ struct UnusableTests {
         }
     }
 
-    @Test(arguments: [0o000, 0o400])
-    func whoMayNotReadAndWriteItIsNamed(_ mode: Int) async throws {
+    @Test(arguments: [0o000, 0o400]) func whoMayNotReadAndWriteItIsNamed(_ mode: Int) async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
@@ -55,16 +52,13 @@ struct UnusableTests {
             try Self.give(path, mode: 0o700)
             let user = geteuid() == 0 ? Self.nobody : geteuid()
             let error = try Self.asNobody { try Self.error(path) }
-            #expect(
-                error.hasPrefix("cannot use \(path)/statemachine.sqlite: user \(user) ")
-            )
+            #expect(error.hasPrefix("cannot use \(path)/statemachine.sqlite: user \(user) "))
             #expect(error.contains("read and write it"))
         }
     }
 
     /// As over NFS without a lock service.
-    @Test
-    func aLockThatTheKernelRefusesIsNotAnotherDaemons() async throws {
+    @Test func aLockThatTheKernelRefusesIsNotAnotherDaemons() async throws {
         try await withTemporaryDirectory { directory in
             let lock = "\(directory)/statemachine.lock"
             let error = try await blocking {

@@ -7,8 +7,7 @@ import TestSupport
 import Testing
 
 /// A program with other states continues the history of its predecessor, if it says how.
-@Suite(.bounded)
-struct UpgradeTests {
+@Suite(.bounded) struct UpgradeTests {
     private enum First: EnumState {
         case booting
         case maintenance(reason: String)

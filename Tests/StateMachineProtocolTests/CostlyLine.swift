@@ -113,12 +113,7 @@ struct CostlyLine: Sendable {
                 "{\(Self.list(size) { "\"k\($0)\":1" }),\"k0\":1}"
             }
         ),
-        (
-            "keys of marks",
-            { size in
-                "{\(Self.list(size) { "\"\(Self.marks(600))\($0)\":1" })}"
-            }
-        ),
+        ("keys of marks", { size in "{\(Self.list(size) { "\"\(Self.marks(600))\($0)\":1" })}" }),
         (
             "keys of marks that differ at their ends",
             { size in

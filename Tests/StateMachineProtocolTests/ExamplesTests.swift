@@ -204,9 +204,7 @@ import Testing
             ]
         )
         #expect(
-            StateCoding<Short>().problems == [
-                "Short has a case \"locked\" that Name does not list"
-            ]
+            StateCoding<Short>().problems == ["Short has a case \"locked\" that Name does not list"]
         )
     }
 

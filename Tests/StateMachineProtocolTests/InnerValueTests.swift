@@ -3,12 +3,10 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-@Suite("What is inside a state's values")
-struct InnerValueTests {
+@Suite("What is inside a state's values") struct InnerValueTests {
     private let coding = StateCoding<Shop>()
 
-    @Test("a date is RFC 3339, and any form of that is taken")
-    func dates() throws {
+    @Test("a date is RFC 3339, and any form of that is taken") func dates() throws {
         let moment = Date(timeIntervalSince1970: 1_795_336_200.25)
         let data = #"{"since":"2026-11-22T08:30:00.250000Z"}"#
         #expect(self.coding.data(of: .closed(since: moment)).text == data)
@@ -32,8 +30,7 @@ struct InnerValueTests {
         #expect(error?.message.hasPrefix("since of closed must be of type string") == true)
     }
 
-    @Test("moments that RFC 3339 has no name for are the nearest that it has")
-    func farDates() {
+    @Test("moments that RFC 3339 has no name for are the nearest that it has") func farDates() {
         let far = [
             Date.distantFuture, Date(timeIntervalSince1970: -1e12),
             Date(timeIntervalSince1970: .infinity),
@@ -129,8 +126,7 @@ struct InnerValueTests {
         )
     }
 
-    @Test("its fields are known all the same")
-    func tellsFields() {
+    @Test("its fields are known all the same") func tellsFields() {
         let schema = StateCoding<Shop>().described
         #expect(schema.cases.map(\.name) == ["closed", "serving"])
         #expect(

@@ -1,8 +1,7 @@
 import StateMachineProtocol
 import Testing
 
-@Suite("A JSON value is contained in another")
-struct JSONMatchingTests {
+@Suite("A JSON value is contained in another") struct JSONMatchingTests {
     @Test(
         "if it asks for nothing that the other has not",
         arguments: [

@@ -1,8 +1,7 @@
 import StateMachineProtocol
 import Testing
 
-@Suite("A JSON text is read")
-struct JSONParserTests {
+@Suite("A JSON text is read") struct JSONParserTests {
     @Test(
         "every kind of value",
         arguments: [
@@ -54,8 +53,7 @@ struct JSONParserTests {
         #expect(try JSONValue(reading: text) == .string(string))
     }
 
-    @Test("members in the order in which they are written")
-    func keepsTheOrderOfMembers() throws {
+    @Test("members in the order in which they are written") func keepsTheOrderOfMembers() throws {
         let members = try #require(try JSONValue(reading: #"{"z":1,"a":2,"m":3}"#).members)
         #expect(members.map(\.key) == ["z", "a", "m"])
     }
@@ -106,8 +104,7 @@ struct JSONParserTests {
         }
     }
 
-    @Test("what people type is JSON or nothing")
-    func takesTypedTextForJSONOrNothing() {
+    @Test("what people type is JSON or nothing") func takesTypedTextForJSONOrNothing() {
         #expect(JSONValue(parsing: "true") == .bool(true))
         #expect(JSONValue(parsing: "-3") == .number("-3"))
         #expect(JSONValue(parsing: "\"true\"") == .string("true"))

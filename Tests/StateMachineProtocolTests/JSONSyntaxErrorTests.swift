@@ -93,8 +93,7 @@ struct JSONSyntaxErrorTests {
         expectError(Array("{\"a\":\"".utf8) + bytes + Array("\"}".utf8), 6 + offset, "not UTF-8")
     }
 
-    @Test("outside strings a byte beyond ASCII is no value")
-    func outsideItsStrings() {
+    @Test("outside strings a byte beyond ASCII is no value") func outsideItsStrings() {
         expectError([0xFF], 0, "a value was expected")
         expectError(Array("[1,é]".utf8), 3, "a value was expected")
     }

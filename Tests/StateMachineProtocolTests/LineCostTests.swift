@@ -8,8 +8,7 @@ import Testing
 ///
 /// Each measurement is the thread's processor time, compared with that of something else, so how
 /// busy the computer is does not matter.
-@Suite("What a line costs", .serialized, .bounded)
-struct LineCostTests {
+@Suite("What a line costs", .serialized, .bounded) struct LineCostTests {
     /// Bytes in the longest lines; in the check, a quarter of what a line may have.
     private static let length =
         ProcessInfo.processInfo.environment["STATEMACHINE_ATTACK"] == "full" ? 65_000 : 16_250

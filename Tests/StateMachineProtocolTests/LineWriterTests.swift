@@ -2,8 +2,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-@Suite("A JSON value is written")
-struct LineWriterTests {
+@Suite("A JSON value is written") struct LineWriterTests {
     @Test(
         "escaped where a reader or a terminal could be misled, and only there",
         arguments: [
@@ -24,8 +23,7 @@ struct LineWriterTests {
         #expect(Array(JSONValue.string(string).text.utf8) == Array("\"\(expected)\"".utf8))
     }
 
-    @Test("no scalar that must be escaped comes through")
-    func escapesEveryControlCharacter() {
+    @Test("no scalar that must be escaped comes through") func escapesEveryControlCharacter() {
         for value in UInt32(0)...0x2100 {
             guard let scalar = Unicode.Scalar(value) else { continue }
             let text = JSONValue.string(String(scalar)).text
@@ -37,8 +35,7 @@ struct LineWriterTests {
         }
     }
 
-    @Test("without white space, members in their order")
-    func writesWithoutWhiteSpace() throws {
+    @Test("without white space, members in their order") func writesWithoutWhiteSpace() throws {
         let text = #"{"b":[1,-2.50,null,true,false,{}],"a":{"":"x"},"c":[]}"#
         #expect(try JSONValue(reading: text).text == text)
         #expect(try JSONValue(reading: " { \"b\" : [ 1 , 2 ] } ").text == #"{"b":[1,2]}"#)

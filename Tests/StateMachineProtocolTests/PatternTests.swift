@@ -3,8 +3,7 @@ import Testing
 
 @testable import StateMachineProtocol
 
-@Suite("A pattern")
-struct PatternTests {
+@Suite("A pattern") struct PatternTests {
     @Test(
         "is a name with or without data",
         arguments: [
@@ -180,9 +179,7 @@ struct PatternTests {
     )
     func addsAndTakesAway(_ texts: [String], _ states: String) throws {
         let coding = StateCoding<AppState>()
-        let list = PatternList(
-            try texts.map { try coding.described.resolved(Pattern(typed: $0)) }
-        )
+        let list = PatternList(try texts.map { try coding.described.resolved(Pattern(typed: $0)) })
         let all: [(String, AppState)] = [
             ("ready,true", .ready(true)), ("ready,false", .ready(false)),
             ("authentication", .authentication(.idle)), ("dataRetrieval", .dataRetrieval(.idle)),
@@ -191,8 +188,7 @@ struct PatternTests {
         #expect(selected.map(\.0).joined(separator: " ") == states)
     }
 
-    @Test("has an opposite, whose opposite it is")
-    func hasAnOpposite() {
+    @Test("has an opposite, whose opposite it is") func hasAnOpposite() {
         let pattern: Pattern = "ready:value=true"
         #expect((!pattern).written == "!ready:value=true")
         #expect(!(!pattern) == pattern)

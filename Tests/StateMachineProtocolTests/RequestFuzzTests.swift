@@ -2,8 +2,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-@Suite("Whatever arrives as a line")
-struct RequestFuzzTests {
+@Suite("Whatever arrives as a line") struct RequestFuzzTests {
     @Test("is a request, a refusal or nothing", arguments: [1, 2, 3, 4] as [UInt64])
     func isARequestARefusalOrNothing(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)

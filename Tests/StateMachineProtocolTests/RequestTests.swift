@@ -2,8 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-@Suite("A request line")
-struct RequestTests {
+@Suite("A request line") struct RequestTests {
     @Test("means what the examples say, and as an object the same again")
     func meansWhatTheExamplesSay() throws {
         let examples = try Fixture.requests.examples("means")
@@ -28,8 +27,7 @@ struct RequestTests {
         }
     }
 
-    @Test("is refused as the examples say, byte for byte")
-    func isRefusedAsTheExamplesSay() throws {
+    @Test("is refused as the examples say, byte for byte") func isRefusedAsTheExamplesSay() throws {
         let examples = try Fixture.refusals.examples("reply")
         #expect(!examples.isEmpty)
         for (line, reply) in examples {
@@ -42,23 +40,20 @@ struct RequestTests {
         #expect(try Request.parse(Array(line.utf8)) == nil)
     }
 
-    @Test("of bare words is split at bytes, not at characters")
-    func isSplitAtBytes() throws {
+    @Test("of bare words is split at bytes, not at characters") func isSplitAtBytes() throws {
         // A mark that combines with the space before it begins a word.
         let request = try #require(try Request.parse(Array("wait \u{301}".utf8)))
         #expect(request.example.text == "{\"op\":\"wait\",\"until\":[\"\u{301}\"]}")
     }
 
-    @Test("of bare words that is not UTF-8 is refused at that byte")
-    func ofWordsMustBeUTF8() {
+    @Test("of bare words that is not UTF-8 is refused at that byte") func ofWordsMustBeUTF8() {
         let expected =
             #"{"type":"reply","ok":false,"error":"bad-json","offset":5,"#
             + #""message":"not UTF-8 at byte 5"}"# + "\n"
         #expect(self.refusal(of: Array("wait ".utf8) + [0xFF]) == expected)
     }
 
-    @Test("takes an id of 128 bytes and none of 129")
-    func limitsItsId() throws {
+    @Test("takes an id of 128 bytes and none of 129") func limitsItsId() throws {
         func line(_ id: String) -> [UInt8] { Array(#"{"op":"get","id":"\#(id)"}"#.utf8) }
         let longest = String(repeating: "é", count: 64)
         #expect(try Request.parse(line(longest))?.id == .string(longest))

@@ -2,8 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-@Suite("A line of a server")
-struct ServerLineTests {
+@Suite("A line of a server") struct ServerLineTests {
     @Test("is written again as it is read", arguments: [Fixture.replies, .watches, .descriptions])
     func isWrittenAgainAsItIsRead(_ examples: Fixture) throws {
         for line in try examples.lines() {
@@ -13,8 +12,7 @@ struct ServerLineTests {
     }
 
     /// Those that no recorded session has.
-    @Test("is what the examples show, byte for byte")
-    func isWhatTheExamplesShow() throws {
+    @Test("is what the examples show, byte for byte") func isWhatTheExamplesShow() throws {
         let epoch = try #require(Epoch("7f3a9c"))
         let coding = StateCoding<AppState>()
         let late = ServerLine.Report(
@@ -65,8 +63,7 @@ struct ServerLineTests {
         }
     }
 
-    @Test("about an outline is read as it was written")
-    func readsOutlines() throws {
+    @Test("about an outline is read as it was written") func readsOutlines() throws {
         for bytes in try self.outlines() {
             let outline = try #require(Line(bytes.dropLast()).flatMap { TransitionOutline($0) })
             #expect(

@@ -2,10 +2,8 @@ import Foundation
 import StateMachineProtocol
 import Testing
 
-@Suite("The specification")
-struct SpecificationTests {
-    @Test("shows only lines that are among the examples")
-    func showsOnlyExamples() throws {
+@Suite("The specification") struct SpecificationTests {
+    @Test("shows only lines that are among the examples") func showsOnlyExamples() throws {
         let examples = try Set(
             Fixture.replies.lines() + Fixture.watches.lines()
                 + Fixture.refusals.examples("reply").map(\.value.text)

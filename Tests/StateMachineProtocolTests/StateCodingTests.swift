@@ -3,8 +3,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-@Suite("A state on the wire")
-struct StateCodingTests {
+@Suite("A state on the wire") struct StateCodingTests {
     private let app = StateCoding<AppState>()
     private let job = StateCoding<Job>()
     private let gauge = StateCoding<Gauge>()
@@ -160,8 +159,7 @@ struct StateCodingTests {
         )
     }
 
-    @Test("is shown to people without JSON's punctuation")
-    func isShownToPeople() {
+    @Test("is shown to people without JSON's punctuation") func isShownToPeople() {
         #expect(self.app.text(of: .ready(true)) == "ready(true)")
         #expect(self.app.text(of: .authentication(.active)) == "authentication(phase: active)")
         #expect(self.job.text(of: .idle) == "idle")
@@ -173,10 +171,7 @@ struct StateCodingTests {
     }
 
     /// Expects that a written state is read as the same state, and written the same again.
-    private func expectSame<State: EnumState>(
-        _ state: State,
-        _ coding: StateCoding<State>
-    ) throws {
+    private func expectSame<State: EnumState>(_ state: State, _ coding: StateCoding<State>) throws {
         let text = "{\(String(decoding: coding.fragment(of: state), as: UTF8.self))}"
         let json = try JSONValue(reading: text)
         let name = try #require(json["state"]?.string)

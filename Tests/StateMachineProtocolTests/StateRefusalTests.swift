@@ -2,8 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-@Suite("A state that is not one is refused, with what would be right")
-struct StateRefusalTests {
+@Suite("A state that is not one is refused, with what would be right") struct StateRefusalTests {
     @Test(
         "data of any type",
         arguments: [
@@ -23,10 +22,7 @@ struct StateRefusalTests {
                 "ended has no field \"befor\"; known: value, after"
             ),
             ("coded", #"{"value":"gone"}"#, "value of coded must be of type integer, not string"),
-            (
-                "stopped", #"{"reason":"asked","level":2}"#,
-                "level of stopped must be one of 1, 10"
-            ),
+            ("stopped", #"{"reason":"asked","level":2}"#, "level of stopped must be one of 1, 10"),
             (
                 "failed", #"{"before":1,"kind":"disk","retires":2}"#,
                 "failed has no field \"retires\"; known: before, kind, retries"

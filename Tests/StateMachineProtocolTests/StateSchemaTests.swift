@@ -2,8 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-@Suite("A state type tells")
-struct StateSchemaTests {
+@Suite("A state type tells") struct StateSchemaTests {
     @Test(
         "what each case carries",
         arguments: [
@@ -26,8 +25,7 @@ struct StateSchemaTests {
         #expect(found.fields.map(\.text) == fields)
     }
 
-    @Test("what may follow each case, as the examples of it show together")
-    func tellsSuccessors() {
+    @Test("what may follow each case, as the examples of it show together") func tellsSuccessors() {
         let lamp = StateCoding<Lamp>().described
         #expect(lamp.cases.map(\.successors) == [["on"], ["off", "broken"], []])
         let app = StateCoding<AppState>().described

@@ -90,9 +90,7 @@ enum Lamp: EnumState {
 
     static var initial: Lamp { .off }
     static var examples: [Lamp] {
-        [
-            .off, .on(isDimmed: false, colour: .white), .on(isDimmed: true, colour: .red), .broken,
-        ]
+        [.off, .on(isDimmed: false, colour: .white), .on(isDimmed: true, colour: .red), .broken]
     }
 
     var name: Name {

@@ -3,8 +3,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-@Suite("A time on the wire")
-struct WallTimeTests {
+@Suite("A time on the wire") struct WallTimeTests {
     @Test(
         "is RFC 3339 in UTC with microseconds, both ways",
         arguments: [
@@ -29,8 +28,7 @@ struct WallTimeTests {
         #expect(WallTime(rfc3339: text)?.microseconds == microseconds)
     }
 
-    @Test("comes back the same from any year that has four digits")
-    func comesBackTheSame() {
+    @Test("comes back the same from any year that has four digits") func comesBackTheSame() {
         var generator = SeededGenerator(seed: 3339)
         for _ in 0..<5000 {
             let time = WallTime(
@@ -43,8 +41,7 @@ struct WallTimeTests {
         }
     }
 
-    @Test("stops at the years that RFC 3339 has")
-    func stopsAtTheFirstAndTheLastYear() {
+    @Test("stops at the years that RFC 3339 has") func stopsAtTheFirstAndTheLastYear() {
         for (microseconds, text) in [
             (Int64.max, "9999-12-31T23:59:59.999999Z"),
             (253_402_300_800_000_000, "9999-12-31T23:59:59.999999Z"),

@@ -2,8 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-@Suite("A word for a field")
-struct WordTests {
+@Suite("A word for a field") struct WordTests {
     private let coding = StateCoding<Job>()
 
     private func state(_ line: String) throws -> Job? {

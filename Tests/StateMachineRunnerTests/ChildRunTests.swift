@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// Commands as children, with the built daemon and the built runner.
-@Suite(.bounded)
-struct ChildRunTests {
+@Suite(.bounded) struct ChildRunTests {
     /// A run that ends as the event says.
     private static let ends = """
         machine: ends

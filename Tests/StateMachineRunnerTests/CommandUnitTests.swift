@@ -41,23 +41,17 @@ struct CommandUnitTests {
         )
     }
 
-    private func words(
-        of order: CommandOrder,
-        _ prefix: String = "--property="
-    ) -> [String] {
+    private func words(of order: CommandOrder, _ prefix: String = "--property=") -> [String] {
         order.systemdRun(ofUser: false).prefix { $0 != "--" }.filter { $0.hasPrefix(prefix) }
             .map { String($0.dropFirst(prefix.count)) }
     }
 
-    @Test
-    func wordsAreWhatTheyAre() throws {
+    @Test func wordsAreWhatTheyAre() throws {
         let words = ["/usr/bin/play", "--", "a b $HOME ${PATH} $$ %h \"'\n"]
         let order = try self.order(words)
         let all = order.systemdRun(ofUser: false)
         #expect(
-            all.suffix(4) == [
-                "--", "/usr/bin/play", "--", "a b $$HOME $${PATH} $$$$ %h \"'\n",
-            ]
+            all.suffix(4) == ["--", "/usr/bin/play", "--", "a b $$HOME $${PATH} $$$$ %h \"'\n"]
         )
         #expect(all.contains("--remain-after-exit") && all.contains("--service-type=exec"))
         #expect(!all.contains("--user") && order.systemdRun(ofUser: true).contains("--user"))
@@ -71,8 +65,7 @@ struct CommandUnitTests {
         #expect(!all.contains { $0.hasPrefix("--uid") || $0.hasPrefix("--gid") })
     }
 
-    @Test
-    func whatIsDeclaredIsPassedOn() throws {
+    @Test func whatIsDeclaredIsPassedOn() throws {
         let keys = """
             , user: kiosk, group: video, timeout: 1min, stop: 500ms, directory: /srv,
                   environment: {A: b c, B: $X}, environment-file: -/etc/kiosk.env
@@ -89,8 +82,7 @@ struct CommandUnitTests {
     }
 
     /// Declared unit properties come last, so that they take precedence.
-    @Test
-    func propertiesArePassedOnAsTheyAreWritten() throws {
+    @Test func propertiesArePassedOnAsTheyAreWritten() throws {
         let keys = """
             , properties: {MemoryMax: 64K, Nice: -5, PrivateTmp: true, Slice: kiosk.slice, UMask: 0077,
                   SupplementaryGroups: [video], SystemCallFilter: ["~@mount", "@swap"]}
@@ -131,8 +123,7 @@ struct CommandUnitTests {
         #expect(order.systemdRun(ofUser: false).suffix(2) == ["--", program])
     }
 
-    @Test
-    func aCommandEndsBeforeItsDaemonWhenTheMachineGoesDown() throws {
+    @Test func aCommandEndsBeforeItsDaemonWhenTheMachineGoesDown() throws {
         #expect(try self.words(of: self.order(["x"])).contains("After=statemachine.service"))
         let hall = MachineLabel(machine: "kiosk", instance: "hall", directory: "/run/statemachine")
         #expect(
@@ -141,8 +132,7 @@ struct CommandUnitTests {
         )
     }
 
-    @Test
-    func whatWouldBeCutOffIsNotExecuted() throws {
+    @Test func whatWouldBeCutOffIsNotExecuted() throws {
         #expect(try self.order(["play", "a b"]).isSound)
         #expect(try !self.order(["play", "a\0b"]).isSound)
         #expect(try !self.order([""]).isSound)

@@ -40,28 +40,20 @@ struct ConductorTests {
             ]
         )
         // A failed hook changes no state.
-        #expect(
-            script.ended(second, .exit(1)) == ["record", "forget idle-enter-2-5", "record"]
-        )
+        #expect(script.ended(second, .exit(1)) == ["record", "forget idle-enter-2-5", "record"])
         #expect(script.conductor.record.cursor == "e:7")
     }
 
     @Test func aStateIsLeftInOrder() throws {
         var script = try Self.working()
         let run = Self.name("working", .run, 1)
-        #expect(
-            script.change(2, "idle", from: "working") == ["stop working-run-1"]
-        )
+        #expect(script.change(2, "idle", from: "working") == ["stop working-run-1"])
         // It ends late; that changes nothing.
         #expect(script.ended(run, .exit(0)) == [])
-        #expect(
-            script.stopped(run) == ["forget working-run-1", "record", "begin idle-enter-1-2"]
-        )
+        #expect(script.stopped(run) == ["forget working-run-1", "record", "begin idle-enter-1-2"])
         _ = script.ended(Self.name("idle", .enter(1), 2), .exit(0))
         _ = script.ended(Self.name("idle", .enter(2), 2), .exit(0))
-        #expect(
-            script.change(3, "broken", from: "idle") == ["record", "begin idle-leave-1-3"]
-        )
+        #expect(script.change(3, "broken", from: "idle") == ["record", "begin idle-leave-1-3"])
         #expect(
             script.ended(Self.name("idle", .leave(1), 3), .signal("SIGKILL")) == [
                 "record", "forget idle-leave-1-3", "record", "begin broken-enter-1-3",
@@ -157,9 +149,7 @@ struct ConductorTests {
         var script = try Self.working()
         let run = Self.name("working", .run, 1)
         _ = script.ended(run, .exit(3))
-        #expect(
-            script.change(2, "asking", from: "working") == ["forget working-run-1", "soon"]
-        )
+        #expect(script.change(2, "asking", from: "working") == ["forget working-run-1", "soon"])
         #expect(script.woke() == [])
         #expect(
             script.change(3, "working", #"{"num":1}"#, from: "asking") == [
@@ -271,12 +261,8 @@ struct ConductorTests {
         var script = try Self.working()
         let data = #"{"num":4,"note":"z"}"#
         #expect(script.found(90, "working", data, stay: 1, resync: resync) == ["soon"])
-        #expect(
-            script.found(99, "idle", stay: 95, resync: resync) == ["stop working-run-1"]
-        )
-        #expect(
-            script.stopped(Self.name("working", .run, 1)).last == "begin idle-enter-1-95"
-        )
+        #expect(script.found(99, "idle", stay: 95, resync: resync) == ["stop working-run-1"])
+        #expect(script.stopped(Self.name("working", .run, 1)).last == "begin idle-enter-1-95")
         #expect(script.notices.contains(.hooksUnknown(nil, from: "working", to: "idle")))
     }
 
@@ -286,9 +272,7 @@ struct ConductorTests {
         _ = script.found(0, "idle")
         _ = script.ended(Self.name("idle", .enter(1), 0), .exit(0))
         _ = script.ended(Self.name("idle", .enter(2), 0), .exit(0))
-        #expect(
-            script.found(0, "idle", resync: "restarted") == ["record", "begin idle-leave-1-0"]
-        )
+        #expect(script.found(0, "idle", resync: "restarted") == ["record", "begin idle-leave-1-0"])
         #expect(script.notices.contains(.hooksUnknown(nil, from: "idle", to: "idle")))
     }
 

@@ -4,8 +4,7 @@ import Testing
 
 /// The daemon, or with it the runner, is killed at random moments while a state is held, a deadline
 /// is due and a command runs.
-@Suite(.timeLimit(.minutes(60)))
-struct CrashWalkTests {
+@Suite(.timeLimit(.minutes(60))) struct CrashWalkTests {
     /// 5 in every run; `STATEMACHINE_CRASH_ROUNDS` sets another number.
     private static var rounds: Int {
         getenv("STATEMACHINE_CRASH_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 5

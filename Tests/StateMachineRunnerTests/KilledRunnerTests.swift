@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// Runners and daemons are killed at random moments; the commands themselves are the witnesses.
-@Suite(.bounded)
-struct KilledRunnerTests {
+@Suite(.bounded) struct KilledRunnerTests {
     /// Each command says that it begins and, unless it is told to end first, that it has ended.
     private static let text = """
         machine: killed

@@ -3,8 +3,7 @@ import TestSupport
 import Testing
 
 /// Daemon and runner are killed together and started in another boot of the machine, as after a loss of power.
-@Suite(.bounded)
-struct RebootTests {
+@Suite(.bounded) struct RebootTests {
     private static let text = """
         machine: ota
         start: idle

@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// What happens to commands when the daemon, the runner or the file changes.
-@Suite(.bounded)
-struct RunnerLifeTests {
+@Suite(.bounded) struct RunnerLifeTests {
     /// A run that says when it begins and whether it was told to end, and waits for `go` before it
     /// succeeds.
     private static let working = """

@@ -39,10 +39,7 @@ final class RunningMachine: Sendable {
     }
 
     /// Starts the daemon in that boot of the machine; returns when it is ready.
-    func startDaemon(
-        boot: String? = nil,
-        options: [String] = []
-    ) async throws -> SpawnedProcess {
+    func startDaemon(boot: String? = nil, options: [String] = []) async throws -> SpawnedProcess {
         let notify = try NotifySocket(in: self.directory, name: "daemon-notify")
         let state = self.isDurable ? ["--state-directory", "\(self.directory)/state"] : []
         let daemon = try SpawnedProcess(
@@ -196,8 +193,6 @@ func withRunningMachine(
             // Failing to remove it is no reason to fail a test.
             try? FileManager.default.removeItem(atPath: place)
         }
-        try await body(
-            RunningMachine(text, in: directory, place: place, isDurable: isDurable)
-        )
+        try await body(RunningMachine(text, in: directory, place: place, isDurable: isDurable))
     }
 }

@@ -137,9 +137,7 @@ struct Script {
 
     mutating func failed(_ name: CommandName, isStart: Bool) -> [String] {
         let error = CommandHostError("no room")
-        return self.words(
-            self.conductor.failed(name, error, isStart: isStart, at: self.now)
-        )
+        return self.words(self.conductor.failed(name, error, isStart: isStart, at: self.now))
     }
 
     mutating func stopped(_ name: CommandName, _ kind: RunEnd? = .interrupted) -> [String] {

@@ -7,8 +7,7 @@ import Testing
 @testable import StateMachineRunner
 
 /// How the runner, and the programs beside it, begin in surroundings that are not as usual.
-@Suite(.bounded)
-struct StartTests {
+@Suite(.bounded) struct StartTests {
     private static let text = """
         start: idle
         states:
@@ -40,8 +39,7 @@ struct StartTests {
         }
     }
 
-    @Test(arguments: ["--help", "-h"])
-    func theHelpIsPrinted(_ option: String) async throws {
+    @Test(arguments: ["--help", "-h"]) func theHelpIsPrinted(_ option: String) async throws {
         let (status, said) = try await self.shell(
             "exec '\(try BuiltProduct.runner.path)' \(option)"
         )
@@ -124,8 +122,7 @@ struct StartTests {
     }
 
     /// In a container without an init, all that its commands leave behind is the runner's.
-    @Test(.enabled(if: geteuid() == 0))
-    func theFirstProcessWaitsForWhatOthersLeave() async throws {
+    @Test(.enabled(if: geteuid() == 0)) func theFirstProcessWaitsForWhatOthersLeave() async throws {
         let text = """
             start: idle
             events: {go: {}}

@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 /// `statectl status` and `stats --prometheus` of a machine with commands.
-@Suite(.bounded)
-struct StatusTests {
+@Suite(.bounded) struct StatusTests {
     private static let text = """
         machine: shown
         start: idle
@@ -85,9 +84,7 @@ struct StatusTests {
             let runner = try await machine.startRunner()
             _ = try await machine.ask("send go")
             let failed = try await Self.status(machine, having: "lastFailure")
-            #expect(
-                failed.item("runner")?.item("lastFailure")?.string("end") == "exit 203"
-            )
+            #expect(failed.item("runner")?.item("lastFailure")?.string("end") == "exit 203")
             let shown = try await Self.statectl(machine, "status")
             #expect(shown.contains(": could not be started (203)\n"), "\(shown)")
             try await machine.end(runner, daemon)
@@ -144,9 +141,7 @@ struct StatusTests {
                     "runner   none; no command is run"
                 )
             )
-            #expect(
-                try await !Self.statectl(machine, "stats", "--prometheus").contains("command_")
-            )
+            #expect(try await !Self.statectl(machine, "stats", "--prometheus").contains("command_"))
 
             var runner = try await machine.startRunner()
             _ = try await machine.ask("send go")

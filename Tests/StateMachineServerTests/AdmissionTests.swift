@@ -8,8 +8,7 @@ import Testing
 struct AdmissionTests {
     private static let own: UInt32 = 900
 
-    @Test
-    func aBurstIsServedAtOnceAndThenAcceptsWaitTheirTurn() {
+    @Test func aBurstIsServedAtOnceAndThenAcceptsWaitTheirTurn() {
         var limits = ServerLimits()
         limits.connectionsPerUid = 1000
         var admission = Admission(limits: limits, ownUid: Self.own)
@@ -25,8 +24,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test
-    func theLastPlacesAreForRootAndTheDaemonsUser() {
+    @Test func theLastPlacesAreForRootAndTheDaemonsUser() {
         var admission = Admission(limits: ServerLimits(), ownUid: Self.own)
         for number in 0..<496 {
             let uid = UInt32(1000 + number / 64)
@@ -47,8 +45,7 @@ struct AdmissionTests {
 
     /// However often it connects and closes: a script that does nothing else does not lock its user
     /// out.
-    @Test
-    func whatEndsBeforeItsTimeGivesItBack() {
+    @Test func whatEndsBeforeItsTimeGivesItBack() {
         var admission = Admission(limits: ServerLimits(), ownUid: Self.own)
         for _ in 0..<100 {
             #expect(admission.arrived(1000, at: .control, now: 0) == .admit(afterNanoseconds: 0))
@@ -63,17 +60,14 @@ struct AdmissionTests {
         }
     }
 
-    @Test
-    func nobodyWaitsForMoreThanTwoSeconds() {
+    @Test func nobodyWaitsForMoreThanTwoSeconds() {
         var limits = ServerLimits()
         limits.acceptsPerSecond = 10
         limits.acceptBurst = 1
         var admission = Admission(limits: limits, ownUid: Self.own)
         for late in 0...20 {
             let wait = Int64(late) * 100_000_000
-            #expect(
-                admission.arrived(1000, at: .control, now: 0) == .admit(afterNanoseconds: wait)
-            )
+            #expect(admission.arrived(1000, at: .control, now: 0) == .admit(afterNanoseconds: wait))
         }
         let refusal = Admission.Decision.turnAway(limit: "acceptsPerSecond", max: 10)
         for _ in 0..<10_000 {
@@ -86,8 +80,7 @@ struct AdmissionTests {
         #expect(admission.arrived(1000, at: .control, now: 1_000_000_000) == refusal)
     }
 
-    @Test
-    func readersLeaveThePlacesOfThoseWhoSet() {
+    @Test func readersLeaveThePlacesOfThoseWhoSet() {
         var admission = Admission(limits: ServerLimits(), ownUid: Self.own)
         for number in 0..<480 {
             let uid = UInt32(1000 + number / 64)
@@ -105,8 +98,7 @@ struct AdmissionTests {
         #expect(admission.arrived(0, at: .control, now: 0) == .admit(afterNanoseconds: 0))
     }
 
-    @Test
-    func ofFewPlacesReadersHaveHalf() {
+    @Test func ofFewPlacesReadersHaveHalf() {
         var limits = ServerLimits()
         limits.connections = 4
         var admission = Admission(limits: limits, ownUid: Self.own)
@@ -125,8 +117,7 @@ struct AdmissionTests {
         return limits
     }
 
-    @Test
-    func requestsAreKeptUpToTheLimitAndEndedOnesMakeRoom() {
+    @Test func requestsAreKeptUpToTheLimitAndEndedOnesMakeRoom() {
         let user = User(1000, isLimited: true)
         user.requestBytes += 600
         #expect(user.mayKeep(400, within: Self.limits()))
@@ -135,8 +126,7 @@ struct AdmissionTests {
         #expect(user.mayKeep(401, within: Self.limits()))
     }
 
-    @Test
-    func theReplyThatReachesTheLimitIsTheLast() {
+    @Test func theReplyThatReachesTheLimitIsTheLast() {
         let user = User(1000, isLimited: true)
         user.replyBytes += 999
         #expect(user.mayOwe(within: Self.limits()))
@@ -146,8 +136,7 @@ struct AdmissionTests {
         #expect(user.mayOwe(within: Self.limits()))
     }
 
-    @Test
-    func whatATurnTakesTooLongIsTakenOffTheNextOnes() {
+    @Test func whatATurnTakesTooLongIsTakenOffTheNextOnes() {
         let user = User(1000, isLimited: true)
         #expect(user.takeTurn() == Turns.length)
         user.use(Turns.length + .microseconds(50))
@@ -164,8 +153,7 @@ struct AdmissionTests {
         #expect(user.takeTurn() == Turns.length)
     }
 
-    @Test
-    func whoIsHeldToLimitsIsWrittenToEarlyAsLongAsItsNextTurnsLast() {
+    @Test func whoIsHeldToLimitsIsWrittenToEarlyAsLongAsItsNextTurnsLast() {
         let user = User(1000, isLimited: true)
         #expect(user.early {})
         user.use(Turns.most)
@@ -177,8 +165,7 @@ struct AdmissionTests {
         #expect(root.early {})
     }
 
-    @Test
-    func rootAndTheDaemonsOwnUserAreNotHeldToIt() {
+    @Test func rootAndTheDaemonsOwnUserAreNotHeldToIt() {
         let user = User(0, isLimited: false)
         user.requestBytes += 5000
         user.replyBytes += 5000
@@ -187,8 +174,7 @@ struct AdmissionTests {
     }
 
     /// An honest reader asks for the next piece when it has the last one.
-    @Test
-    func whoAsksForMuchWaitsForItselfAlone() {
+    @Test func whoAsksForMuchWaitsForItselfAlone() {
         var turns = HistoryTurns<String>()
         #expect(turns.asked("greedy 0", by: 1000) == "greedy 0")
         for number in 1..<2048 { #expect(turns.asked("greedy \(number)", by: 1000) == nil) }
@@ -205,8 +191,7 @@ struct AdmissionTests {
         #expect(read.count <= 100)
     }
 
-    @Test
-    func aUsersReadsAreMadeInOrderAndEachOnce() {
+    @Test func aUsersReadsAreMadeInOrderAndEachOnce() {
         var turns = HistoryTurns<Int>()
         var made = [turns.asked(0, by: 7)].compactMap(\.self)
         for number in 1..<10 { #expect(turns.asked(number, by: 7) == nil) }
@@ -216,8 +201,7 @@ struct AdmissionTests {
         #expect(turns.ended() == nil)
     }
 
-    @Test
-    func afterTheEndOnlyWhatIsUnderWayIsMade() {
+    @Test func afterTheEndOnlyWhatIsUnderWayIsMade() {
         var turns = HistoryTurns<Int>()
         _ = turns.asked(1, by: 7)
         _ = turns.asked(2, by: 7)
@@ -226,8 +210,7 @@ struct AdmissionTests {
         #expect(turns.ended() == nil)
     }
 
-    @Test
-    func aUserHasSixtyFourPlacesAndGetsThemBack() {
+    @Test func aUserHasSixtyFourPlacesAndGetsThemBack() {
         var admission = Admission(limits: ServerLimits(), ownUid: Self.own)
         for _ in 0..<64 { _ = admission.arrived(1000, at: .control, now: 0) }
         let refusal = Admission.Decision.turnAway(limit: "connectionsPerUid", max: 64)

@@ -4,8 +4,7 @@ import Testing
 @testable import StateMachineServer
 
 /// How long ago changes were made, while the wall clock is set.
-@Suite
-struct ChangeAgesTests {
+@Suite struct ChangeAgesTests {
     private static func moment(_ uptime: Int64, _ wall: Int64) -> StayMoment {
         StayMoment(uptime: uptime * 1_000_000, wall: WallTime(microseconds: wall * 1_000_000))
     }
@@ -26,8 +25,7 @@ struct ChangeAgesTests {
         #expect(ages.age(of: 4, at: fourth, later) == 11_000)
     }
 
-    @Test
-    func aClockThatIsSetManyTimesCostsNoMemory() {
+    @Test func aClockThatIsSetManyTimesCostsNoMemory() {
         var ages = ChangeAges(Self.moment(0, 1000), head: 0)
         for second in 1...1000 {
             let wall = second.isMultiple(of: 2) ? 1000 : 9000

@@ -6,8 +6,7 @@ import Testing
 @testable import StateMachineServer
 
 /// The ring by itself: what it keeps, and that the bytes are correct wherever they are stored.
-@Suite
-struct ChangeRingTests {
+@Suite struct ChangeRingTests {
     private func changes(_ count: Int) -> [EncodedSnapshot] {
         return (1...count).map { degrees in
             EncodedSnapshot(
@@ -28,8 +27,7 @@ struct ChangeRingTests {
         .joined()
     }
 
-    @Test
-    func itKeepsAsManyChangesAsItMay() {
+    @Test func itKeepsAsManyChangesAsItMay() {
         var ring = ChangeRing(changes: 4, bytes: 1000, after: 0)
         for change in self.changes(10) {
             let line = Array("line \(change.seq)\n".utf8)
@@ -48,8 +46,7 @@ struct ChangeRingTests {
         #expect(self.text(vectors) == "line 7\nline 8\nline 9\nline 10\n")
     }
 
-    @Test(arguments: 0..<40 as Range<Int>)
-    func whatLiesAcrossTheEndIsReadInOnePiece(offset: Int) {
+    @Test(arguments: 0..<40 as Range<Int>) func whatLiesAcrossTheEndIsReadInOnePiece(offset: Int) {
         let changes = self.changes(99)
         // A line, and its state as bytes and as values.
         let weight = 9 + 2 * changes[98].state.fragment.count
@@ -65,18 +62,14 @@ struct ChangeRingTests {
         #expect(first == 96)
         var vectors: [iovec] = []
         ring.appendSlices(after: 95, through: ring.head, to: &vectors)
-        #expect(
-            self.text(vectors)
-                == "STUV".map { String(repeating: $0, count: 9) }.joined()
-        )
+        #expect(self.text(vectors) == "STUV".map { String(repeating: $0, count: 9) }.joined())
         var part: [iovec] = []
         ring.appendSlices(of: ring[97], without: 2, 3, to: &part)
         #expect(self.text(part) == "TTTT")
     }
 
     /// One that is not reached any more is let go, however many changes may be kept.
-    @Test
-    func itKeepsNoStateWhoseLineIsGone() {
+    @Test func itKeepsNoStateWhoseLineIsGone() {
         var ring = ChangeRing(changes: 4096, bytes: 10_000, after: 0)
         var states: [Weak] = []
         for degrees in 1...1000 {
@@ -94,8 +87,7 @@ struct ChangeRingTests {
     }
 
     /// The state counts too: it may be larger than its line.
-    @Test
-    func aStateCountsAmongTheBytes() {
+    @Test func aStateCountsAmongTheBytes() {
         let changes = self.changes(2)
         let both = changes.reduce(0) { $0 + 10 + 2 * $1.state.fragment.count }
         for (bytes, kept) in [(both, 2), (both - 1, 1)] {
@@ -110,8 +102,7 @@ struct ChangeRingTests {
         weak var value: AnyObject?
     }
 
-    @Test
-    func aLineLongerThanTheRingIsMissedNotCut() {
+    @Test func aLineLongerThanTheRingIsMissedNotCut() {
         var ring = ChangeRing(changes: 4, bytes: 10, after: 0)
         let changes = self.changes(2)
         ring.append(changes[0], line: Array(repeating: 1, count: 11))
@@ -124,8 +115,7 @@ struct ChangeRingTests {
         #expect(first == 2)
     }
 
-    @Test
-    func anEmptyRingReachesBackToWhereItBegan() {
+    @Test func anEmptyRingReachesBackToWhereItBegan() {
         let ring = ChangeRing(changes: 4, bytes: 10, after: 41)
         let head = ring.head
         #expect(head == 41)

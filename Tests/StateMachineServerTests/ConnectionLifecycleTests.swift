@@ -8,10 +8,8 @@ import Testing
 @testable import StateMachineServer
 
 /// A connection's life as scripts of events and actions.
-@Suite
-struct ConnectionLifecycleTests {
-    @Test
-    func aClientThatHasSaidAllIsServedToTheEnd() {
+@Suite struct ConnectionLifecycleTests {
+    @Test func aClientThatHasSaidAllIsServedToTheEnd() {
         var life = ConnectionLifecycle()
         #expect(life.flushed(hasPending: false, hasSeenEOF: false) == .ignore)
         #expect(life.inputEnded() == .endImplicitWatch)
@@ -21,8 +19,7 @@ struct ConnectionLifecycleTests {
         #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .ignore)
     }
 
-    @Test
-    func aClientThatIsSentAwayMayReadWhatItWasSent() {
+    @Test func aClientThatIsSentAwayMayReadWhatItWasSent() {
         var life = ConnectionLifecycle()
         #expect(life.leave() == .sayBye)
         #expect(!life.isListening)
@@ -31,16 +28,14 @@ struct ConnectionLifecycleTests {
         #expect(life.inputEnded() == .close)
     }
 
-    @Test
-    func aClientThatHasEndedAlreadyIsNotWaitedFor() {
+    @Test func aClientThatHasEndedAlreadyIsNotWaitedFor() {
         var life = ConnectionLifecycle()
         #expect(life.inputEnded() == .endImplicitWatch)
         #expect(life.leave() == .sayBye)
         #expect(life.flushed(hasPending: true, hasSeenEOF: true) == .close)
     }
 
-    @Test
-    func nothingFollowsTheEnd() {
+    @Test func nothingFollowsTheEnd() {
         var life = ConnectionLifecycle()
         #expect(life.end() == false)
         #expect(life.leave() == .ignore)
@@ -48,8 +43,7 @@ struct ConnectionLifecycleTests {
         #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .ignore)
     }
 
-    @Test
-    func whatAClientThatIsGoneHasSentIsCarriedOutIfItWasServed() {
+    @Test func whatAClientThatIsGoneHasSentIsCarriedOutIfItWasServed() {
         var life = ConnectionLifecycle()
         life.admitted()
         #expect(life.isWaiting && !life.isServing)
@@ -62,8 +56,7 @@ struct ConnectionLifecycleTests {
         #expect(life.end() == true)
     }
 
-    @Test
-    func whoIsGoneBeforeItsTimeIsForgotten() {
+    @Test func whoIsGoneBeforeItsTimeIsForgotten() {
         var life = ConnectionLifecycle()
         life.admitted()
         #expect(life.vanished(hasRequests: true) == .forget)
@@ -77,8 +70,7 @@ struct ConnectionLifecycleTests {
         return String(buffer: line)
     }
 
-    @Test("input is taken line by line, however it came")
-    func isTakenLineByLine() {
+    @Test("input is taken line by line, however it came") func isTakenLineByLine() {
         var lines = Input()
         lines.received(ByteBuffer(string: "on"))
         #expect(self.text(lines.next()) == nil)
@@ -105,8 +97,7 @@ struct ConnectionLifecycleTests {
         #expect(lines.capacity <= 512 * 1024)
     }
 
-    @Test("input takes no room once all of it was taken")
-    func takesNoRoomOnceAllOfItWasTaken() {
+    @Test("input takes no room once all of it was taken") func takesNoRoomOnceAllOfItWasTaken() {
         var lines = Input()
         lines.received(ByteBuffer(string: String(repeating: "x", count: 60_000) + "\n"))
         #expect(self.text(lines.next()) != nil)
@@ -114,8 +105,7 @@ struct ConnectionLifecycleTests {
         #expect(lines.capacity == 0)
     }
 
-    @Test("input comes again where it was put back")
-    func comesAgainWhereItWasPutBack() {
+    @Test("input comes again where it was put back") func comesAgainWhereItWasPutBack() {
         var lines = Input()
         lines.received(ByteBuffer(string: "one\ntwo\nth"))
         #expect(self.text(lines.next()) == "one")
@@ -184,8 +174,7 @@ struct ConnectionLifecycleTests {
         return try HandedSockets(handed, kind: { items[Int($0)].kind })
     }
 
-    @Test
-    func whatASocketUnitMeantIsADoorOrAnError() throws {
+    @Test func whatASocketUnitMeantIsADoorOrAnError() throws {
         let sorted = try self.sorted([("events", .listening(path: "/run/e"))])
         #expect(sorted.doors[.events]?.path == "/run/e")
         #expect(sorted.doors[.control] == nil)
@@ -201,8 +190,7 @@ struct ConnectionLifecycleTests {
         #expect(error?.exitStatus == 78)
     }
 
-    @Test
-    func whatNoSocketUnitCanHaveMeantIsGarbage() throws {
+    @Test func whatNoSocketUnitCanHaveMeantIsGarbage() throws {
         let sorted = try self.sorted([
             ("stored", .noSocket), ("connection", .connected), ("handover", .noSocket),
             ("probe", .noSocket), ("other", .connected), ("connection", .noSocket),
@@ -224,9 +212,7 @@ struct ConnectionLifecycleTests {
             unsent: Data([1]),
             unsentReplies: 1,
             outbox: [.init(bytes: Data([1]), replies: 1, mark: .start(0))],
-            standing: [
-                .init(.watch, []), .init(.wait, [1]), .init(.voter, [2]),
-            ],
+            standing: [.init(.watch, []), .init(.wait, [1]), .init(.voter, [2])],
             program: Program(comm: "tool", unit: "x.service"),
             resyncs: 1,
             bytes: 1

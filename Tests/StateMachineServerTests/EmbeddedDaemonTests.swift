@@ -8,8 +8,7 @@ import TestSupport
 import Testing
 
 /// A daemon for a program's own enum, inside the program's process.
-@Suite(.bounded)
-struct EmbeddedDaemonTests {
+@Suite(.bounded) struct EmbeddedDaemonTests {
     /// Runs a daemon around `body`, which gets the path of the control door.
     private func withDaemon(
         _ machine: StateMachine<DoorState>,
@@ -37,8 +36,7 @@ struct EmbeddedDaemonTests {
         }
     }
 
-    @Test
-    func anIllegalTransitionIsRefusedWithWhatIsAllowed() async throws {
+    @Test func anIllegalTransitionIsRefusedWithWhatIsAllowed() async throws {
         let machine = StateMachine(DoorState.locked(by: "night watch"))
         try await self.withDaemon(machine) { path in
             let client = try LineSocket(connectingTo: path)
@@ -58,8 +56,7 @@ struct EmbeddedDaemonTests {
         #expect(machine.state == .closed)
     }
 
-    @Test
-    func clientsSeeWhatTheProgramSets() async throws {
+    @Test func clientsSeeWhatTheProgramSets() async throws {
         let machine = StateMachine(DoorState.closed)
         try await self.withDaemon(machine) { path in
             let client = try LineSocket(connectingTo: path)
@@ -78,8 +75,7 @@ struct EmbeddedDaemonTests {
     }
 
     /// However many changes reach the event loop in one turn.
-    @Test
-    func aBurstOfTheProgramCostsNoReaderALine() async throws {
+    @Test func aBurstOfTheProgramCostsNoReaderALine() async throws {
         let machine = StateMachine(DoorState.closed)
         var limits = ServerLimits()
         limits.ringChanges = 64
@@ -97,8 +93,7 @@ struct EmbeddedDaemonTests {
         }
     }
 
-    @Test
-    func theProgramSeesWhatClientsSet() async throws {
+    @Test func theProgramSeesWhatClientsSet() async throws {
         let machine = StateMachine(DoorState.closed)
         try await self.withDaemon(machine) { path in
             let client = try LineSocket(connectingTo: path)
@@ -109,8 +104,7 @@ struct EmbeddedDaemonTests {
     }
 
     /// A delegate of the program and a client's guard are asked about the same set.
-    @Test
-    func aDelegateAndAGuardAreAskedTogetherAndWhoSaysNoIsNamed() async throws {
+    @Test func aDelegateAndAGuardAreAskedTogetherAndWhoSaysNoIsNamed() async throws {
         let machine = StateMachine(DoorState.closed)
         machine.addVoter(label: "caretaker", on: .queue(DispatchQueue(label: "caretaker"))) {
             switch $0.proposed {
@@ -165,8 +159,7 @@ struct EmbeddedDaemonTests {
         }
     }
 
-    @Test
-    func describeTellsTheEnumsOwnRules() async throws {
+    @Test func describeTellsTheEnumsOwnRules() async throws {
         try await self.withDaemon(StateMachine(DoorState.closed)) { path in
             let described = try await LineSocket(connectingTo: path).ask("describe")
             for part in [
@@ -180,8 +173,7 @@ struct EmbeddedDaemonTests {
         }
     }
 
-    @Test
-    func aWaitSeesAStateThatHasPassed() async throws {
+    @Test func aWaitSeesAStateThatHasPassed() async throws {
         let machine = StateMachine(DoorState.closed)
         try await self.withDaemon(machine) { path in
             let client = try LineSocket(connectingTo: path)
@@ -197,8 +189,7 @@ struct EmbeddedDaemonTests {
         }
     }
 
-    @Test
-    func aStateTooLongToSendIsRefusedWhenItIsSet() async throws {
+    @Test func aStateTooLongToSendIsRefusedWhenItIsSet() async throws {
         try await self.withDaemon(StateMachine(DoorState.closed)) { path in
             let client = try LineSocket(connectingTo: path)
             // U+2028 takes three bytes when it is received and six when it is sent.
@@ -216,8 +207,7 @@ struct EmbeddedDaemonTests {
     /// A client's set puts a question to the program's own voter.
     ///
     /// Here, work for an event loop that has ended ends the process.
-    @Test
-    func aVoteAfterTheDaemonsEndIsNobodysAnyMore() async {
+    @Test func aVoteAfterTheDaemonsEndIsNobodysAnyMore() async {
         await #expect(processExitsWith: .success) {
             setenv("SWIFTNIO_STRICT", "1", 1)
             let machine = StateMachine(DoorState.closed)

@@ -7,8 +7,7 @@ import TestSupport
 import Testing
 
 /// Delegates that run on an event loop of the program's own.
-@Suite(.bounded)
-struct EventLoopContextTests {
+@Suite(.bounded) struct EventLoopContextTests {
     private func withLoop(_ body: (any EventLoop) async throws -> Void) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
@@ -20,8 +19,7 @@ struct EventLoopContextTests {
         try await group.shutdownGracefully()
     }
 
-    @Test
-    func aDelegateHearsEveryTransitionInOrderOnTheLoop() async throws {
+    @Test func aDelegateHearsEveryTransitionInOrderOnTheLoop() async throws {
         try await self.withLoop { loop in
             let machine = StateMachine(DoorState.closed)
             let delegate = LoopDelegate(loop)
@@ -34,8 +32,7 @@ struct EventLoopContextTests {
         }
     }
 
-    @Test
-    func contextsOfOneLoopAreOnePlace() async throws {
+    @Test func contextsOfOneLoopAreOnePlace() async throws {
         try await self.withLoop { loop in
             let machine = StateMachine(DoorState.closed)
             let delegate = LoopDelegate(loop)
@@ -47,8 +44,7 @@ struct EventLoopContextTests {
         }
     }
 
-    @Test
-    func itKnowsWhetherItIsCurrent() async throws {
+    @Test func itKnowsWhetherItIsCurrent() async throws {
         try await self.withLoop { loop in
             let context = EventLoopContext(loop)
             #expect(context.isCurrent == false)

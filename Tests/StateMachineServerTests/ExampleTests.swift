@@ -58,8 +58,7 @@ struct ExampleTests {
         #""limit":"connectionsPerUid""#, #""reason":"refused""#,
     ]
 
-    @Test(arguments: ["replies", "watches"])
-    func aServerSendsTheExamples(_ name: String) throws {
+    @Test(arguments: ["replies", "watches"]) func aServerSendsTheExamples(_ name: String) throws {
         let sent = try Set(
             Self.sent().compactMap {
                 JSONValue(parsing: $0.replacing(/":N(?=[,}\]])/, with: "\":0")).map {

@@ -7,8 +7,7 @@ import Testing
 @testable import StateMachineServer
 
 /// Holds cost those who set what they hold.
-@Suite(.bounded)
-struct HoldsTests {
+@Suite(.bounded) struct HoldsTests {
     private static func hold(_ patterns: [String]) -> String {
         let before = patterns.map { "\"\($0)\"" }.joined(separator: ",")
         return #"{"op":"hold","before":[\#(before)]}"#
@@ -24,8 +23,7 @@ struct HoldsTests {
         try await lone.onLoop { $0.clients.first { _ in true }?.user.exceptingPatterns }
     }
 
-    @Test
-    func aHoldThatConcernsNothingCostsASetterNothing() async throws {
+    @Test func aHoldThatConcernsNothingCostsASetterNothing() async throws {
         try await LoneServer.run { lone in
             for hold in 0..<8 {
                 lone.send(Self.hold((0..<32).map { "open:degrees=\(1000 + hold * 32 + $0)" }))
@@ -43,8 +41,7 @@ struct HoldsTests {
     }
 
     /// They are matched with states of their place, and so are few for a user.
-    @Test
-    func holdsThatAreMatchedWithOtherStatesCountTowardsALimit() async throws {
+    @Test func holdsThatAreMatchedWithOtherStatesCountTowardsALimit() async throws {
         try await LoneServer.run { lone in
             lone.send(Self.hold(["!closed", "!locked"]))
             #expect(lone.line().contains(#""hold":1"#))
@@ -96,8 +93,7 @@ struct HoldsTests {
         }
     }
 
-    @Test
-    func theLastWritingEndsWhenItsTimeIsOver() async throws {
+    @Test func theLastWritingEndsWhenItsTimeIsOver() async throws {
         try await self.onOutput { output in
             output.beginTurn()
             output.write(.last(until: .now())) { #expect(output.mustStop()) }
@@ -105,8 +101,7 @@ struct HoldsTests {
         }
     }
 
-    @Test
-    func untilThenItDoesNotWaitForATurn() async throws {
+    @Test func untilThenItDoesNotWaitForATurn() async throws {
         try await self.onOutput { output in
             output.beginTurn()
             output.write(.last(until: .distantFuture)) { #expect(!output.mustStop()) }
@@ -115,8 +110,7 @@ struct HoldsTests {
         }
     }
 
-    @Test
-    func anAnswerFromTheHistoryIsStoppedWhereItIs() async throws {
+    @Test func anAnswerFromTheHistoryIsStoppedWhereItIs() async throws {
         let request = try #require(try Request.parse(Array("history".utf8)))
         guard case .history(let call) = request.call else { return }
         try await self.onOutput { output in

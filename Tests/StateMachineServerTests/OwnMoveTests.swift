@@ -3,8 +3,7 @@ import TestSupport
 import Testing
 
 /// What declared machines do by themselves besides deadlines, with the test's clocks.
-@Suite(.bounded)
-struct OwnMoveTests {
+@Suite(.bounded) struct OwnMoveTests {
     private static let kiosk = """
         start: menu
         boot: starting
@@ -18,8 +17,7 @@ struct OwnMoveTests {
             when: {go: menu}
         """
 
-    @Test
-    func aNewStartOfTheMachineMovesItOnce() async throws {
+    @Test func aNewStartOfTheMachineMovesItOnce() async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             let clock = ManualStayClock()
@@ -71,8 +69,7 @@ struct OwnMoveTests {
         }
     }
 
-    @Test
-    func aMachineWithoutAHistoryKnowsNoBoot() async throws {
+    @Test func aMachineWithoutAHistoryKnowsNoBoot() async throws {
         try await DeclaredDaemon.run(Self.kiosk, state: nil, clock: ManualStayClock()) { daemon in
             let got = try await daemon.ask("get")
             #expect(got.seq == 0)
@@ -101,13 +98,8 @@ struct OwnMoveTests {
         #expect(got.seq == seq + 3 && got.leftMs == 0)
     }
 
-    @Test
-    func tooManyMovesOfItsOwnAreWithheldUntilSomebodyAsksForSomething() async throws {
-        try await DeclaredDaemon.run(
-            Self.clock,
-            state: nil,
-            clock: ManualStayClock()
-        ) { daemon in
+    @Test func tooManyMovesOfItsOwnAreWithheldUntilSomebodyAsksForSomething() async throws {
+        try await DeclaredDaemon.run(Self.clock, state: nil, clock: ManualStayClock()) { daemon in
             let watch = try daemon.connect()
             _ = try await watch.ask("watch")
             try await self.exhaust(daemon, watch, from: 0)
@@ -137,8 +129,7 @@ struct OwnMoveTests {
         #expect(try await daemon.ask("get").seq == 7)
     }
 
-    @Test
-    func movesThatAreFarApartAreNotTooMany() async throws {
+    @Test func movesThatAreFarApartAreNotTooMany() async throws {
         let machine = Self.clock.replacing("10min", with: "3min")
         try await DeclaredDaemon.run(machine, state: nil, clock: ManualStayClock()) { daemon in
             let watch = try daemon.connect()

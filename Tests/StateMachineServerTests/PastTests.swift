@@ -8,11 +8,9 @@ import Testing
 
 @testable import StateMachineServer
 
-@Suite(.bounded)
-struct PastTests {
+@Suite(.bounded) struct PastTests {
     /// The loop may end after that; work that reached it later would be a programming error.
-    @Test
-    func itsEndWaitsForWhatIsBeingRead() async throws {
+    @Test func itsEndWaitsForWhatIsBeingRead() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let history = SlowHistory()
         let past = HistoryReader(history, loop: group.next()) { _ in }
@@ -37,8 +35,7 @@ struct PastTests {
 
     /// Clients may ask for what cannot be read as often as they like, and for other things in
     /// between.
-    @Test
-    func damageIsToldOnceUntilItIsMended() async throws {
+    @Test func damageIsToldOnceUntilItIsMended() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let history = DamagedHistory()
         let told = Recorder<String>()
@@ -94,8 +91,7 @@ struct PastTests {
         )
     }
 
-    @Test
-    func whoAsksIsToldEachSecondThatNothingWasFound() throws {
+    @Test func whoAsksIsToldEachSecondThatNothingWasFound() throws {
         let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
         let run = try self.run(#"{"op":"history","progress":true}"#)
         #expect(run.call.isSearch)
@@ -118,8 +114,7 @@ struct PastTests {
         #expect(unasked.progress(false, at: start + .seconds(9)) == nil)
     }
 
-    @Test
-    func theOldestMayBeRemovedAsOftenAsItIsLookedFor() throws {
+    @Test func theOldestMayBeRemovedAsOftenAsItIsLookedFor() throws {
         let run = try self.run(isFromOldest: true)
         for first: UInt64 in [20, 21, 60, 100] {
             run.passOver(to: first, asPruned: true, hasHistory: true)
@@ -128,8 +123,7 @@ struct PastTests {
         }
     }
 
-    @Test
-    func whoCameFromTheOldestAndIsOnItsWayIsTold() throws {
+    @Test func whoCameFromTheOldestAndIsOnItsWayIsTold() throws {
         let run = try self.run(isFromOldest: true)
         run.passOver(to: 20, asPruned: true, hasHistory: true)
         // Examined, and not wanted.
@@ -139,8 +133,7 @@ struct PastTests {
         #expect(run.resync == .evicted && !run.isDone)
     }
 
-    @Test
-    func whoNamedAPlaceIsTold() throws {
+    @Test func whoNamedAPlaceIsTold() throws {
         let run = try self.run()
         run.passOver(to: 20, asPruned: true, hasHistory: true)
         #expect(run.cursor.seq == 19)
@@ -176,8 +169,7 @@ struct PastTests {
 }
 
 /// Where a request begins that names a cursor.
-@Suite
-struct PastStartTests {
+@Suite struct PastStartTests {
     private typealias Start = (after: UInt64, resync: ServerLine.Resync?, missed: UInt64?)
 
     /// After a crash of the machine a numbering continues the one before up to a seq.

@@ -18,11 +18,7 @@ struct StatusTextTests {
 
     @Test func aLongStateIsCutAndTheRestIsThere() {
         let note = Note.text(String(repeating: "\u{202E}å ", count: 20_000))
-        let snapshot = EncodedSnapshot(
-            seq: 7,
-            state: note.encoded,
-            at: WallTime(microseconds: 0)
-        )
+        let snapshot = EncodedSnapshot(seq: 7, state: note.encoded, at: WallTime(microseconds: 0))
         var facts = StatusReporter.Facts()
         facts.newest = snapshot
         facts.watches = 1

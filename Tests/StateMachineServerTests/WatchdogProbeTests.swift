@@ -10,8 +10,7 @@ import Testing
 @testable import StateMachineServer
 
 /// When the watchdog is pinged, and when not.
-@Suite(.bounded)
-struct WatchdogProbeTests {
+@Suite(.bounded) struct WatchdogProbeTests {
     /// Counts the pings sent, and lets a test wait for more.
     private final class Pings: Sendable {
         private let count = Atomic<Int>(0)
@@ -58,8 +57,7 @@ struct WatchdogProbeTests {
     }
 
     /// Another probe with the same interval, on a loop of its own, measures the time.
-    @Test
-    func aLoopThatHangsIsNotSaidToBeAlive() async throws {
+    @Test func aLoopThatHangsIsNotSaidToBeAlive() async throws {
         let (wedged, sound) = (Pings(), Pings())
         let groups = [1, 2].map { _ in MultiThreadedEventLoopGroup(numberOfThreads: 1) }
         let probes = [
@@ -84,8 +82,7 @@ struct WatchdogProbeTests {
     }
 
     /// The log has been given a set and does not answer; the setter waits for ever.
-    @Test
-    func aLogThatDoesNotAnswerIsNotSaidToBeAlive() async throws {
+    @Test func aLogThatDoesNotAnswerIsNotSaidToBeAlive() async throws {
         let (wedged, sound) = (Pings(), Pings())
         let groups = [1, 2].map { _ in MultiThreadedEventLoopGroup(numberOfThreads: 1) }
         let log = SilentLog()
@@ -115,8 +112,7 @@ struct WatchdogProbeTests {
     }
 
     /// With a set always under way, the answers are what counts.
-    @Test
-    func aLogThatAnswersLateIsAlive() async throws {
+    @Test func aLogThatAnswersLateIsAlive() async throws {
         let pings = Pings()
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let log = SilentLog()

@@ -57,15 +57,13 @@ struct AddressTests {
         #expect(PageRequest(path: [], tag: field).has("a:1") == isKnown)
     }
 
-    @Test
-    func behindASocketAnyNameWillDoButAnotherPagesWillNot() {
+    @Test func behindASocketAnyNameWillDoButAnotherPagesWillNot() {
         let rule = HostRule(names: [], socket: .address(.unix(path: "/run/x")))
         #expect(rule.refusal(host: "page.example", origin: nil) == nil)
         #expect(rule.refusal(host: "page.example", origin: "http://evil.example") != nil)
     }
 
-    @Test
-    func oneAddressHasSoManyStreamsAndGetsThemBack() {
+    @Test func oneAddressHasSoManyStreamsAndGetsThemBack() {
         let slots = StreamSlots()
         var taken = (0..<StreamSlots.perAddress).map { _ in slots.take("127.0.0.1") }
         #expect(taken.allSatisfy { $0 != nil })
@@ -75,8 +73,7 @@ struct AddressTests {
         #expect(slots.take("127.0.0.1") != nil)
     }
 
-    @Test
-    func aPlaceAmongTheMostMachinesIsAShortText() throws {
+    @Test func aPlaceAmongTheMostMachinesIsAShortText() throws {
         let names = (0..<Machines.most).map { "a machine with a rather long name \($0)" }
         var places = JointPlaces("")
         for name in names { places[name] = Cursor("a4bc88eb:9007199254740991") }

@@ -32,8 +32,7 @@ struct FeedTests {
 
     private struct Unexpected: Error {}
 
-    @Test
-    func aNewReaderIsToldTheStateAndWhatFollows() throws {
+    @Test func aNewReaderIsToldTheStateAndWhatFollows() throws {
         let feed = try self.feed(upTo: 3)
         var (place, first) = try self.place(feed.start(after: nil))
         #expect(first.hasPrefix("id: aaaaaaaa:3\nevent: state\ndata: {"))
@@ -45,8 +44,7 @@ struct FeedTests {
         #expect(feed.read(&place).isEmpty)
     }
 
-    @Test(arguments: 1...5)
-    func aReaderThatComesAgainMissesNothing(_ seen: Int) throws {
+    @Test(arguments: 1...5) func aReaderThatComesAgainMissesNothing(_ seen: Int) throws {
         let feed = try self.feed(upTo: 5)
         var (place, first) = try self.place(feed.start(after: "aaaaaaaa:\(seen)"))
         #expect(first.isEmpty)
@@ -60,8 +58,7 @@ struct FeedTests {
         #expect(ids == (seen + 1..<6).map { "id: aaaaaaaa:\($0)" })
     }
 
-    @Test
-    func whatIsNoLongerHereIsLookedForAtTheDaemon() throws {
+    @Test func whatIsNoLongerHereIsLookedForAtTheDaemon() throws {
         let feed = try self.feed(upTo: 5000)
         guard case .before(let cursor, let head) = feed.start(after: "aaaaaaaa:7") else {
             throw Unexpected()
@@ -79,8 +76,7 @@ struct FeedTests {
         #expect(first.hasPrefix("id: aaaaaaaa:5\nevent: state\n"))
     }
 
-    @Test
-    func aReaderThatStandsStillIsToldWhatItMissedInOneEvent() throws {
+    @Test func aReaderThatStandsStillIsToldWhatItMissedInOneEvent() throws {
         let feed = try self.feed(upTo: 2)
         var (place, _) = try self.place(feed.start(after: nil))
         for seq in 3...6000 { feed.take(try Self.line("change", seq)) }
@@ -90,8 +86,7 @@ struct FeedTests {
         #expect(feed.read(&place).isEmpty)
     }
 
-    @Test
-    func aDaemonThatGoesAndComesBackIsToldOnce() throws {
+    @Test func aDaemonThatGoesAndComesBackIsToldOnce() throws {
         let feed = try self.feed(upTo: 2)
         var (place, _) = try self.place(feed.start(after: nil))
         feed.lost("it is away")
@@ -107,8 +102,7 @@ struct FeedTests {
         #expect(feed.isPresent)
     }
 
-    @Test
-    func aReaderThatIsCancelledWaitsNoLonger() async throws {
+    @Test func aReaderThatIsCancelledWaitsNoLonger() async throws {
         let feed = try self.feed(upTo: 2)
         let task = Task { await feed.bell.news(after: feed.bell.count) }
         task.cancel()

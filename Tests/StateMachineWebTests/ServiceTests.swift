@@ -6,8 +6,7 @@ import TestSupport
 import Testing
 
 /// The built service in front of a real daemon, asked over HTTP.
-@Suite(.bounded)
-struct ServiceTests {
+@Suite(.bounded) struct ServiceTests {
     private static let machine = """
         machine: text
         start: empty
@@ -46,8 +45,7 @@ struct ServiceTests {
         #expect(try await daemon.ask(\.control, request + "}").ok == true)
     }
 
-    @Test
-    func theStateHasATagAndCanBeWaitedFor() async throws {
+    @Test func theStateHasATagAndCanBeWaitedFor() async throws {
         try await withTemporaryDirectory { directory in
             try await self.withDaemon(in: directory) { daemon in
                 let web = try await WebProcess(in: directory, daemon.directory)
@@ -95,8 +93,7 @@ struct ServiceTests {
         return event
     }
 
-    @Test
-    func oneStreamHasAllMachinesAndContinuesAfterItsID() async throws {
+    @Test func oneStreamHasAllMachinesAndContinuesAfterItsID() async throws {
         try await withTemporaryDirectory { directory in
             let (first, second) = ("\(directory)/a", "\(directory)/b")
             for path in [first, second] { try makeDirectory(path) }
@@ -145,8 +142,7 @@ struct ServiceTests {
         }
     }
 
-    @Test
-    func aClientOfHTTP10GetsNoChunksAndTheEndOfTheConnection() async throws {
+    @Test func aClientOfHTTP10GetsNoChunksAndTheEndOfTheConnection() async throws {
         try await withTemporaryDirectory { directory in
             try await self.withDaemon(in: directory) { daemon in
                 let web = try await WebProcess(in: directory, daemon.directory)
@@ -163,8 +159,7 @@ struct ServiceTests {
         }
     }
 
-    @Test
-    func aStreamToAnOldClientHasNoChunks() async throws {
+    @Test func aStreamToAnOldClientHasNoChunks() async throws {
         try await withTemporaryDirectory { directory in
             let web = try await WebProcess(in: directory, "\(directory)/none")
             let stream = try web.old("/machines/none/events")
@@ -191,8 +186,7 @@ struct ServiceTests {
         #expect(ended.errors.contains(sentence), "\(ended.errors)")
     }
 
-    @Test
-    func aSocketIsForEverybodyAndRemovedByWhoMadeIt() async throws {
+    @Test func aSocketIsForEverybodyAndRemovedByWhoMadeIt() async throws {
         try await withTemporaryDirectory { directory in
             try await self.withDaemon(in: directory) { daemon in
                 // Named after the directory that the path leads to.
@@ -209,8 +203,7 @@ struct ServiceTests {
         }
     }
 
-    @Test
-    func aStreamGoesOnOverRestartsOfBothWithNothingLostOrDoubled() async throws {
+    @Test func aStreamGoesOnOverRestartsOfBothWithNothingLostOrDoubled() async throws {
         try await withTemporaryDirectory { directory in
             let runtime = "\(directory)/run"
             let web = try await WebProcess(in: directory, runtime)
@@ -258,8 +251,7 @@ struct ServiceTests {
         }
     }
 
-    @Test
-    func aReaderThatHasStoppedIsToldWhatItMissedAndSlowsNobody() async throws {
+    @Test func aReaderThatHasStoppedIsToldWhatItMissedAndSlowsNobody() async throws {
         try await withTemporaryDirectory { directory in
             try await self.withDaemon(in: directory) { daemon in
                 let web = try await WebProcess(in: directory, daemon.directory)
@@ -291,8 +283,7 @@ struct ServiceTests {
     }
 
     /// It may have been removed, and made anew by another one.
-    @Test
-    func theSocketOfASuccessorStays() async throws {
+    @Test func theSocketOfASuccessorStays() async throws {
         try await withTemporaryDirectory { directory in
             try await self.withDaemon(in: directory) { daemon in
                 // As long as a socket's path may be.
@@ -309,8 +300,7 @@ struct ServiceTests {
         }
     }
 
-    @Test
-    func hostileTextStaysTextInOneLine() async throws {
+    @Test func hostileTextStaysTextInOneLine() async throws {
         try await withTemporaryDirectory { directory in
             try await self.withDaemon(in: directory) { daemon in
                 let web = try await WebProcess(in: directory, daemon.directory)
@@ -334,8 +324,7 @@ struct ServiceTests {
         }
     }
 
-    @Test
-    func anotherHostsPageIsRefused() async throws {
+    @Test func anotherHostsPageIsRefused() async throws {
         try await withTemporaryDirectory { directory in
             let web = try await WebProcess(
                 in: directory,
@@ -364,8 +353,7 @@ struct ServiceTests {
         #expect(result.errors.contains(advice))
     }
 
-    @Test
-    func anAddressThatIsTakenIsSaid() async throws {
+    @Test func anAddressThatIsTakenIsSaid() async throws {
         try await withTemporaryDirectory { directory in
             let web = try await WebProcess(in: directory, "\(directory)/none")
             let result = try await BuiltProduct.web.run(["--listen", "unix:\(web.path)"])

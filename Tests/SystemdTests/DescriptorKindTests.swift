@@ -9,8 +9,7 @@ struct DescriptorKindTests {
         return DescriptorKind(of: descriptor)
     }
 
-    @Test
-    func socketsAreTold() {
+    @Test func socketsAreTold() {
         let stream = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         var pair: [CInt] = [-1, -1]
         #expect(socketpair(AF_UNIX, stream, 0, &pair) == 0)
@@ -25,8 +24,7 @@ struct DescriptorKindTests {
         #expect(self.kind(listening) == .bound("an IPv4 stream socket that listens"))
     }
 
-    @Test
-    func whatIsNoSocketIsTold() {
+    @Test func whatIsNoSocketIsTold() {
         #expect(self.kind(open("/dev/null", O_RDONLY | O_CLOEXEC)) == .noSocket)
         #expect(DescriptorKind(of: -1) == .closed)
     }

@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 /// A service manager asked at its socket.
-@Suite(.bounded)
-struct UnitManagerTests {
+@Suite(.bounded) struct UnitManagerTests {
     private let fake: FakeManager
     private let manager: UnitManager
 
@@ -21,15 +20,13 @@ struct UnitManagerTests {
         _ = try await self.manager.units(matching: "*")
     }
 
-    @Test
-    func whetherTheMachineGoesDownIsAsked() async throws {
+    @Test func whetherTheMachineGoesDownIsAsked() async throws {
         defer { self.fake.stop() }
         #expect(try await self.manager.isStopping())
         #expect(self.fake.connections == 1)
     }
 
-    @Test
-    func aChangeEndsAWait() async throws {
+    @Test func aChangeEndsAWait() async throws {
         defer { self.fake.stop() }
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         async let ended = self.manager.status(of: "a.service") { $0?.hasEnded == true }
@@ -73,8 +70,7 @@ struct UnitManagerTests {
         #expect(try await wait.value?.wasToldToStop == true)
     }
 
-    @Test
-    func anEndOfItsOwnIsNoStop() async throws {
+    @Test func anEndOfItsOwnIsNoStop() async throws {
         defer { self.fake.stop() }
         self.fake.set("a.service", .init(active: "activating", sub: "start", job: 1))
         let manager = self.manager
@@ -92,8 +88,7 @@ struct UnitManagerTests {
         #expect(try await wait.value?.wasToldToStop == false)
     }
 
-    @Test
-    func aWaitGoesOnOverAStartOfTheManager() async throws {
+    @Test func aWaitGoesOnOverAStartOfTheManager() async throws {
         defer { self.fake.stop() }
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         let manager = self.manager
@@ -108,8 +103,7 @@ struct UnitManagerTests {
         #expect(try await self.manager.units(matching: "a.*").count == 1)
     }
 
-    @Test
-    func whoIsCancelledWaitsNoMore() async throws {
+    @Test func whoIsCancelledWaitsNoMore() async throws {
         defer { self.fake.stop() }
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         let manager = self.manager

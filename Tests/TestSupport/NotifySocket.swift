@@ -44,10 +44,7 @@ package final class NotifySocket: @unchecked Sendable {
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
         self.events = events
         self.continuation = continuation
-        self.source = DispatchSource.makeReadSource(
-            fileDescriptor: descriptor,
-            queue: self.queue
-        )
+        self.source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: self.queue)
         self.source.setEventHandler { [weak self] in _ = self?.take() }
         self.source.setCancelHandler {
             continuation.finish()
@@ -88,10 +85,7 @@ package final class NotifySocket: @unchecked Sendable {
     }
 
     /// Returns all messages up to and including the first that matches.
-    private func all(
-        until what: String,
-        _ matches: (String) -> Bool
-    ) async throws -> [String] {
+    private func all(until what: String, _ matches: (String) -> Bool) async throws -> [String] {
         var all: [String] = []
         for await event in self.events {
             switch event {
@@ -189,11 +183,7 @@ private func receive(from socket: CInt) -> (message: String, descriptors: [Descr
                 header.msg_iovlen = 1
                 header.msg_control = control.baseAddress
                 header.msg_controllen = control.count
-                return recvmsg(
-                    socket,
-                    &header,
-                    CInt(MSG_DONTWAIT) | CInt(MSG_CMSG_CLOEXEC)
-                )
+                return recvmsg(socket, &header, CInt(MSG_DONTWAIT) | CInt(MSG_CMSG_CLOEXEC))
             }
         }
     }

@@ -44,10 +44,7 @@ package struct SmallDisk: Sendable {
 
     /// Mounts it for reading only (`ro`), or for writing again (`rw`).
     package func remount(_ option: String) async throws {
-        let result = try await runTool(
-            .name("mount"),
-            ["-o", "remount,\(option)", self.path]
-        )
+        let result = try await runTool(.name("mount"), ["-o", "remount,\(option)", self.path])
         guard result.status == .exited(0) else { throw TestFailure("mount: \(result.errors)") }
     }
 

@@ -3,8 +3,7 @@ import TestSupport
 import Testing
 
 /// What clients that send long requests, or do not read, cost the daemon in memory.
-@Suite(.bounded, .serialized)
-struct MemoryTests {
+@Suite(.bounded, .serialized) struct MemoryTests {
     private static let clients = AttackSize.count(8, full: 64)
 
     /// The protocol's `lineBytes`, `requestBytesPerConnection`, `replyBytesPerConnection` and
@@ -34,8 +33,7 @@ struct MemoryTests {
         Self.padded(#"{"op":"watch","id":\#(id)}"#)
     }
 
-    @Test
-    func aRequestThatWouldHaveTooMuchKeptIsRefused() async throws {
+    @Test func aRequestThatWouldHaveTooMuchKeptIsRefused() async throws {
         try await DaemonProcess.run { daemon in
             let client = try daemon.connect(\.control)
             try client.send(Self.wait(1))
@@ -47,9 +45,7 @@ struct MemoryTests {
             ] {
                 let refusal = try await client.ask(request)
                 #expect(refusal.error == "limit")
-                #expect(
-                    refusal.string("message")?.contains("requestBytesPerConnection") == true
-                )
+                #expect(refusal.string("message")?.contains("requestBytesPerConnection") == true)
             }
             // The refused requests leave nothing behind: no hold denies this.
             try client.send("set dataRetrieval phase=active")
@@ -68,8 +64,7 @@ struct MemoryTests {
         }
     }
 
-    @Test
-    func keptRequestsCostNoMoreThanTheirLimit() async throws {
+    @Test func keptRequestsCostNoMoreThanTheirLimit() async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
             let clients = try (0..<Self.clients).map { _ in try daemon.connect(\.control) }
             for client in clients { _ = try await client.ask("ping") }
@@ -95,8 +90,7 @@ struct MemoryTests {
         }
     }
 
-    @Test
-    func unreadRepliesCostNoMoreThanTheirLimit() async throws {
+    @Test func unreadRepliesCostNoMoreThanTheirLimit() async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "500") { daemon in
             // Each connection is a row of `stats`.
             let crowd = try (0..<400).map { _ in try daemon.connect(\.events) }
@@ -124,8 +118,7 @@ struct MemoryTests {
     }
 
     /// The answer to `describe` of a machine as large as a file may declare is 4.7 MB: all clients share it.
-    @Test
-    func unreadDescriptionsAreThereOnce() async throws {
+    @Test func unreadDescriptionsAreThereOnce() async throws {
         let names = (0..<256).map { number in
             "s\(number)-" + String(repeating: "x", count: 59 - String(number).count)
         }

@@ -3,8 +3,7 @@ import TestSupport
 import Testing
 
 /// Many requests from clients that only read, beside one that sets.
-@Suite(.bounded)
-struct ReaderFloodTests {
+@Suite(.bounded) struct ReaderFloodTests {
     private static let flooders = AttackSize.count(16, full: 64)
     private static let requests = 1000
 
@@ -88,8 +87,7 @@ struct ReaderFloodTests {
 
     /// A wait that looks back over the whole history is answered in its turn, with what it finds,
     /// and is searched in pieces; so the last wait sent before a set knows of that set.
-    @Test
-    func waitsThatLookBackDoNotKeepASetWaiting() async throws {
+    @Test func waitsThatLookBackDoNotKeepASetWaiting() async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
             let setter = try daemon.connect(\.control)
             let changes = AttackSize.count(200, full: 4000)

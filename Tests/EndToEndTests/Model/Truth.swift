@@ -24,10 +24,7 @@ enum WalkState {
             matches: [3, 1]
         ),
         Patterns(json: [#""dataRetrieval""#], matches: [6, 7, 8, 9]),
-        Patterns(
-            json: [#"{"state":"authentication","data":{"phase":"failure"}}"#],
-            matches: [5]
-        ),
+        Patterns(json: [#"{"state":"authentication","data":{"phase":"failure"}}"#], matches: [5]),
     ]
 
     private static let numbers = Dictionary(

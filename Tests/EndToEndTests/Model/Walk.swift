@@ -83,9 +83,7 @@ struct Walk {
         let socket = try self.daemon.connect(isWatching ? \.events : \.control)
         let name = "\(isWatching ? "events" : "control") \(self.number())"
         self.note("connect \(name)")
-        self.clients.append(
-            WalkClient(socket, name: name, isWatching: isWatching, ring: Self.ring)
-        )
+        self.clients.append(WalkClient(socket, name: name, isWatching: isWatching, ring: Self.ring))
     }
 
     private mutating func set(_ client: WalkClient) throws {

@@ -246,9 +246,7 @@ final class DeclaredWalk: @unchecked Sendable {
     }
 
     /// Values for some of the fields, most of which fit.
-    private func values(
-        _ fields: [String: MachineModel.Field]
-    ) -> [String: ModelledMachine.Value] {
+    private func values(_ fields: [String: MachineModel.Field]) -> [String: ModelledMachine.Value] {
         var values: [String: ModelledMachine.Value] = [:]
         for (name, field) in fields.sorted(by: { $0.key < $1.key }) {
             switch Int.random(in: 0..<24, using: &self.random) {
@@ -301,9 +299,7 @@ final class DeclaredWalk: @unchecked Sendable {
         }
         try self.compare(reply, line)
         if line == "get", reply.leftMs != self.machine.leftMs(at: self.now.uptime) {
-            throw TestFailure(
-                "left \(self.machine.leftMs(at: self.now.uptime) as Any): \(reply)"
-            )
+            throw TestFailure("left \(self.machine.leftMs(at: self.now.uptime) as Any): \(reply)")
         }
     }
 

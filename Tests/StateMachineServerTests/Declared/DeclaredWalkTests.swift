@@ -7,8 +7,7 @@ import Testing
 /// against a model that is made from the same file by other means.
 ///
 /// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make it one longer walk of each.
-@Suite(.timeLimit(.minutes(60)))
-struct DeclaredWalkTests {
+@Suite(.timeLimit(.minutes(60))) struct DeclaredWalkTests {
     private static let environment = ProcessInfo.processInfo.environment
 
     private static var seeds: [UInt64] {

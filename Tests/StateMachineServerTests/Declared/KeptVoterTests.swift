@@ -7,8 +7,7 @@ import Testing
 
 /// Holds and guards over an end of the daemon of which their connections are not left to the next
 /// process; and holds that belong to no connection.
-@Suite(.bounded)
-struct KeptVoterTests {
+@Suite(.bounded) struct KeptVoterTests {
     private static let machine = """
         start: idle
         to: [idle, busy, waiting]
@@ -184,9 +183,7 @@ struct KeptVoterTests {
             try disk.execute("BEGIN IMMEDIATE")
             let back = try daemon.connect()
             // It says something else, so there is something to record.
-            try back.send(
-                #"{"op":"guard","before":["busy"],"timeoutMs":60000,"why":"not now"}"#
-            )
+            try back.send(#"{"op":"guard","before":["busy"],"timeoutMs":60000,"why":"not now"}"#)
             let isBack: @Sendable () async throws -> Bool = {
                 try await daemon.ask("stats").items("guards")?.first?.bool("away") != true
             }

@@ -3,8 +3,7 @@ import TestSupport
 import Testing
 
 /// Stays and deadlines of declared machines, with clocks that the test advances.
-@Suite(.bounded)
-struct StayTests {
+@Suite(.bounded) struct StayTests {
     private static let oven = """
         machine: oven
         start: cold
@@ -18,8 +17,7 @@ struct StayTests {
           done: {when: {bake: baking}}
         """
 
-    @Test
-    func aDeadlineComesWhenItsTimeIsUpAndNotBefore() async throws {
+    @Test func aDeadlineComesWhenItsTimeIsUpAndNotBefore() async throws {
         let clock = ManualStayClock()
         try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
             let watch = try daemon.connect()
@@ -42,8 +40,7 @@ struct StayTests {
     }
 
     /// The stamps are the real clock's, and the ages are told apart from them here by what is added to the clocks.
-    @Test
-    func agesAreCountedByAClockThatNobodySets() async throws {
+    @Test func agesAreCountedByAClockThatNobodySets() async throws {
         let clock = ManualStayClock(wall: .now)
         try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
             let client = try daemon.connect()
@@ -59,8 +56,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func onlyASetOrAnEventBeginsAStay() async throws {
+    @Test func onlyASetOrAnEventBeginsAStay() async throws {
         let clock = ManualStayClock()
         try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
             let client = try daemon.connect()
@@ -79,8 +75,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func theWallsClockDoesNotMatterWithinAStartOfTheMachine() async throws {
+    @Test func theWallsClockDoesNotMatterWithinAStartOfTheMachine() async throws {
         try await withTemporaryDirectory { directory in
             let clock = ManualStayClock()
             let state = "\(directory)/state"
@@ -111,8 +106,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func fromOneStartOfTheMachineToTheNextTheWallsClockCounts() async throws {
+    @Test func fromOneStartOfTheMachineToTheNextTheWallsClockCounts() async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             let first = ManualStayClock()
@@ -159,8 +153,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func aClockThatIsSetForwardAfterABootMayBringTheDeadlineAtOnce() async throws {
+    @Test func aClockThatIsSetForwardAfterABootMayBringTheDeadlineAtOnce() async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             let first = ManualStayClock()
@@ -178,8 +171,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func whatIsOverdueAtTheStartComesOnceAndNoChainOfIt() async throws {
+    @Test func whatIsOverdueAtTheStartComesOnceAndNoChainOfIt() async throws {
         try await withTemporaryDirectory { directory in
             let machine = """
                 start: tick
@@ -204,8 +196,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func aDeadlineThatBeganAnewOutlivesACrashASecondLater() async throws {
+    @Test func aDeadlineThatBeganAnewOutlivesACrashASecondLater() async throws {
         try await withTemporaryDirectory { directory in
             let clock = ManualStayClock()
             let state = "\(directory)/state"
@@ -239,8 +230,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func aDeadlineThatBeginsAnewAtItsTurnDoesNotCome() async throws {
+    @Test func aDeadlineThatBeginsAnewAtItsTurnDoesNotCome() async throws {
         let clock = ManualStayClock()
         try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
             let client = try daemon.connect()
@@ -254,8 +244,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func whatIsReplayedIsWhatWasSaid() async throws {
+    @Test func whatIsReplayedIsWhatWasSaid() async throws {
         try await withTemporaryDirectory { directory in
             let clock = ManualStayClock()
             let state = "\(directory)/state"
@@ -302,8 +291,7 @@ struct StayTests {
     }
 
     /// As they were when the state was entered.
-    @Test
-    func theSpellingOfValuesIsKeptOnTheDisk() async throws {
+    @Test func theSpellingOfValuesIsKeptOnTheDisk() async throws {
         let machine = """
             start: idle
             states:
@@ -338,8 +326,7 @@ struct StayTests {
     }
 
     /// One letter, and a letter with a mark: equal as Unicode has it, and other bytes.
-    @Test
-    func aTextIsFoundByItsOwnSpellingAlone() async throws {
+    @Test func aTextIsFoundByItsOwnSpellingAlone() async throws {
         let machine = "start: note\nstates: {note: {fields: {text: {type: string, default: a}}}}\n"
         try await DeclaredDaemon.run(machine, state: nil, clock: ManualStayClock()) { daemon in
             let client = try daemon.connect()
@@ -355,8 +342,7 @@ struct StayTests {
     }
 
     /// A snapshot of a computer, or a time namespace, has the boot's ID and less uptime.
-    @Test
-    func aBootThatIsYoungerThanThePastIsAnotherOne() async throws {
+    @Test func aBootThatIsYoungerThanThePastIsAnotherOne() async throws {
         let machine = "start: idle\nstates: {idle: {}, busy: {after: {2s: idle}}}\n"
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
@@ -377,8 +363,7 @@ struct StayTests {
         }
     }
 
-    @Test
-    func anEndOfARunThatIsSentByTwoIsTakenOnce() async throws {
+    @Test func anEndOfARunThatIsSentByTwoIsTakenOnce() async throws {
         try await withTemporaryDirectory { directory in
             let machine = """
                 start: installing
