@@ -59,7 +59,7 @@ struct GateScriptTests {
         let moved = StateMachineCore.Place(seq: 8, .ready(true))
         let action = gate.evaluated(
             first,
-            as: .settle(.answered(.success(.unchanged(self.start)))),
+            as: .settle(.answered(.success(.unchanged(self.start, .same)))),
             from: self.start,
             at: moved
         ) { _, _ in }
@@ -103,7 +103,7 @@ extension Machine.Proposal {
     fileprivate var new: AppState {
         switch self.move.target {
         case .state(let new): TypedValue<AppState>.state(of: new)
-        case .made, .event, .recast: .ready(false)
+        case .made, .recast: .ready(false)
         }
     }
 }

@@ -164,6 +164,17 @@ struct Gate: Sendable {
         return .left
     }
 
+    /// Withdraws a proposal that may ask voters if its turn has not come; returns whether that is so.
+    mutating func withdrawnBeforeItsTurn(_ proposal: Proposal) -> Bool {
+        guard let index = self.waiting.firstIndex(where: { $0 === proposal }) else { return false }
+        if index == 0 {
+            // The pump may have it in its hands.
+            guard case .waiting = self.stage, self.pumper == nil else { return false }
+        }
+        self.waiting.remove(at: index)
+        return true
+    }
+
     /// Notes that more is about to come, to be committed together; only matters with a log.
     ///
     /// - Returns: whether that matters, and was not known.
@@ -377,7 +388,12 @@ struct Gate: Sendable {
         switch verdict {
         case .yes: return self.waiting.first.map { .confirm($0, ballot) } ?? self.next(machine)
         case .no(let denials):
-            let refused = Refused(.denied(by: denials), current: ballot.motion.current)
+            let motion = ballot.motion
+            let refused = Refused(
+                .denied(by: denials),
+                current: motion.current,
+                proposed: motion.proposed
+            )
             return self.close(ballot, with: .answered(.failure(refused)), machine)
         }
     }

@@ -44,7 +44,7 @@ extension Machine {
     /// Answers the proposal with ``Refusal/withdrawn``, unless it is decided or with the log.
     ///
     /// The proposals behind it move up. Called from anywhere, under no lock.
-    func withdraw(_ proposal: Proposal) {
+    package func withdraw(_ proposal: Proposal) {
         switch self.holder.withLock({ $0.gate.withdrawn(proposal) }) {
         case .left:
             self.refuse(proposal, .withdrawn)
@@ -52,6 +52,13 @@ extension Machine {
         case .isAsked(let ballot): ballot.withdraw()
         case .isEvaluated: self.pump()
         }
+    }
+
+    /// The same for a proposal whose turn has not come; any other goes on.
+    package func withdraw(ifWaiting proposal: Proposal) {
+        guard self.holder.withLock({ $0.gate.withdrawnBeforeItsTurn(proposal) }) else { return }
+        self.refuse(proposal, .withdrawn)
+        self.pump()
     }
 
     /// Lets proposals gather from now on until ``releaseGroups()``, so that a burst is committed
@@ -144,11 +151,7 @@ extension Machine {
             do throws(Refused) {
                 // It may have been withdrawn while the log had it, and not committed it.
                 guard proposal.isStillWanted else { throw Refused(.withdrawn, current: base) }
-                fate = self.fate(
-                    of: proposal,
-                    into: try self.state(of: proposal, from: base),
-                    from: base
-                )
+                fate = self.fate(of: proposal, try self.made(of: proposal, from: base), from: base)
             } catch {
                 fate = .answered(.failure(error))
             }
@@ -161,40 +164,44 @@ extension Machine {
     private func decide(_ proposal: Proposal, base: Place, hasVoters: Bool) -> Gate.Decision {
         do throws(Refused) {
             if case .recast(let make) = proposal.move.target {
-                guard let recast = make(base) else { throw Refused(.illegal, current: base) }
+                let recast = try make(base)
                 return .settle(
                     recast.looksSame
                         ? .replacing(base.replacing(recast.value))
                         : .entering(self.entry(of: proposal.move, from: base, to: recast.value))
                 )
             }
-            let new = try self.state(of: proposal, from: base)
-            if let new, hasVoters, let question = proposal.questionToPut {
+            let made = try self.made(of: proposal, from: base)
+            if case .enter(let new) = made, hasVoters, let question = proposal.questionToPut {
                 let motion = proposal.move.motion(to: new, at: base)
                 let asked = self.voters(on: motion)
                 guard asked.isEmpty else { return .ask(asked, motion, question) }
             }
-            return .settle(self.fate(of: proposal, into: new, from: base))
+            return .settle(self.fate(of: proposal, made, from: base))
         } catch {
             return .settle(.answered(.failure(error)))
         }
     }
 
-    private func state(of proposal: Proposal, from base: Place) throws(Refused) -> Value? {
-        try proposal.move.state(from: base, announcingEqual: self.options.announcesEqual)
+    private func made(of proposal: Proposal, from base: Place) throws(Refused) -> Move.Made {
+        try proposal.move.made(from: base, announcingEqual: self.options.announcesEqual)
     }
 
-    /// What becomes of a proposal that asks nobody; nothing changes if `new` is nil.
+    /// What becomes of a proposal that asks nobody.
     private func fate(
         of proposal: Proposal,
-        into new: Value?,
+        _ made: Move.Made,
         from base: Place
     ) -> EvaluatedProposal.Fate {
-        guard let new else { return .answered(.success(.unchanged(base))) }
-        if let denials = proposal.questionToPut?.denialsWithoutVoters {
-            return .answered(.failure(Refused(.denied(by: denials), current: base)))
+        switch made {
+        case .nothing(let why): return .answered(.success(.unchanged(base, why)))
+        case .enter(let new):
+            guard let denials = proposal.questionToPut?.denialsWithoutVoters else {
+                return .entering(self.entry(of: proposal.move, from: base, to: new))
+            }
+            let refused = Refused(.denied(by: denials), current: base, proposed: new)
+            return .answered(.failure(refused))
         }
-        return .entering(self.entry(of: proposal.move, from: base, to: new))
     }
 
     // MARK: - Telling

@@ -74,7 +74,7 @@ struct EvaluatedProposal: Sendable {
     /// Whether it only asks for what the transitions after `first`, up to `last`, would have led
     /// to.
     func repeats(after first: UInt64, through last: UInt64) -> Bool {
-        guard case .answered(.success(.unchanged(let base))) = self.fate else { return false }
+        guard case .answered(.success(.unchanged(let base, _))) = self.fate else { return false }
         return base.seq > first && base.seq <= last
     }
 
@@ -82,7 +82,7 @@ struct EvaluatedProposal: Sendable {
     func complete() {
         switch self.fate {
         case .entering(let entry): self.proposal.completion(.success(.committed(entry.change)))
-        case .replacing(let place): self.proposal.completion(.success(.unchanged(place)))
+        case .replacing(let place): self.proposal.completion(.success(.unchanged(place, .same)))
         case .answered(let answer): self.proposal.completion(answer)
         }
     }

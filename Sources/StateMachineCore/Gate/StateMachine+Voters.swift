@@ -269,7 +269,7 @@ extension StateMachine.Acceptance {
     init(_ answer: Move.Answer) throws(TransitionError<State>) {
         switch answer {
         case .success(.committed(let change)): self = .committed(Transition(change))
-        case .success(.unchanged(let place)): self = .unchanged(Snapshot(place))
+        case .success(.unchanged(let place, _)): self = .unchanged(Snapshot(place))
         case .failure(let refused): throw TransitionError(refused)
         }
     }

@@ -87,10 +87,21 @@ package struct Refused: Error {
     package let reason: Refusal
     /// Where the machine was when it was decided.
     package let current: Place
+    /// What was to be entered, if it is the reason.
+    package let proposed: Value?
+    /// What its declaration has against it, in its own words.
+    package let error: (any Error)?
 
-    package init(_ reason: Refusal, current: Place) {
+    package init(
+        _ reason: Refusal,
+        current: Place,
+        proposed: Value? = nil,
+        because error: (any Error)? = nil
+    ) {
         self.reason = reason
         self.current = current
+        self.proposed = proposed
+        self.error = error
     }
 }
 

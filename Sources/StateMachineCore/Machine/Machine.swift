@@ -222,9 +222,10 @@ extension Machine {
             guard isFree || voting.goesPast else { return nil }
             let new: Value
             do {
-                let found = try move.state(from: base, announcingEqual: self.options.announcesEqual)
-                guard let found else { return .success(.unchanged(base)) }
-                new = found
+                switch try move.made(from: base, announcingEqual: self.options.announcesEqual) {
+                case .enter(let state): new = state
+                case .nothing(let why): return .success(.unchanged(base, why))
+                }
             } catch {
                 return .failure(error)
             }
@@ -234,7 +235,7 @@ extension Machine {
                 guard !hasVoters || !self.isAnybodyAsked(about: move, into: new, from: base)
                 else { return nil }
                 if let denials {
-                    return .failure(Refused(.denied(by: denials), current: base))
+                    return .failure(Refused(.denied(by: denials), current: base, proposed: new))
                 }
             }
             let change = move.change(from: base, to: new)

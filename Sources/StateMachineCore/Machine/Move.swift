@@ -14,15 +14,28 @@ package struct Move: Sendable {
     package enum Target: Sendable {
         /// That one, if it may follow the current one.
         case state(Value)
-        /// The state that the function makes of the current one at the move's turn; it need not be
-        /// one that may follow. With nil nothing changes. It is pure, and may be called again.
-        case made(@Sendable (Place) -> Value?)
-        /// The same, if it may follow the current one.
-        case event(@Sendable (Value) -> Value?)
+        /// What the function makes of the current one at the move's turn; a state that it makes need not
+        /// be one that may follow. It is pure, and may be called again.
+        case made(@Sendable (Place) throws(Refused) -> Made)
         /// The current one as another declaration has it, before everything that has not been decided: it is
-        /// replaced, and a change is made only if it looks different. With nil it is refused. It is pure, and
-        /// may be called again.
-        case recast(@Sendable (Place) -> (value: Value, looksSame: Bool)?)
+        /// replaced, and a change is made only if it looks different. It is pure, and may be called again.
+        case recast(@Sendable (Place) throws(Refused) -> (value: Value, looksSame: Bool))
+    }
+
+    /// What is to happen where the machine stands at the move's turn.
+    package enum Made: Sendable {
+        case enter(Value)
+        case nothing(NoChange)
+    }
+
+    /// Why nothing changes.
+    package enum NoChange: Sendable {
+        /// The state is as it was asked for, or takes what it was sent without a change.
+        case same
+        /// The same, and its deadline begins anew.
+        case renewed
+        /// The state does not take what it was sent.
+        case unhandled
     }
 
     /// What has to hold for the state that is replaced.
@@ -88,49 +101,21 @@ package struct Move: Sendable {
         )
     }
 
-    /// The state that a machine at `base` is to be in; nil if nothing is to change.
-    func state(
-        from base: Place,
-        announcingEqual announcesEqual: Bool
-    ) throws(Refused) -> Value? {
+    /// What is to happen to a machine at `base`.
+    func made(from base: Place, announcingEqual: Bool) throws(Refused) -> Made {
         guard self.condition.isMet(by: base) else {
             throw Refused(.conflict, current: base)
         }
+        let made: Made
         switch self.target {
-        case .state(let new): return try self.followed(base, by: new, announcesEqual)
-        case .event(let next):
-            guard let new = next(base.value) else { return nil }
-            return try self.followed(base, by: new, announcesEqual)
-        case .made(let make):
-            guard let new = make(base) else { return nil }
-            return !base.value.equals(new) || self.repeats(announcesEqual) ? new : nil
-        case .recast(let make):
-            guard let (new, _) = make(base) else { throw Refused(.illegal, current: base) }
-            return new
+        case .state(let new): made = .enter(try base.following(new))
+        case .made(let make): made = try make(base)
+        case .recast(let make): return .enter(try make(base).value)
         }
-    }
-
-    /// The state, if it may follow; nil if it is the same and nothing is to change.
-    private func followed(
-        _ base: Place,
-        by new: Value,
-        _ announcesEqual: Bool
-    ) throws(Refused) -> Value? {
-        if base.value.equals(new) {
-            // A state may always be entered again from itself.
-            return self.repeats(announcesEqual) ? new : nil
-        }
-        guard base.value.mayBecome(new) else {
-            throw Refused(.illegal, current: base)
-        }
-        return new
-    }
-
-    /// Whether even the current state makes a change.
-    private func repeats(_ announcesEqual: Bool) -> Bool {
-        switch (self.kind, announcesEqual) {
-        case (.enter, _), (.set, true): true
-        case (.set, false), (.update, _): false
+        guard case .enter(let new) = made, base.value.equals(new) else { return made }
+        switch (self.kind, announcingEqual) {
+        case (.enter, _), (.set, true): return made
+        case (.set, false), (.update, _): return .nothing(.same)
         }
     }
 
@@ -165,18 +150,30 @@ package struct Move: Sendable {
     /// What became of a move that was not refused.
     package enum Outcome: Sendable {
         case committed(Change)
-        /// The machine was in that state already; nothing happened.
-        case unchanged(Place)
+        /// Nothing happened.
+        case unchanged(Place, NoChange)
 
         /// Where the machine was then.
         package var place: Place {
             switch self {
             case .committed(let change): change.place
-            case .unchanged(let place): place
+            case .unchanged(let place, _): place
             }
         }
     }
 
     /// What became of a move.
     package typealias Answer = Result<Outcome, Refused>
+}
+
+extension Place {
+    /// That state, if it may be set here; a state may always be set again from itself.
+    ///
+    /// - Throws: ``Refusal/illegal``.
+    package func following(_ new: Value) throws(Refused) -> Value {
+        guard self.value.equals(new) || self.value.mayBecome(new) else {
+            throw Refused(.illegal, current: self, proposed: new)
+        }
+        return new
+    }
 }

@@ -244,10 +244,13 @@ extension StateMachine {
         asking question: Question = Question(),
         becoming next: @escaping @Sendable (State) -> State?
     ) async throws(TransitionError<State>) -> Acceptance {
-        let following: @Sendable (Value) -> Value? = { value in
-            next(TypedValue<State>.state(of: value)).map { TypedValue($0) }
+        let made = Move.Target.made { (place) throws(Refused) in
+            guard let new = next(TypedValue<State>.state(of: place.value)) else {
+                return .nothing(.unhandled)
+            }
+            return .enter(try place.following(TypedValue(new)))
         }
-        let move = Move(to: .event(following), as: .enter, cause: event)
+        let move = Move(to: made, as: .enter, cause: event)
         return try await self.outcome(of: move, asking: question)
     }
 

@@ -56,7 +56,21 @@ extension StateServer {
     /// its turn.
     func propose(_ state: Value, _ call: ChangeCall, id: RequestID?, of sets: Sets) {
         self.stays?.moves.lift()
-        self.enqueue(.set, call, .set(state), id: id, cause: call.cause, by: sets.peer, of: sets)
+        let schema = self.states
+        // Another file than it was read by may be in force at its turn.
+        let target: Move.Target =
+            if schema.hasStays {
+                .made { (place) throws(Refused) in
+                    if (try? place.following(state)) != nil { return .enter(state) }
+                    let restated = try place.judged { () throws(WireError) in
+                        try schema.restated(state, in: place.value).map(schema.checked)
+                    }
+                    return .enter(try place.following(restated ?? state))
+                }
+            } else {
+                .state(state)
+            }
+        self.enqueue(.set, call, target, id: id, cause: call.cause, by: sets.peer, of: sets)
     }
 
     /// Proposes what an event or an update comes to.
@@ -80,57 +94,52 @@ extension StateServer {
         // What is no event of the machine's asks for nothing.
         if isUpdate || self.current.isDeclared(call.name) { self.stays?.moves.lift() }
         let (schema, starts) = (self.states, self.stays?.starts)
-        let making = PendingSet.Making.made { (place) throws(WireError) in
-            if isUpdate { return try schema.made(ofUpdate: call, from: place) }
-            return try schema.made(ofEvent: call, from: place) {
-                starts?.renew($0.stay, after: $0.seq)
+        let target = Move.Target.made { (place) throws(Refused) in
+            try place.judged { () throws(WireError) in
+                if isUpdate { return try schema.made(ofUpdate: call, from: place) }
+                return try schema.made(ofEvent: call, from: place) {
+                    starts?.renew($0.stay, after: $0.seq)
+                }
             }
         }
-        self.enqueue(operation, call, making, id: id, cause: call.cause, by: sets.peer, of: sets)
+        self.enqueue(operation, call, target, id: id, cause: call.cause, by: sets.peer, of: sets)
     }
 
-    /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
+    /// Has it decided at its turn; nobody set it if it is a move of the machine's own.
     private func enqueue(
         _ operation: StateMachineProtocol.Operation,
         _ call: ChangeCall,
-        _ making: PendingSet.Making,
+        _ target: Move.Target,
         id: RequestID?,
         cause: String?,
         by setter: Peer?,
         of sets: Sets
     ) {
         let hasVoters = self.holdGroups()
-        let set = PendingSet(
-            operation,
-            call,
-            making,
-            self.states,
-            id: id,
-            cause: cause,
-            by: setter,
-            of: sets
-        )
-        set.isOrdered = !hasVoters
-        sets.list(set)
-        let target: Move.Target =
-            if let value = set.plain {
-                .state(value)
-            } else {
-                .made { set.state(from: $0) }
+        let kind: MoveKind =
+            switch operation {
+            case .update: .update
+            case .set where !call.reenter: .set
+            default: .enter
             }
-        self.machine.propose(
-            Move(
-                to: target,
-                if: .holds { set.isExpected($0) },
-                as: set.kind,
-                cause: cause,
-                by: setter
-            ),
-            asking: Question(),
-            isTimed: !set.isOrdered,
-            at: self.cursor
-        ) { answer in
-            self.decided(set, answer)
+        let condition = Move.Condition(call, by: self.states)
+        let move = Move(to: target, if: condition, as: kind, cause: cause, by: setter)
+        sets.list(operation, call, id: id, isOrdered: !hasVoters) { number in
+            self.machine.propose(
+                move,
+                asking: Question(),
+                isTimed: hasVoters,
+                at: self.cursor
+            ) { answer in
+                switch answer {
+                case .success(.committed) where setter == nil: self.stays?.moves.moved()
+                case .success(.unchanged(let place, .renewed)):
+                    self.stays?.renewed(place.stay)
+                    if let stay = self.encoded(place).stay { self.renewed(stay) }
+                case .success, .failure: break
+                }
+                sets.decided(number, answer)
+            }
         }
     }
 
@@ -189,21 +198,6 @@ extension StateServer {
                 )
             }
         )
-    }
-
-    private func decided(_ set: PendingSet, _ answer: Move.Answer) {
-        switch (answer, set.found) {
-        case (.success(.committed), .state):
-            // A move of the machine's own.
-            if set.setter == nil { self.stays?.moves.moved() }
-        case (.success(.committed), _):
-            preconditionFailure("an unchanged state was recorded as a change")
-        case (.success(.unchanged(let place)), .handled(renewing: true)):
-            self.stays?.renewed(place.stay)
-            if let stay = self.encoded(place).stay { self.renewed(stay) }
-        case (.success(.unchanged), _), (.failure, _): break
-        }
-        set.answer(answer)
     }
 
     // MARK: - Encoding
@@ -303,10 +297,12 @@ extension StateServer {
             )
         }
         let (schema, cause) = (self.states, move?.cause)
-        let making = PendingSet.Making.made { (place) throws(WireError) in
-            try schema.made(ofEndOfRun: end, expecting: cause, from: place)
+        let target = Move.Target.made { (place) throws(Refused) in
+            try place.judged { () throws(WireError) in
+                try schema.made(ofEndOfRun: end, expecting: cause, from: place)
+            }
         }
-        self.enqueue(.send, call, making, id: id, cause: cause, by: nil, of: sets)
+        self.enqueue(.send, call, target, id: id, cause: cause, by: nil, of: sets)
     }
 }
 
@@ -315,15 +311,64 @@ extension ChangeCall {
     var isEndOfRun: Bool { self.name.isSpelled(StateSchema.endOfRun.name) }
 }
 
+extension Place {
+    /// What the machine's declaration makes of it, or has against it here.
+    fileprivate func judged<Result>(
+        _ make: () throws(WireError) -> Result
+    ) throws(Refused) -> Result {
+        do throws(WireError) {
+            return try make()
+        } catch {
+            throw Refused(.illegal, current: self, because: error)
+        }
+    }
+}
+
 extension Schema {
+    /// What an event comes to; `willRenew` is called if the deadline is to begin anew.
+    fileprivate func made(
+        ofEvent call: ChangeCall,
+        from place: Place,
+        renewing willRenew: (Place) -> Void
+    ) throws(WireError) -> Move.Made {
+        let data = call.data?.members ?? []
+        switch try self.reaction(to: call.name, data: data, in: place.value) {
+        case .enter(let next): return .enter(try self.checked(next))
+        case .stay:
+            willRenew(place)
+            return .nothing(.renewed)
+        case .ignore: return .nothing(.same)
+        case .unhandled: return .nothing(.unhandled)
+        }
+    }
+
+    /// What an update comes to.
+    fileprivate func made(
+        ofUpdate call: ChangeCall,
+        from place: Place
+    ) throws(WireError) -> Move.Made {
+        let value = place.value
+        let given = FieldWords(
+            values: call.data?.members ?? [],
+            words: call.words,
+            amounts: call.add
+        )
+        let data = try given.members(
+            typedBy: self.fields(of: value),
+            of: value.name,
+            isUpdate: true
+        )
+        return .enter(try self.checked(self.updated(value, with: data, adding: call.add)))
+    }
+
     /// What an end of a run comes to; `cause` is what its change would say of why if nothing has come in between.
-    func made(
+    fileprivate func made(
         ofEndOfRun end: [JSONMember],
         expecting cause: String?,
         from place: Place
-    ) throws(WireError) -> PendingSet.Found {
+    ) throws(WireError) -> Move.Made {
         guard let move = try self.move(onEndOfRun: end, in: place.value) else {
-            return .unhandled
+            return .nothing(.unhandled)
         }
         // Another file has come into force meanwhile, in the same stay.
         guard move.cause == cause else {
@@ -332,6 +377,13 @@ extension Schema {
                 "the machine's file has just been reloaded; send it again"
             )
         }
-        return .state(try self.checked(move.next))
+        return .enter(try self.checked(move.next))
+    }
+
+    /// The state as it is shown, if that is not too long.
+    fileprivate func checked(_ value: Value) throws(WireError) -> Value {
+        _ = self.encoded(value)
+        try value.checkLength()
+        return value
     }
 }

@@ -1,4 +1,3 @@
-import NIOConcurrencyHelpers
 import StateMachineCore
 import StateMachineProtocol
 
@@ -21,15 +20,13 @@ extension StateServer {
     ) {
         self.voters.expect(schema.described)
         let isKept = self.machine.history != nil
-        let refusal = NIOLockedValueBox("")
         self.machine.propose(
             Move(
-                to: .recast { place in
+                to: .recast { (place) throws(Refused) in
                     do throws(NotRedeclared) {
                         return try schema.recast(place.value, isKept: isKept)
                     } catch {
-                        refusal.withLockedValue { $0 = error.sentence }
-                        return nil
+                        throw Refused(.illegal, current: place, because: error)
                     }
                 },
                 as: .update,
@@ -47,11 +44,11 @@ extension StateServer {
             case .failure(let refused):
                 let sentence: String =
                     switch refused.reason {
-                    case .illegal: refusal.withLockedValue { $0 }
                     case .notCommitted(let why): Refusal.notRecorded(why)
                     default: "\(refused)"
                     }
-                done(.failure(NotRedeclared(sentence: sentence)))
+                let error = refused.error as? NotRedeclared
+                done(.failure(error ?? NotRedeclared(sentence: sentence)))
             }
         }
     }

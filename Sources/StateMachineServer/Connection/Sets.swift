@@ -4,13 +4,29 @@ import StateMachineProtocol
 
 /// The sets of one connection: those that are not decided, and what their client is answered.
 ///
-/// Belongs to the event loop.
-final class Sets {
+/// `@unchecked Sendable`: it belongs to the event loop, where its proposals are answered.
+final class Sets: @unchecked Sendable {
+    /// A `set`, a `send` or an `update` that has not been decided: voters are being asked, others are before it, or it
+    /// is on its way to the disk.
+    private struct UnderWay {
+        let number: UInt64
+        let operation: StateMachineProtocol.Operation
+        let call: ChangeCall
+        /// The request's.
+        let id: RequestID?
+        /// Whether it is answered in the order of the requests; one that votes may hold up is not.
+        let isOrdered: Bool
+        /// Nil while it is being proposed.
+        var proposal: Machine.Proposal?
+    }
+
     private let output: Output
     private let server: StateServer
 
     /// Those that are under way, in the order of their requests.
-    private var underWay = CircularBuffer<PendingSet>()
+    private var underWay = CircularBuffer<UnderWay>()
+    /// How many there have been.
+    private var listed: UInt64 = 0
     /// How many of them are answered in that order.
     private var ordered = 0
     /// Whether one was carried out since the client was last written to.
@@ -28,7 +44,7 @@ final class Sets {
         let state = try self.state(for: call, lineLength: lineLength)
         self.noteSet()
         if let answer = self.server.decide(state, call, by: self.peer) {
-            self.answer(answer, .state(state), id: id, .set, call, asked: state)
+            self.answer(answer, .set, call, id: id)
         } else {
             self.server.propose(state, call, id: id, of: self)
         }
@@ -71,11 +87,27 @@ final class Sets {
         try state.checkLength()
     }
 
-    /// A set is about to be proposed.
-    func list(_ pending: PendingSet) {
-        self.underWay.append(pending)
-        if pending.isOrdered { self.ordered += 1 }
+    /// Lists a set, and proposes it under that number, by which it is decided.
+    func list(
+        _ operation: StateMachineProtocol.Operation,
+        _ call: ChangeCall,
+        id: RequestID?,
+        isOrdered: Bool,
+        proposing propose: (_ number: UInt64) -> Machine.Proposal
+    ) {
+        self.listed += 1
+        let number = self.listed
+        self.underWay.append(
+            UnderWay(number: number, operation: operation, call: call, id: id, isOrdered: isOrdered)
+        )
+        if isOrdered { self.ordered += 1 }
         self.server.setBegan()
+        let proposal = propose(number)
+        // It may have been decided by now.
+        guard let last = self.underWay.indices.last, self.underWay[last].number == number else {
+            return
+        }
+        self.underWay[last].proposal = proposal
     }
 
     // MARK: - How many
@@ -100,26 +132,20 @@ final class Sets {
 
     // MARK: - The end
 
-    /// Withdraws all sets whose turn has not come: the daemon is shutting down.
+    /// Withdraws all sets that can be: the daemon is shutting down.
     func withdraw() {
-        for set in self.underWay { set.withdraw() }
+        for set in self.underWay { set.proposal.map { self.server.machine.withdraw($0) } }
     }
 
     /// Withdraws the sets that wait behind a vote: their client is gone.
     ///
     /// It waits for the end of the loop's turn, because sets that were read in this turn are still gathering.
     func withdrawWaiting() {
-        let waiting = self.underWay.filter { !$0.isOrdered }
-        guard !waiting.isEmpty else { return }
+        guard self.underWay.contains(where: { !$0.isOrdered }) else { return }
         self.server.loop.assumeIsolated().execute {
-            for set in waiting where set.isCounted && set.withdrawIfWaiting() {
-                set.isCounted = false
-                self.server.setEnded()
+            for set in self.underWay where !set.isOrdered {
+                set.proposal.map { self.server.machine.withdraw(ifWaiting: $0) }
             }
-            let left = self.underWay.filter { $0.isOrdered || $0.isCounted }
-            guard left.count < self.underWay.count else { return }
-            self.underWay = CircularBuffer(left)
-            self.output.want()
         }
     }
 
@@ -138,63 +164,46 @@ final class Sets {
     // MARK: - Answers
 
     /// Answers a set that had to wait.
-    func decided(_ pending: PendingSet, _ answer: Move.Answer) {
-        if pending.isCounted { self.server.setEnded() }
-        pending.isCounted = false
-        // Already answered, if the daemon is shutting down or the client has gone.
-        let isFirst = self.underWay.first === pending
-        guard isFirst || self.underWay.contains(where: { $0 === pending }) else { return }
-        if case .failure(let refused) = answer, refused.reason == .conflict, pending.isWithdrawn {
-            // Answered as such when all others have been.
-            return
-        }
-        if isFirst {
-            self.underWay.removeFirst(1)
-        } else {
-            self.underWay.removeAll { $0 === pending }
-        }
-        if pending.isOrdered { self.ordered -= 1 }
+    func decided(_ number: UInt64, _ answer: Move.Answer) {
+        self.server.setEnded()
+        // Answered already, if the daemon is shutting down.
+        guard let index = self.underWay.firstIndex(where: { $0.number == number }) else { return }
+        var isWithdrawn = false
+        if case .failure(let refused) = answer { isWithdrawn = refused.reason == .withdrawn }
+        // Answered as such when all others have been.
+        if isWithdrawn, self.server.isClosing { return }
+        let set = self.underWay.remove(at: index)
+        if set.isOrdered { self.ordered -= 1 }
+        if isWithdrawn { return self.output.want() }
         self.output.setWasDecided()
-        self.answer(
-            answer,
-            pending.found,
-            id: pending.id,
-            pending.operation,
-            pending.call,
-            asked: pending.asked
-        )
+        self.answer(answer, set.operation, set.call, id: set.id)
     }
 
-    /// Tells the client what became of its request, and of what that was found to ask for.
+    /// Tells the client what became of its request.
     private func answer(
         _ answer: Move.Answer,
-        _ found: PendingSet.Found,
-        id: RequestID?,
         _ operation: StateMachineProtocol.Operation,
         _ call: ChangeCall,
-        asked: Value?
+        id: RequestID?
     ) {
         // Of a `send` it is said whether the state asked for it.
-        let isHandled = operation == .send ? true : nil
+        let isSend = operation == .send
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch answer {
         case .success(.committed(let change)):
-            self.accept(id, isChanged: true, isHandled: isHandled, self.server.encoded(change))
-        case .success(.unchanged(let place)):
-            let current = self.server.encoded(place)
-            switch found {
-            case .rejected(let error): self.refuse(id, error, current)
-            case .illegal: self.refuse(id, call, of: asked ?? current.state, .illegal, current)
-            case .unhandled:
-                self.accept(id, isChanged: false, isHandled: isHandled.map { !$0 }, current)
-            case .handled, .state:
-                self.accept(id, isChanged: false, isHandled: isHandled, current)
-            }
+            let reached = self.server.encoded(change)
+            self.accept(id, isChanged: true, isHandled: isSend ? true : nil, reached)
+        case .success(.unchanged(let place, let why)):
+            let isHandled = isSend ? why != .unhandled : nil
+            self.accept(id, isChanged: false, isHandled: isHandled, self.server.encoded(place))
         case .failure(let refused):
             let current = self.server.encoded(refused.current)
-            // What an event came to; without it, what was to be left.
-            let made: Value = if case .state(let value) = found { value } else { current.state }
-            self.refuse(id, call, of: asked ?? made, refused.reason, current)
+            if let error = refused.error as? WireError {
+                self.refuse(id, error, current)
+            } else {
+                let state = refused.proposed ?? current.state
+                self.refuse(id, call, of: state, refused.reason, current)
+            }
         }
         self.server.scheduleFlush()
     }

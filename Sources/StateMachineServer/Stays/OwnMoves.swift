@@ -225,7 +225,7 @@ final class OwnMoves: @unchecked Sendable {
         }
         self.machine.propose(
             Move(
-                to: .made { made($0.value)?.next },
+                to: .made { place in made(place.value).map { .enter($0.next) } ?? .nothing(.same) },
                 if: .holds(isDue),
                 as: .enter,
                 cause: cause

@@ -189,7 +189,7 @@ import Testing
             }
             while try await !isBack() {}
             // Whatever is due at once has been written after these turns of the loop.
-            for _ in 0..<10 { _ = try await daemon.ask("ping") }
+            for _ in 0..<3 { _ = try await daemon.ask("ping") }
             try disk.execute("COMMIT")
             let reply = try await back.next()
             #expect(reply.type == "reply" && reply.int("guard") == 1, "\(reply)")
