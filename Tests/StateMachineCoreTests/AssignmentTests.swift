@@ -115,7 +115,7 @@ import Testing
         machine.addObserver { done.record($0) }
         let peer = Peer(uid: 1000, pid: 42)
         let login = TypedValue(AppState.authentication(.active))
-        _ = machine.machine.enterAtOnce(Move(to: login, cause: "login", by: peer), asking: .past)
+        _ = machine.machine.enterAtOnce(Move(to: login, cause: "login", by: peer), asking: nil)
         try machine.assign(.dataRetrieval(.failure))
         let stored = try JSONEncoder().encode(done.heard)
         let restored = try JSONDecoder().decode([Transition<AppState>].self, from: stored)

@@ -14,7 +14,7 @@ import Testing
         self.machine.machine.findVoters { [$0.name.hashValue, $0.text.hashValue] }
     }
 
-    private func addVoter(at places: Set<Int>?) -> VoterSeat {
+    private func addVoter(at places: Set<Int>?) -> Registration {
         self.machine.machine.addVoter(
             Machine.Voter(label: "voter"),
             on: .immediate,
@@ -28,43 +28,45 @@ import Testing
     }
 
     @Test func whomAProposalDoesNotConcernItCostsNothing() {
-        let seats = (0..<500).map { self.addVoter(at: ["other \($0)".hashValue]) }
+        let registrations = (0..<500).map { self.addVoter(at: ["other \($0)".hashValue]) }
         for _ in 0..<10 {
             self.machine.propose(.ready(true)) { _ in }
             self.machine.propose(.ready(false)) { _ in }
         }
         #expect(self.machine.snapshot.seq == 20)
         #expect(self.looked.heard.isEmpty)
-        for seat in seats { seat.registration.cancel() }
+        for registration in registrations { registration.cancel() }
         #expect(!self.machine.machine.hasVoters)
     }
 
     @Test func aVoterIsAskedOnceHoweverManyOfItsPlacesTheStateHas() throws {
-        let seat = self.addVoter(at: ["ready".hashValue, AppState.ready(true).text.hashValue])
+        let registration = self.addVoter(at: [
+            "ready".hashValue, AppState.ready(true).text.hashValue,
+        ])
         let outcomes = Recorder<Bool>()
         self.machine.propose(.ready(true)) { outcomes.record((try? $0.get()) != nil) }
         try #require(self.asks.heard.count == 1)
         self.asks.heard[0].vote(.no("held"))
         #expect(outcomes.heard == [false])
-        withExtendedLifetime(seat) {}
+        withExtendedLifetime(registration) {}
     }
 
     /// As when the states are declared again, under other names.
     @Test func aVoterThatMovesIsFoundAtItsNewPlacesAndNoLongerAtTheOldOnes() throws {
-        let seat = self.addVoter(at: ["dataRetrieval".hashValue])
-        seat.move(to: ["authentication".hashValue])
+        let registration = self.addVoter(at: ["dataRetrieval".hashValue])
+        registration.move(to: ["authentication".hashValue])
         try self.machine.proposeAtOnce(.dataRetrieval(.active))
         #expect(throws: TransitionError(.wouldWait, current: self.machine.snapshot)) {
             try self.machine.proposeAtOnce(.authentication(.idle))
         }
-        seat.move(to: nil)
+        registration.move(to: nil)
         #expect(throws: TransitionError(.wouldWait, current: self.machine.snapshot)) {
             try self.machine.proposeAtOnce(.ready(true))
         }
         #expect(self.looked.heard.count == 2)
-        seat.registration.cancel()
+        registration.cancel()
         // It has left, and does not come back.
-        seat.move(to: ["ready".hashValue])
+        registration.move(to: ["ready".hashValue])
         try self.machine.proposeAtOnce(.ready(true))
         #expect(self.looked.heard.count == 2)
     }

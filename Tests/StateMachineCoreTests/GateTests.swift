@@ -142,7 +142,10 @@ private struct Bench {
         bench.addVoter("first", deadline: VoteDeadline(limit: nil, whenSilent: .yes)) {
             $0.proposed == .ready(true)
         }
-        bench.addVoter("delay", deadline: .postponing(atMost: .seconds(3))) {
+        bench.addVoter(
+            "delay",
+            deadline: VoteDeadline(limit: .seconds(3), whenSilent: .yes, fromArrival: true)
+        ) {
             $0.proposed == .authentication(.idle)
         }
         bench.propose(.ready(true))

@@ -1,7 +1,8 @@
 import Dispatch
 import Glibc
-import StateMachineCore
 import TestSupport
+
+@testable import StateMachineCore
 
 typealias Heard = Recorder<Transition<AppState>>
 
@@ -167,6 +168,24 @@ extension StateMachine {
             on: context,
             before: { isAsked(Proposal($0)) },
             body
-        ).registration
+        )
+    }
+}
+
+extension StateMachine {
+    /// Proposes a state; `completion` is called with what became of it, once: before this returns if there is nobody
+    /// to wait for.
+    func propose(
+        _ new: State,
+        asking question: Question = Question(),
+        expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
+        reenter: Bool = false,
+        cause: String? = nil,
+        completion: @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) {
+        let move = Self.move(to: new, expecting: isExpected, reenter: reenter, cause: cause)
+        self.machine.begin(move, asking: question) { answer in
+            completion(Result { () throws(TransitionError<State>) in try Acceptance(answer) })
+        }
     }
 }

@@ -92,7 +92,7 @@ import Testing
             try await self.probe(on: groups[1], sound),
         ]
         await wedged.wait(forMore: 3)
-        machine.propose(.open(degrees: 1), asking: Question()) { _ in }
+        Self.propose(1, to: machine)
         let before = wedged.sent
         await sound.wait(forMore: sound.sent + 40)
         // It may be slow for as long as the manager would wait.
@@ -103,6 +103,11 @@ import Testing
         await wedged.wait(forMore: wedged.sent + 10)
         for probe in probes { probe.cancel() }
         for group in groups { try await group.shutdownGracefully() }
+    }
+
+    private static func propose(_ degrees: Int, to machine: StateMachine<DoorState>) {
+        let move = Move(to: TypedValue(DoorState.open(degrees: degrees)))
+        machine.machine.propose(move, asking: Question()) { _ in }
     }
 
     private static func machine(with log: SilentLog) -> StateMachine<DoorState> {
@@ -118,15 +123,15 @@ import Testing
         let log = SilentLog()
         let machine = Self.machine(with: log)
         for degrees in 1...40 {
-            machine.propose(.open(degrees: degrees), asking: Question()) { _ in }
+            Self.propose(degrees, to: machine)
             // The log has one group; the others accumulate.
-            if degrees == 1 { machine.propose(.open(degrees: 0), asking: Question()) { _ in } }
+            if degrees == 1 { Self.propose(0, to: machine) }
         }
         let probe = try await self.probe(on: group, of: machine, pings)
         for number in 1...40 {
             await pings.wait(forMore: 1)
             log.answer(nil)
-            machine.propose(.open(degrees: 40 + number), asking: Question()) { _ in }
+            Self.propose(40 + number, to: machine)
         }
         probe.cancel()
         try await group.shutdownGracefully()

@@ -267,7 +267,7 @@ package final class Drain: @unchecked Sendable {
     package func linger(_ spin: inout AdaptiveSpin, while isWaiting: () -> Bool) {
         guard !self.isDelivering else { return }
         let isOurs = self.rouse()
-        _ = spin.wait {
+        spin.wait {
             self.catchUp()
             return !isWaiting()
         }

@@ -19,7 +19,7 @@ class Member: @unchecked Sendable {
     private final var sinceSeq: UInt64 = 0
     /// The identity of the context on which it is called.
     private(set) final var place: ObjectIdentifier?
-    private final weak var owner: (any MemberOwner)?
+    private(set) final weak var owner: (any MemberOwner)?
 
     /// The state that it hears of before everything else, and whether there is one.
     private final var beginning: Place?

@@ -160,7 +160,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
 
     /// Spins for a moment until something more comes; only in code that the thread runs.
     package func linger(_ spin: inout AdaptiveSpin) {
-        _ = spin.wait { self.mail.withLock { !$0.jobs.isEmpty } }
+        spin.wait { self.mail.withLock { !$0.jobs.isEmpty } }
     }
 
     /// Waits and drains until ``stop()``; only on the context's thread.

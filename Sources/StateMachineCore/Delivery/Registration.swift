@@ -3,7 +3,7 @@
 /// Dropping it changes nothing; ``cancel()`` ends it.
 public final class Registration: Sendable {
     // Not kept: a member that is gone went with its machine, when no call ran.
-    private weak let member: Member?
+    weak let member: Member?
     private let stop: @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void
 
     /// - Parameters:

@@ -5,7 +5,7 @@
 /// concern. Part of what a machine's lock guards.
 struct Electorate: Sendable {
     /// Those who are asked about every motion.
-    private(set) var everywhere: [VoterMember] = []
+    private var everywhere: [VoterMember] = []
     private var placed: [Int: [VoterMember]] = [:]
     private var count = 0
     /// Goes up whenever a motion may concern a voter that it did not concern before.
@@ -14,9 +14,6 @@ struct Electorate: Sendable {
     var places: @Sendable (Value) -> [Int] = { _ in [] }
 
     var isEmpty: Bool { self.count == 0 }
-
-    /// Whether nobody is found by a state.
-    var areAllEverywhere: Bool { self.placed.isEmpty }
 
     mutating func add(_ voter: VoterMember) {
         self.count += 1
@@ -72,15 +69,12 @@ struct Electorate: Sendable {
     }
 }
 
-/// A voter that may have itself found at other places than those with which it came.
-package struct VoterSeat: Sendable {
-    package let registration: Registration
-    fileprivate weak var voter: VoterMember?
-    fileprivate weak var machine: Machine?
-
-    /// From when this returns it is found at those places and no others; nil: it is asked about every motion.
+extension Registration {
+    /// From when this returns a voter is found at those places and no others; nil: it is asked about every motion.
     package func move(to places: Set<Int>?) {
-        guard let machine, let voter else { return }
+        guard let voter = self.member as? VoterMember, let machine = voter.owner as? Machine else {
+            return
+        }
         machine.holder.withLock { $0.gate.voters.move(voter, to: places) }
     }
 }
@@ -111,25 +105,16 @@ extension Machine {
         at places: Set<Int>? = nil,
         before isAsked: @escaping @Sendable (Motion) -> Bool = { _ in true },
         _ body: @escaping @Sendable (Ask) -> Void
-    ) -> VoterSeat {
-        let voter = VoterMember(terms, at: places, isAsked: isAsked, body: body)
-        return VoterSeat(registration: self.add(voter, on: context), voter: voter, machine: self)
+    ) -> Registration {
+        self.add(VoterMember(terms, at: places, isAsked: isAsked, body: body), on: context)
     }
 
     /// The voters who want to be asked about a motion.
     ///
     /// Called under no lock, since it runs their code.
     func voters(on motion: Motion) -> [VoterMember] {
-        let (all, places) = self.holder.withLock { holder in
-            let voters = holder.gate.voters
-            return voters.areAllEverywhere ? (voters.everywhere, nil) : ([], voters.places)
-        }
-        let voters: [VoterMember]
-        if let places = places?(motion.proposed) {
-            voters = self.holder.withLock { $0.gate.voters.voters(at: places) }
-        } else {
-            voters = all
-        }
+        let places = self.holder.withLock { $0.gate.voters.places }(motion.proposed)
+        let voters = self.holder.withLock { $0.gate.voters.voters(at: places) }
         return voters.filter { !$0.isCancelled && $0.isAsked(motion) }
     }
 }

@@ -452,13 +452,3 @@ extension Array {
         return Array(self[..<count])
     }
 }
-
-extension Question {
-    /// The denials if there is nobody to ask; nil if that is consent.
-    var denialsWithoutVoters: [Vote.Denial]? {
-        switch self.whenNobodyVotes {
-        case .yes, .abstain: nil
-        case .no(let why): [Vote.Denial(label: "nobody", why: why)]
-        }
-    }
-}

@@ -1,8 +1,8 @@
 /// The votes on one question, from the moment it is put until it is decided.
 ///
 /// Guarded state, behind `count`: the tally, the alarms of voters that are waited for, and whom to
-/// tell. Nothing is called under that lock.
-final class Poll: Sendable {
+/// tell. Nothing is called under that lock. `@unchecked Sendable`: it has a subclass, of constants.
+class Poll: @unchecked Sendable {
     private struct Count: Sendable {
         var tally: VoteTally
         var alarms: [Alarm] = []
@@ -29,7 +29,7 @@ final class Poll: Sendable {
     /// Sets the voters' deadlines, before they are asked; called once.
     func setAlarms(_ limits: [ObjectIdentifier: Duration], on clock: any Clock<Duration>) {
         let alarms = limits.map { id, limit in
-            Alarm(after: limit, on: clock) { [weak self] in self?.ring(for: id) }
+            Alarm(after: limit, on: clock) { [weak self] in _ = self?.vote(nil, by: id) }
         }
         self.count.withLock { count in
             if count.tally.isOpen { count.alarms = alarms }
@@ -45,8 +45,10 @@ final class Poll: Sendable {
         if !isOpen { rest() }
     }
 
-    /// Returns whether the vote counts: it is the voter's first, and the question is open.
-    func vote(_ vote: Vote, by voter: ObjectIdentifier) -> Bool {
+    /// Counts a vote; nil: the voter has been silent for too long.
+    ///
+    /// - Returns: whether it counts: it is the voter's first, and the question is open.
+    func vote(_ vote: Vote?, by voter: ObjectIdentifier) -> Bool {
         let (counts, verdict) = self.count.withLock { $0.tally.voted(vote, by: voter) }
         self.end(with: verdict)
         return counts
@@ -62,10 +64,6 @@ final class Poll: Sendable {
     /// The asker no longer wants to know: the answer is no, and no vote counts.
     func withdraw() { self.end(with: self.count.withLock { $0.tally.withdrawn() }) }
 
-    private func ring(for voter: ObjectIdentifier) {
-        self.end(with: self.count.withLock { $0.tally.deadlinePassed(for: voter) })
-    }
-
     private func end(with verdict: Verdict?) {
         guard let verdict else { return }
         let (alarms, decided, rest) = self.count.withLock { count in
@@ -78,10 +76,9 @@ final class Poll: Sendable {
 }
 
 /// One question to a machine's voters, from the moment it is put until it is decided.
-struct Ballot: Sendable {
+final class Ballot: Poll, @unchecked Sendable {
     let motion: Motion
     private let asked: [ObjectIdentifier: VoterMember]
-    private let poll: Poll
 
     init(
         on motion: Motion,
@@ -101,35 +98,57 @@ struct Ballot: Sendable {
                     ?? question.whenSilent
             )
         }
-        self.poll = Poll(question, voters: voters, decided: decided)
+        super.init(question, voters: voters, decided: decided)
     }
 
     /// Sets the voters' deadlines, before they are asked; called once.
     func setAlarms(under question: Question, waited: Duration, clock: any Clock<Duration>) {
         let limits = self.asked.compactMapValues { voter -> Duration? in
             guard let deadline = voter.terms.deadline else { return question.deadline }
-            guard let limit = deadline.limit else { return nil }
-            switch deadline.counting {
-            case .fromAsking: return limit
-            case .fromArrival: return max(.zero, limit - waited)
-            }
+            return deadline.limit.map { max(.zero, deadline.isFromArrival ? $0 - waited : $0) }
         }
-        self.poll.setAlarms(limits, on: clock)
+        self.setAlarms(limits, on: clock)
     }
-
-    func awaits(_ voter: ObjectIdentifier) -> Bool { self.poll.awaits(voter) }
 
     func asks(_ voter: Member) -> Bool { self.asked[ObjectIdentifier(voter)] != nil }
+}
 
-    func vote(_ vote: Vote, by voter: ObjectIdentifier) -> Bool {
-        self.poll.vote(vote, by: voter)
+/// A question as put to one voter; it is answered once, now or later, from anywhere.
+///
+/// Releasing it unanswered abstains, so a voter that is gone is not waited for.
+package class Reply: @unchecked Sendable {
+    private let poll: Poll
+    private let voter: ObjectIdentifier
+
+    init(to poll: Poll, by voter: ObjectIdentifier) {
+        self.poll = poll
+        self.voter = voter
     }
 
-    /// The proposer no longer wants it: the voters' answer counts as no.
-    func withdraw() { self.poll.withdraw() }
+    /// Answers.
+    ///
+    /// If this decides a question of a machine's, the state has been assigned when it returns, unless a log commits it
+    /// first.
+    ///
+    /// - Returns: whether the vote counts; a second or late one does not.
+    @discardableResult
+    package final func vote(_ vote: Vote) -> Bool { self.poll.vote(vote, by: self.voter) }
 
-    /// The voter has vanished: it is waited for no longer.
-    func release(_ voter: ObjectIdentifier) { self.poll.release(voter) }
+    /// Whether the question waits for it.
+    final var isAwaited: Bool { self.poll.awaits(self.voter) }
+
+    deinit { self.poll.release(self.voter) }
+}
+
+/// A machine's question as put to one voter.
+package final class Ask: Reply, @unchecked Sendable {
+    /// What is asked about.
+    package let motion: Motion
+
+    init(_ ballot: Ballot, to voter: VoterMember) {
+        self.motion = ballot.motion
+        super.init(to: ballot, by: ObjectIdentifier(voter))
+    }
 }
 
 /// Withdraws what a task waits for when the task is cancelled, which may be before that is known.

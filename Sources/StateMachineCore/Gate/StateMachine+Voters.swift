@@ -67,7 +67,7 @@ extension StateMachine {
             on: context,
             before: { isAsked(Proposal($0)) },
             { ask in body(Proposal(ask.motion)) { ask.vote($0) } }
-        ).registration
+        )
     }
 
     /// Asks an async function before the state changes; each question is a task of its own.
@@ -108,7 +108,7 @@ extension StateMachine {
                     ask.vote(vote)
                 }
             }
-        ).registration
+        )
     }
 }
 
@@ -209,42 +209,9 @@ extension StateMachine {
         cause: String? = nil
     ) throws(TransitionError<State>) -> Acceptance {
         let move = Self.move(to: new, expecting: isExpected, reenter: reenter, cause: cause)
-        let answer = self.machine.enterAtOnce(move, asking: .nobody(denials: nil))
+        let answer = self.machine.enterAtOnce(move, asking: Question())
         guard let answer else { throw TransitionError(.wouldWait, current: self.snapshot) }
         return try Acceptance(answer)
-    }
-
-    /// Proposes a state; `completion` is called with what became of it, once.
-    ///
-    /// Proposals are decided one at a time, in order of arrival, each against the state as it is at
-    /// its turn: is it as expected, is it legal, do the voters agree, is it durable. An error means
-    /// that nothing has changed. If there is nobody to wait for, it is decided, and `completion`
-    /// called, before this returns; else `completion` is called by the thread that brings the
-    /// decision, after `.immediate` delegates have been told. No thread waits.
-    ///
-    /// - Parameters:
-    ///   - new: the state to enter.
-    ///   - question: how voters are asked.
-    ///   - isExpected: pure, and may be called again; the proposal goes on only if it holds for the
-    ///     state that it replaces. Nil: always.
-    ///   - reenter: makes a transition even to a state equal to the current one.
-    ///   - cause: why, carried by the transition.
-    ///   - completion: called with the outcome; it must not block.
-    package func propose(
-        _ new: State,
-        asking question: Question = Question(),
-        expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
-        reenter: Bool = false,
-        cause: String? = nil,
-        completion:
-            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
-    ) {
-        let move = Self.move(to: new, expecting: isExpected, reenter: reenter, cause: cause)
-        self.machine.begin(move, asking: question) { answer in
-            completion(
-                Result { () throws(TransitionError<State>) in try Acceptance(answer) }
-            )
-        }
     }
 
     static func move(
@@ -276,17 +243,16 @@ extension StateMachine.Acceptance {
 }
 
 extension Machine {
-    /// Decides at once if that is possible, and else in turn.
+    /// Decides at once if that is possible, and else in turn; with no question past the voters.
     ///
     /// - Returns: the proposal, if it has to wait its turn.
     @discardableResult
     func begin(
         _ move: Move,
-        asking question: Question,
+        asking question: Question?,
         completion: @escaping @Sendable (Move.Answer) -> Void
     ) -> Proposal? {
-        let denials = question.denialsWithoutVoters
-        if let answer = self.enterAtOnce(move, asking: .nobody(denials: denials)) {
+        if let answer = self.enterAtOnce(move, asking: question) {
             completion(answer)
             return nil
         }

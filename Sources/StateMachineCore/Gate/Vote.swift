@@ -19,9 +19,7 @@ extension Vote {
         public let why: String
 
         /// A no with that reason.
-        package init(label: String, why: String) { self.init(label: label, peer: nil, why: why) }
-
-        package init(label: String, peer: Peer?, why: String) {
+        package init(label: String, peer: Peer? = nil, why: String) {
             self.label = label
             self.peer = peer
             self.why = why
@@ -51,15 +49,9 @@ enum Verdict: Hashable, Sendable {
 
 /// How a question is put and its votes are counted.
 public struct Question: Sendable {
-    /// Which vote decides.
-    enum Rule: Sendable {
-        /// Any no refuses, at once; else the answer is yes.
-        case noWins
-        /// Any yes suffices, at once; else the answer is no.
-        case yesWins
-    }
-
-    let rule: Rule
+    /// Whether any yes suffices, at once, and without one the answer is no; else any no refuses, at once, and without
+    /// one the answer is yes.
+    let needsYes: Bool
     let deadline: Duration?
     let whenSilent: Vote
     let whenNobodyVotes: Vote
@@ -79,10 +71,20 @@ public struct Question: Sendable {
         whenSilent: Vote = .yes,
         whenNobodyVotes: Vote = .yes
     ) {
-        self.rule = needsYes ? .yesWins : .noWins
+        self.needsYes = needsYes
         self.deadline = deadline
         self.whenSilent = whenSilent
         self.whenNobodyVotes = whenNobodyVotes
+    }
+}
+
+extension Question {
+    /// The denials if there is nobody to ask; nil if that is consent.
+    var denialsWithoutVoters: [Vote.Denial]? {
+        switch self.whenNobodyVotes {
+        case .yes, .abstain: nil
+        case .no(let why): [Vote.Denial(label: "nobody", why: why)]
+        }
     }
 }
 
@@ -95,16 +97,14 @@ struct VoteTally {
         var whenSilent: Vote
     }
 
-    private let rule: Question.Rule
-    private let whenNobodyVotes: Vote
+    private let question: Question
     private var awaited: [ObjectIdentifier: Voter]
     private var denials: [Vote.Denial] = []
     private var consents = 0
     private(set) var isOpen = true
 
     init(_ question: Question, voters: [ObjectIdentifier: Voter]) {
-        self.rule = question.rule
-        self.whenNobodyVotes = question.whenNobodyVotes
+        self.question = question
         self.awaited = voters
     }
 
@@ -113,20 +113,15 @@ struct VoteTally {
 
     func awaits(_ voter: ObjectIdentifier) -> Bool { self.isOpen && self.awaited[voter] != nil }
 
-    /// Returns whether the vote counts, and the verdict if it is the deciding one.
-    mutating func voted(_ vote: Vote, by voter: ObjectIdentifier) -> (counts: Bool, Verdict?) {
+    /// Counts a vote; nil: the voter's time is up, and its silence counts as its terms say.
+    ///
+    /// - Returns: whether the vote counts, and the verdict if it is the deciding one.
+    mutating func voted(_ vote: Vote?, by voter: ObjectIdentifier) -> (counts: Bool, Verdict?) {
         guard self.isOpen, let terms = self.awaited.removeValue(forKey: voter) else {
             return (false, nil)
         }
-        self.count(vote, of: terms)
+        self.count(vote ?? terms.whenSilent, of: terms)
         return (true, self.verdict())
-    }
-
-    /// The voter's time is up: its silence is counted as its terms say.
-    mutating func deadlinePassed(for voter: ObjectIdentifier) -> Verdict? {
-        guard self.isOpen, let terms = self.awaited.removeValue(forKey: voter) else { return nil }
-        self.count(terms.whenSilent, of: terms)
-        return self.verdict()
     }
 
     /// The asker no longer wants to know.
@@ -155,18 +150,13 @@ struct VoteTally {
         let isComplete = self.awaited.isEmpty
         let isUnanswered = self.consents == 0 && self.denials.isEmpty
         if isComplete && isUnanswered {
-            switch self.whenNobodyVotes {
-            case .yes, .abstain: return .yes
-            case .no(let why): return .no([Vote.Denial(label: "nobody", why: why)])
-            }
+            return self.question.denialsWithoutVoters.map { .no($0) } ?? .yes
         }
-        switch self.rule {
-        case .noWins:
+        guard self.question.needsYes else {
             if !self.denials.isEmpty { return .no(self.denials) }
             return isComplete ? .yes : nil
-        case .yesWins:
-            if self.consents > 0 { return .yes }
-            return isComplete ? .no(self.denials) : nil
         }
+        if self.consents > 0 { return .yes }
+        return isComplete ? .no(self.denials) : nil
     }
 }

@@ -1,34 +1,17 @@
 /// How long a voter is waited for.
 package struct VoteDeadline: Hashable, Sendable {
-    /// When the waiting begins.
-    package enum Beginning: Hashable, Sendable {
-        /// When the voter is asked.
-        case fromAsking
-        /// When the proposal was made, however long it waited its turn.
-        case fromArrival
-    }
-
     /// How long; nil: until the voter votes or vanishes.
-    package var limit: Duration?
+    let limit: Duration?
     /// What silence counts as after that.
-    package var whenSilent: Vote
-    /// When the waiting begins.
-    package var counting: Beginning
+    let whenSilent: Vote
+    /// Whether the waiting begins when the proposal is made, however long it waits its turn, and not when the voter is asked.
+    let isFromArrival: Bool
 
     /// Waits that long.
-    package init(
-        limit: Duration?,
-        whenSilent: Vote,
-        counting: Beginning = .fromAsking
-    ) {
+    package init(limit: Duration?, whenSilent: Vote, fromArrival isFromArrival: Bool = false) {
         self.limit = limit
         self.whenSilent = whenSilent
-        self.counting = counting
-    }
-
-    /// A delay: the voter postpones the proposal until it votes, but for at most that long.
-    package static func postponing(atMost limit: Duration) -> VoteDeadline {
-        VoteDeadline(limit: limit, whenSilent: .yes, counting: .fromArrival)
+        self.isFromArrival = isFromArrival
     }
 }
 
@@ -59,37 +42,6 @@ extension Machine {
     }
 }
 
-/// A question as put to one voter; it is answered once, now or later, from anywhere.
-///
-/// Releasing it unanswered abstains, so a voter that is gone is not waited for.
-package final class Ask: Sendable {
-    /// What is asked about.
-    package let motion: Motion
-
-    private let ballot: Ballot
-    private let voter: ObjectIdentifier
-
-    init(ballot: Ballot, voter: ObjectIdentifier) {
-        self.motion = ballot.motion
-        self.ballot = ballot
-        self.voter = voter
-    }
-
-    /// Answers.
-    ///
-    /// If this decides the question, the state has been assigned when it returns, unless
-    /// a log commits it first.
-    ///
-    /// - Returns: whether the vote counts; a second or late one does not.
-    @discardableResult
-    package func vote(_ vote: Vote) -> Bool { self.ballot.vote(vote, by: self.voter) }
-
-    /// Whether the question waits for it.
-    var isAwaited: Bool { self.ballot.awaits(self.voter) }
-
-    deinit { self.ballot.release(self.voter) }
-}
-
 /// A voter's place in a drain, its terms, and the closure to call.
 ///
 /// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin; the machine's lock guards
@@ -116,7 +68,7 @@ final class VoterMember: Member, @unchecked Sendable {
 
     override func receive(_ ballot: Ballot) {
         guard ballot.asks(self), let body = self.body else { return }
-        body(Ask(ballot: ballot, voter: ObjectIdentifier(self)))
+        body(Ask(ballot, to: self))
     }
 
     override var isAudience: Bool { false }

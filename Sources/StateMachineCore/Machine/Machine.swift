@@ -17,8 +17,8 @@ package final class Machine: Sendable {
         /// The entry of the change that is about to be made.
         private var prepared: LogEntry?
         var gate: Gate
-        /// Where tasks that wait for changes are told; nil until there is one.
-        private var readers: DispatchQueue?
+        /// Where tasks that wait for changes are told.
+        private(set) lazy var readers = DispatchQueue(label: "transitions")
         /// Whether the state is being replaced by one that looks the same.
         private var isReplacing = false
 
@@ -65,12 +65,6 @@ package final class Machine: Sendable {
             self.isReplacing = false
         }
 
-        mutating func queueOfReaders() -> DispatchQueue {
-            let queue = self.readers ?? DispatchQueue(label: "transitions")
-            self.readers = queue
-            return queue
-        }
-
         var news: News { News(drains: self.audience.drains, position: self.tail.position) }
     }
 
@@ -101,7 +95,7 @@ package final class Machine: Sendable {
 
     /// Where the tasks that wait for changes are told, all by one drain: a setter wakes only that one, however many
     /// they are.
-    var readers: DispatchQueue { self.holder.withLock { $0.queueOfReaders() } }
+    var readers: DispatchQueue { self.holder.withLock { $0.readers } }
 
     /// The state and its place in the order, read together.
     package var place: Place { self.holder.withLock { $0.place } }
@@ -141,7 +135,7 @@ extension Machine {
 extension Machine {
     /// Enters the move's state without asking a voter; see ``StateMachine/assign(_:ifSeq:reenter:cause:)``.
     func assign(_ move: Move) -> Move.Answer {
-        if let answer = self.enterAtOnce(move, asking: .past) { return answer }
+        if let answer = self.enterAtOnce(move, asking: nil) { return answer }
         guard
             self.options.log?.isCurrent != true,
             !self.holder.withLock({ $0.gate.isPumpedHere })
@@ -207,9 +201,10 @@ extension Machine {
     ///
     /// - Parameters:
     ///   - move: what is asked for.
-    ///   - voting: what it has to do with voters.
+    ///   - question: how voters are asked: it happens only if nobody is. Nil: it goes past them, and past the proposals
+    ///     that wait.
     /// - Returns: what became of it; nil if it has to wait.
-    package func enterAtOnce(_ move: Move, asking voting: Voting) -> Move.Answer? {
+    package func enterAtOnce(_ move: Move, asking question: Question?) -> Move.Answer? {
         guard !self.hasLog else { return nil }
         while true {
             var (hasVoters, version, isFree) = (false, 0, false)
@@ -219,7 +214,7 @@ extension Machine {
                 isFree = holder.gate.isFree
                 return holder.place
             }
-            guard isFree || voting.goesPast else { return nil }
+            guard isFree || question == nil else { return nil }
             let new: Value
             do {
                 switch try move.made(from: base, announcingEqual: self.options.announcesEqual) {
@@ -229,43 +224,23 @@ extension Machine {
             } catch {
                 return .failure(error)
             }
-            switch voting {
-            case .past: break
-            case .nobody(let denials):
-                guard !hasVoters || !self.isAnybodyAsked(about: move, into: new, from: base)
+            if let question {
+                guard !hasVoters || self.voters(on: move.motion(to: new, at: base)).isEmpty
                 else { return nil }
-                if let denials {
-                    return .failure(Refused(.denied(by: denials), current: base, proposed: new))
+                if let denials = question.denialsWithoutVoters {
+                    let refused = Refused(.denied(by: denials), current: base, proposed: new)
+                    return .failure(refused)
                 }
             }
             let change = move.change(from: base, to: new)
             let news = self.link(
                 ChangeEntry(change, deliveryCount: self.deliveryCount(of: change)),
-                ifFreeSince: voting.goesPast ? nil : version
+                ifFreeSince: question == nil ? nil : version
             )
             guard let news else { continue }
             self.announce(news)
             return .success(.committed(change))
         }
-    }
-
-    /// What a move that is to happen at once has to do with voters.
-    package enum Voting: Sendable {
-        /// It goes past them, and past the proposals that wait.
-        case past
-        /// It happens only if nobody is asked; then these denials count, if there are any.
-        case nobody(denials: [Vote.Denial]?)
-
-        fileprivate var goesPast: Bool {
-            switch self {
-            case .past: true
-            case .nobody: false
-            }
-        }
-    }
-
-    private func isAnybodyAsked(about move: Move, into new: Value, from base: Place) -> Bool {
-        !self.voters(on: move.motion(to: new, at: base)).isEmpty
     }
 
     /// Appends the change.

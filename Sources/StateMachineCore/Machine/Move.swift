@@ -44,8 +44,6 @@ package struct Move: Sendable {
         case none
         /// The machine is at that seq.
         case seq(UInt64)
-        /// The machine is in the stay that began with that seq.
-        case stay(UInt64)
         /// What the function says; it is pure, and may be called again if another thread was
         /// faster.
         case holds(@Sendable (Place) -> Bool)
@@ -57,7 +55,6 @@ package struct Move: Sendable {
             switch self {
             case .none: true
             case .seq(let seq): base.seq == seq
-            case .stay(let stay): base.stay == stay
             case .holds(let isExpected): isExpected(base)
             }
         }

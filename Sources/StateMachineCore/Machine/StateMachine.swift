@@ -275,41 +275,24 @@ extension StateMachine {
         cause: String? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
         let move = Move(to: TypedValue(new), if: .init(seq: seq), reenter: reenter, cause: cause)
-        return try await self.outcome { completion in
-            if let answer = self.machine.enterAtOnce(move, asking: .past) {
-                completion(answer)
-                return nil
-            }
-            return self.machine.propose(move, asking: nil, completion: completion)
-        }
+        return try await self.outcome(of: move, asking: nil)
     }
 
-    /// Waits for what becomes of a proposal.
+    /// Waits for what becomes of a proposal; with no question it goes past the voters.
     private func outcome(
         of move: Move,
-        asking question: Question
+        asking question: Question?
     ) async throws(TransitionError<State>) -> Acceptance {
-        guard !Answering.isAwaited(by: self.machine) else {
+        guard question == nil || !Answering.isAwaited(by: self.machine) else {
             throw TransitionError(.wouldWait, current: self.snapshot)
         }
-        return try await self.outcome { completion in
-            self.machine.begin(move, asking: question, completion: completion)
-        }
-    }
-
-    /// Waits for what becomes of what `begin` proposes.
-    ///
-    /// - Parameter begin: returns its proposal, so that it can be withdrawn; nil if it is decided.
-    /// - Returns: what became of it.
-    /// - Throws: ``TransitionError``.
-    private func outcome(
-        of begin: (_ completion: @escaping @Sendable (Move.Answer) -> Void) -> Machine.Proposal?
-    ) async throws(TransitionError<State>) -> Acceptance {
         guard !Task.isCancelled else { throw TransitionError(.withdrawn, current: self.snapshot) }
         let withdrawal = Withdrawal()
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let pending = begin { continuation.resume(returning: $0) }
+                let pending = self.machine.begin(move, asking: question) {
+                    continuation.resume(returning: $0)
+                }
                 guard let pending else { return }
                 withdrawal.has { self.machine.withdraw(pending) }
             }

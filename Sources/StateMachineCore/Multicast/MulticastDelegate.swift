@@ -315,7 +315,7 @@ extension MulticastDelegate {
                 let id = ObjectIdentifier(recipient)
                 let isAsked =
                     mayCall
-                    && recipient.call(facet) { put($0, Reply(poll, voter: id)) }
+                    && recipient.call(facet) { put($0, Reply(to: poll, by: id)) }
                 // Gone or cancelled since then: not waited for.
                 if !isAsked { poll.release(id) }
             }
@@ -416,19 +416,4 @@ extension MulticastDelegate {
             }
         }
     }
-}
-
-/// One delegate's answer to a question, given once; releasing it unanswered abstains.
-private final class Reply: Sendable {
-    private let poll: Poll
-    private let voter: ObjectIdentifier
-
-    init(_ poll: Poll, voter: ObjectIdentifier) {
-        self.poll = poll
-        self.voter = voter
-    }
-
-    func vote(_ vote: Vote) { _ = self.poll.vote(vote, by: self.voter) }
-
-    deinit { self.poll.release(self.voter) }
 }

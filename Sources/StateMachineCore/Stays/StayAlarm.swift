@@ -77,23 +77,11 @@ extension Machine {
             if: .holds { $0.stay == stay && isMeant() },
             cause: "after \(limit)"
         )
-        if let answer = self.enterAtOnce(move, asking: .past) {
-            self.left(for: new, answer)
-            left()
-        } else {
-            self.propose(move, asking: nil) { answer in
-                self.left(for: new, answer)
-                left()
+        self.begin(move, asking: nil) { answer in
+            if case .failure(let refused) = answer, refused.reason != .conflict {
+                self.trapOrReport(new, refused)
             }
-        }
-    }
-
-    private func left(for new: Value, _ answer: Move.Answer) {
-        guard case .failure(let refused) = answer else { return }
-        switch refused.reason {
-        case .conflict: break
-        case .illegal, .denied, .stale, .wouldWait, .withdrawn, .notCommitted, .overloaded:
-            self.trapOrReport(new, refused)
+            left()
         }
     }
 }

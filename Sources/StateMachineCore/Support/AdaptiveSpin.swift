@@ -11,43 +11,36 @@ package struct AdaptiveSpin: Sendable {
     /// How many waits were skipped after the last one in vain; 0 after a success.
     private var pause = 0
 
-    /// How long it waits by default.
-    ///
-    /// 100 µs: twice the round trip of a request, measured on a virtual machine, where a thread on an idle
-    /// processor takes 30 to 50 to wake up.
-    private static let defaultTimeout: Duration = .microseconds(100)
-
     /// The most waits it skips after waiting in vain: what is expected then takes longer than that.
     ///
     /// 31: so it then costs 3 µs each time. Not tuned.
     private static let longestPause = 31
 
-    package init(timeout: Duration? = nil) {
-        self.timeout = timeout ?? Self.defaultTimeout
-    }
+    /// Waits that long.
+    ///
+    /// - Parameter timeout: 100 µs: twice the round trip of a request, measured on a virtual machine, where a thread on an
+    ///   idle processor takes 30 to 50 to wake up.
+    package init(timeout: Duration = .microseconds(100)) { self.timeout = timeout }
 
     /// Calls `hasCome` again and again until it is true or the timeout has passed.
     ///
     /// After a wait in vain it skips the next one, and after each further one twice as many plus
     /// one.
-    ///
-    /// - Returns: whether it was called at all.
-    package mutating func wait(until hasCome: () -> Bool) -> Bool {
-        guard Processors.areSeveral else { return false }
+    package mutating func wait(until hasCome: () -> Bool) {
+        guard Processors.areSeveral else { return }
         guard self.left == 0 else {
             self.left -= 1
-            return false
+            return
         }
         let end = ContinuousClock.now + self.timeout
         while !hasCome() {
             guard ContinuousClock.now < end else {
                 self.pause = min(self.pause * 2 + 1, Self.longestPause)
                 self.left = self.pause
-                return true
+                return
             }
             sched_yield()
         }
         self.pause = 0
-        return true
     }
 }

@@ -40,7 +40,7 @@ extension StateServer {
             cause: call.cause,
             by: setter
         )
-        let answer = self.machine.enterAtOnce(move, asking: .nobody(denials: nil))
+        let answer = self.machine.enterAtOnce(move, asking: Question())
         // Of another declaration it can only be evaluated at its turn.
         if case .failure(let refused) = answer, refused.reason == .illegal,
             self.isOutdated(state, at: refused.current)
@@ -174,7 +174,7 @@ extension StateServer {
         deadline: VoteDeadline,
         before patterns: VoterPatterns,
         _ body: @escaping @Sendable (VoteRequest) -> Void
-    ) -> VoterSeat {
+    ) -> Registration {
         let schema = self.states
         // It is not asked about what came before it in this turn.
         self.machine.releaseGroups()

@@ -23,8 +23,8 @@ final class Sets: @unchecked Sendable {
     private let output: Output
     private let server: StateServer
 
-    /// Those that are under way, in the order of their requests.
-    private var underWay = CircularBuffer<UnderWay>()
+    /// Those that are under way, in the order of their requests; most connections never have any.
+    private var underWay = CircularBuffer<UnderWay>(initialCapacity: 0)
     /// How many there have been.
     private var listed: UInt64 = 0
     /// How many of them are answered in that order.

@@ -104,14 +104,14 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Has a say in that machine from now on.
     func begin(in server: StateServer) {
-        let seat = server.addVoter(
+        let registration = server.addVoter(
             self.label,
             peer: self.peer,
             deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline,
             before: self.patterns
         ) { self.asked($0) }
-        self.registration = seat.registration
-        self.patterns.seat = seat
+        self.registration = registration
+        self.patterns.registration = registration
     }
 
     private func asked(_ question: VoteRequest, isInherited: Bool = false) {
@@ -214,14 +214,14 @@ final class SocketVoter: @unchecked Sendable {
 
 /// The states whose proposals a hold or a guard votes on.
 ///
-/// Guarded state: `asked`, behind its lock: the gate reads it on any thread. `patterns` and `seat` are touched on the
+/// Guarded state: `asked`, behind its lock: the gate reads it on any thread. `patterns` and `registration` are touched on the
 /// event loop only, which makes `@unchecked Sendable` true.
 final class VoterPatterns: @unchecked Sendable {
     /// The requested patterns, under the names of the declaration in force.
     private(set) var patterns: PatternList
     private let asked: Lock<[PatternList]>
     /// Where the gate finds the voter; nil until it has a say.
-    var seat: VoterSeat?
+    var registration: Registration?
 
     init(_ patterns: PatternList) {
         self.patterns = patterns
@@ -238,7 +238,7 @@ final class VoterPatterns: @unchecked Sendable {
     /// Has these count from now on, at the gate too.
     private func ask(_ lists: [PatternList]) {
         self.asked.withLock { $0 = lists }
-        self.seat?.move(to: Self.places(of: lists))
+        self.registration?.move(to: Self.places(of: lists))
     }
 
     /// Makes the patterns apply under the names of the next declaration too.

@@ -100,7 +100,8 @@ enum VoterTerms {
     var deadline: VoteDeadline {
         switch self {
         case .block, .missing: VoteDeadline(limit: nil, whenSilent: .yes)
-        case .delay(let maxMs): .postponing(atMost: .milliseconds(maxMs))
+        case .delay(let maxMs):
+            VoteDeadline(limit: .milliseconds(maxMs), whenSilent: .yes, fromArrival: true)
         case .ask(let timeoutMs, _):
             VoteDeadline(
                 limit: .milliseconds(timeoutMs),
