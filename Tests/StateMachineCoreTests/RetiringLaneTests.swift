@@ -343,7 +343,7 @@ private final class ComparedMember: Member, @unchecked Sendable {
 
     init(_ object: AnyObject, _ compared: Counter) {
         self.compared = compared
-        super.init(representing: ObjectIdentifier(object))
+        super.init(Terms(object: ObjectIdentifier(object)))
     }
 
     override func represents(_ object: AnyObject) -> Bool {

@@ -75,7 +75,8 @@ package final class Drain: @unchecked Sendable {
     let identity: ObjectIdentifier
     /// Whether the thread that wakes it makes the calls.
     let isInline: Bool
-    private let refusing: (any RefusingContext)?
+    /// The context, if it may come to an end.
+    private let refusing: NotificationThread?
     private let lingers: Bool
     /// How many entries it may fall behind; nil: any number.
     private let limit: UInt64?
@@ -134,7 +135,7 @@ package final class Drain: @unchecked Sendable {
         self.context = context
         self.identity = identity
         self.isInline = context is any InlineRunning
-        self.refusing = context as? any RefusingContext
+        self.refusing = context as? NotificationThread
         self.lingers = context is DispatchQueue
         self.sleepers = sleepers
         self.isAlwaysCounted = self.isInline || limit != nil

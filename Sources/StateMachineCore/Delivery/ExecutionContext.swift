@@ -26,21 +26,6 @@ extension ExecutionContext {
     public var isCurrent: Bool? { nil }
 }
 
-/// A context that comes to an end, after which it accepts nothing more.
-protocol RefusingContext: ExecutionContext {
-    /// As ``ExecutionContext/enqueue(_:)``; false if the context has ended, and then `job` never runs.
-    func accepts(_ job: @escaping @Sendable () -> Void) -> Bool
-}
-
-extension ExecutionContext {
-    /// As ``enqueue(_:)``; false if the context has come to an end, and then `job` never runs.
-    func takes(_ job: @escaping @Sendable () -> Void) -> Bool {
-        if let refusing = self as? any RefusingContext { return refusing.accepts(job) }
-        self.enqueue(job)
-        return true
-    }
-}
-
 /// A context that runs a job before `enqueue` returns.
 protocol InlineRunning: ExecutionContext {}
 

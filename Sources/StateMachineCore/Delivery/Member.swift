@@ -47,27 +47,27 @@ class Member: @unchecked Sendable {
     private final let isAsked = Atomic<Bool>(false)
     private final let hasLetGo = Atomic<Bool>(false)
 
-    /// - Parameters:
-    ///   - names: the states that it hears of; nil: all.
-    ///   - start: what it hears first.
-    ///   - receiver: the object whose lifetime bounds it; nil: it lasts until cancelled.
-    ///   - isRetaining: whether the object is kept alive until then.
-    ///   - object: the delegate that it represents; nil: none.
-    ///   - hearsBurstEnds: whether it is told of the end of a burst.
-    init(
-        of names: Set<String>? = nil,
-        starting start: Start = .next,
-        for receiver: (any AnyObject & Sendable)? = nil,
-        retaining isRetaining: Bool = false,
-        representing object: ObjectIdentifier? = nil,
-        hearingBurstEnds hearsBurstEnds: Bool = false
-    ) {
-        self.names = names
-        self.start = start
-        self.receiver = receiver
-        self.hasReceiver = receiver != nil
-        self.retained = isRetaining ? receiver : nil
-        self.object = object
+    /// What it hears, and for whom.
+    struct Terms {
+        /// The states that it hears of; nil: all.
+        var names: Set<String>?
+        var start = Start.next
+        /// The object whose lifetime bounds it; nil: it lasts until cancelled.
+        var receiver: (any AnyObject & Sendable)?
+        /// Whether the object is kept alive until then.
+        var isRetaining = false
+        /// The delegate that it represents; nil: none.
+        var object: ObjectIdentifier?
+    }
+
+    /// With `hearsBurstEnds`: whether it is told of the end of a burst.
+    init(_ terms: Terms = Terms(), hearingBurstEnds hearsBurstEnds: Bool = false) {
+        self.names = terms.names
+        self.start = terms.start
+        self.receiver = terms.receiver
+        self.hasReceiver = terms.receiver != nil
+        self.retained = terms.isRetaining ? terms.receiver : nil
+        self.object = terms.object
         self.hearsBurstEnds = hearsBurstEnds
     }
 
@@ -266,25 +266,10 @@ final class CallingMember: Member, @unchecked Sendable {
     private let listens: Bool
 
     /// `listens`: whether it counts among those who hear of a state; `calls`: what is called.
-    init(
-        of names: Set<String>? = nil,
-        starting start: Start = .next,
-        for receiver: (any AnyObject & Sendable)? = nil,
-        retaining isRetaining: Bool = false,
-        representing object: ObjectIdentifier? = nil,
-        listens: Bool = true,
-        _ calls: Calls
-    ) {
+    init(for terms: Terms = Terms(), listens: Bool = true, _ calls: Calls) {
         self.calls = calls
         self.listens = listens
-        super.init(
-            of: names,
-            starting: start,
-            for: receiver,
-            retaining: isRetaining,
-            representing: object,
-            hearingBurstEnds: calls.burstEnd != nil
-        )
+        super.init(terms, hearingBurstEnds: calls.burstEnd != nil)
     }
 
     override var isAudience: Bool { self.listens }

@@ -15,7 +15,7 @@ import Synchronization
 ///
 /// Guarded state: `mail`, behind its lock; `thread` is the thread's identity, set once before
 /// anything can be sent. `wakeups` belongs to the context until it is released.
-public final class NotificationThread: ExecutionContext, RefusingContext, SerialExecutor {
+public final class NotificationThread: ExecutionContext, SerialExecutor {
     fileprivate enum Job: Sendable {
         case call(@Sendable () -> Void)
         case task(UnownedJob)
@@ -107,6 +107,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     /// Appends `job`, and wakes the thread; refused and reported if the thread has been stopped.
     public func enqueue(_ job: @escaping @Sendable () -> Void) { _ = self.accepts(job) }
 
+    /// As ``enqueue(_:)``; false if the thread has been stopped, and then `job` never runs.
     func accepts(_ job: @escaping @Sendable () -> Void) -> Bool {
         guard !self.send(.call(job)) else { return true }
         self.refused(self.refusedCount.add(1, ordering: .relaxed).newValue)

@@ -112,35 +112,22 @@ extension StateMachine {
         missed: (@Sendable (AnyObject, Int, Place) -> Void)? = nil,
         tell: @escaping @Sendable (AnyObject, ChangeEntry) -> Bool
     ) -> Registration {
+        let terms = Member.Terms(
+            names: names?.texts,
+            start: start,
+            receiver: receiver,
+            isRetaining: retaining,
+            object: object
+        )
         let member: Member
         if delivery.isStraight {
-            member = CallingMember(
-                of: names?.texts,
-                starting: start,
-                for: receiver,
-                retaining: retaining,
-                representing: object,
-                .init(change: tell, missed: missed)
-            )
+            member = CallingMember(for: terms, .init(change: tell, missed: missed))
         } else {
-            let receiving = Receiving(receiver)
-            var lost: (@Sendable (Int, Place) -> Void)?
-            if let missed {
-                lost = { count, place in
-                    if let present = receiving.present { missed(present, count, place) }
-                }
-            }
             member = ReceivingMember(
                 delivery.ofChanges(),
                 by: self.machine.options.clock,
-                of: names?.texts,
-                starting: start,
-                for: receiver,
-                retaining: retaining,
-                representing: object,
-                ReceivingMember<Change>.Calls(missed: lost) { change in
-                    if let present = receiving.present { _ = tell(present, ChangeEntry(change)) }
-                }
+                for: terms,
+                .init(missed: missed) { _ = tell($0, ChangeEntry($1)) }
             )
         }
         guard object != nil, let receiver else { return self.machine.add(member, on: context) }
@@ -160,22 +147,6 @@ extension StateMachine {
     /// How many members would be told if a state of that name were entered now.
     public func responders(to name: State.Name) -> Int {
         self.machine.responders(to: name.rawValue)
-    }
-}
-
-/// An object that is called while it lives; anything, if there is none.
-private final class Receiving: Sendable {
-    private weak let receiver: (any AnyObject & Sendable)?
-    private let hasReceiver: Bool
-
-    init(_ receiver: (any AnyObject & Sendable)?) {
-        self.receiver = receiver
-        self.hasReceiver = receiver != nil
-    }
-
-    var present: AnyObject? {
-        guard self.hasReceiver else { return self }
-        return self.receiver
     }
 }
 

@@ -213,7 +213,9 @@ final class Recipient: Member, @unchecked Sendable {
     ) {
         self.label = label
         self.tellMissed = missed
-        super.init(for: object, retaining: isRetaining, representing: ObjectIdentifier(object))
+        super.init(
+            Terms(receiver: object, isRetaining: isRetaining, object: ObjectIdentifier(object))
+        )
     }
 
     func responds<Facet: Sendable>(to facet: Facet.Type) -> Bool {

@@ -115,7 +115,7 @@ final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
     ) {
         self.receptionist = receptionist
         self.select = select
-        super.init(starting: start)
+        super.init(Terms(start: start))
     }
 
     override func receive(_ entry: ChangeEntry) -> Bool { self.receive(entry.change) }

@@ -17,9 +17,10 @@ final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
         let select: @Sendable (Change) -> Element?
         /// Called with how many elements were lost, and where the machine was then; nil: that is
         /// told with the batch alone.
-        var missed: (@Sendable (Int, Place) -> Void)?
-        /// Called with a batch; `isOver` says whether no further call may be made for it.
-        let task: @Sendable (Batch, _ isOver: () -> Bool) -> Void
+        var missed: (@Sendable (_ receiver: AnyObject, Int, _ now: Place) -> Void)?
+        /// Called with a batch; `receiver` gives the object, if there is one and else anything, and nil when no
+        /// further call may be made.
+        let task: @Sendable (Batch, _ receiver: () -> AnyObject?) -> Void
     }
 
     private var calls: Calls?
@@ -36,11 +37,7 @@ final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
     init(
         _ delivery: Delivery<Element>,
         by clock: any Clock<Duration>,
-        of names: Set<String>? = nil,
-        starting start: Start = .next,
-        for receiver: (any AnyObject & Sendable)? = nil,
-        retaining isRetaining: Bool = false,
-        representing object: ObjectIdentifier? = nil,
+        for terms: Terms = Terms(),
         isWanted: (@Sendable () -> Bool)? = nil,
         _ calls: Calls
     ) {
@@ -48,14 +45,7 @@ final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
         self.coalescer = Coalescer(delivery, isWanted: isWanted ?? { true })
         self.clock = clock
         self.waitsToBeAsked = isWanted != nil
-        super.init(
-            of: names,
-            starting: start,
-            for: receiver,
-            retaining: isRetaining,
-            representing: object,
-            hearingBurstEnds: true
-        )
+        super.init(terms, hearingBurstEnds: true)
     }
 
     // Nothing is kept for a receiver that is gone, and its place is free.
@@ -78,7 +68,7 @@ final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
             return
         }
         self.deliver()
-        if !self.isCancelled { missed(count, newest.place) }
+        if !self.isCancelled, let present { missed(present, count, newest.place) }
     }
 
     /// Takes in what does not come from a log, and what was lost before it; on its context.
@@ -122,7 +112,9 @@ final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
         case .deliver(let batch, let interval):
             if let interval { self.ring(after: interval) }
             // A turn may make several calls, and the task may end them.
-            if !self.isCancelled { self.calls?.task(batch) { self.isCancelled } }
+            if !self.isCancelled {
+                self.calls?.task(batch) { self.isCancelled ? nil : self.present }
+            }
         case .ring(let duration): self.ring(after: duration)
         }
     }
@@ -139,23 +131,24 @@ final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
 }
 
 extension ReceivingMember<Change>.Calls {
-    /// Tells each change of a batch, and stops if the member is cancelled.
+    /// Tells each change of a batch, and stops if the member is cancelled, or its object gone.
     ///
     /// - Parameters:
     ///   - missed: told, before the next change, how many were dropped and where the machine was
     ///     then.
     ///   - body: called with each remaining change.
     init(
-        missed: (@Sendable (Int, Place) -> Void)?,
-        body: @escaping @Sendable (Change) -> Void
+        missed: (@Sendable (_ receiver: AnyObject, Int, _ now: Place) -> Void)?,
+        body: @escaping @Sendable (_ receiver: AnyObject, Change) -> Void
     ) {
-        let task: @Sendable (Delivery<Change>.Batch, () -> Bool) -> Void = { batch, isOver in
-            if batch.dropped > 0, let first = batch.values.first {
-                missed?(batch.dropped, first.origin)
+        typealias Batch = Delivery<Change>.Batch
+        let task: @Sendable (Batch, () -> AnyObject?) -> Void = { batch, receiver in
+            if batch.dropped > 0, let first = batch.values.first, let present = receiver() {
+                missed?(present, batch.dropped, first.origin)
             }
             for change in batch.values {
-                guard !isOver() else { return }
-                body(change)
+                guard let present = receiver() else { return }
+                body(present, change)
             }
         }
         self.init(select: { $0 }, missed: missed, task: task)

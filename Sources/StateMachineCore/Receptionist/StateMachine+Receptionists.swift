@@ -34,7 +34,7 @@ extension StateMachine {
                 select: select,
                 task: { batch, _ in task(batch) }
             )
-            let member = ReceivingMember(delivery, by: clock, starting: start, calls)
+            let member = ReceivingMember(delivery, by: clock, for: .init(start: start), calls)
             return self.machine.add(member, on: context)
         }
         let receptionist = EventReceptionist(
@@ -164,6 +164,6 @@ extension StateMachine {
             body(Transition(entry.change))
             return true
         })
-        return self.machine.add(CallingMember(of: names, calls), on: context)
+        return self.machine.add(CallingMember(for: .init(names: names), calls), on: context)
     }
 }

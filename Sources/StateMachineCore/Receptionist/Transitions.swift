@@ -151,8 +151,8 @@ final class TransitionReader: Sendable {
             // The newest by the time that the task gets to it, and not by the time that it was told.
             isWanted: { opening.mailbox.isAwaited },
             .init(
-                missed: { opening.mailbox.lose($0, to: $1) },
-                body: { opening.mailbox.put($0) }
+                missed: { opening.mailbox.lose($1, to: $2) },
+                body: { opening.mailbox.put($1) }
             )
         )
     }

@@ -46,7 +46,7 @@ extension Machine {
         stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void
     ) -> Registration {
         let member = CallingMember(
-            starting: .current,
+            for: .init(start: .current),
             .init(
                 change: { _, entry in
                     heard(entry.change.place)

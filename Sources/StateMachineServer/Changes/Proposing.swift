@@ -156,18 +156,6 @@ extension StateServer {
         return hasVoters
     }
 
-    /// Calls `done` on the event loop when what is being decided now is decided, and every question
-    /// that was put before has come.
-    func afterDecision(_ done: @escaping @Sendable () -> Void) {
-        // What is never expected changes nothing, and has its turn like everything else.
-        self.machine.propose(
-            Move(to: self.machine.value, if: .holds { _ in false }),
-            asking: Question(),
-            isTimed: false,
-            at: self.cursor
-        ) { _ in done() }
-    }
-
     func addVoter(
         _ label: String,
         peer: Peer,

@@ -426,7 +426,7 @@ final class Voters {
     private func endLater(_ voters: [SocketVoter]) {
         self.retired += voters
         let all = NIOLoopBound(self, eventLoop: self.loop)
-        self.server.afterDecision {
+        self.server.machine.afterCommits(asking: Question(), at: self.server.cursor) {
             for voter in voters { voter.end() }
             all.value.retired.removeAll { one in voters.contains { $0 === one } }
         }
