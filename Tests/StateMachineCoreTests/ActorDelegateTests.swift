@@ -19,28 +19,6 @@ import Testing
         #expect(heard.heard == [1])
     }
 
-    @Test func anActorWhereAnotherOneWasHearsInItsOwnIsolation() async {
-        await #expect(processExitsWith: .success) {
-            let machine = StateMachine<AppState>()
-            let heard = Recorder<UInt64>()
-            // The allocator gives the freed memory to the next object of that size.
-            do {
-                let gone = Listening()
-                machine.addDelegate(gone) { $0.hear($1) }
-            }
-            let listener = Listening()
-            machine.addDelegate(listener) { actor, transition in
-                actor.hear(transition)
-                heard.record(transition.seq)
-            }
-            machine.churn(1)
-            machine.state = .authentication(.active)
-            await heard.wait(for: 1)
-            let seqs = await listener.seqs
-            precondition(seqs.first == 1)
-        }
-    }
-
     @Test func noOtherActorHasThePlaceOfOneThatIsGoneWhileItsLaneIsThere() async {
         let machine = StateMachine<AppState>()
         var places: Set<ObjectIdentifier> = []

@@ -20,13 +20,6 @@ import Testing
         #expect(listener.heard.heard.last?.old == .authentication(.active))
     }
 
-    @Test func whoBeginsWithTheNextIsNotToldOfTheCurrent() {
-        let machine = StateMachine<AppState>()
-        let listener = Listener()
-        machine.addDelegate(listener)
-        #expect(listener.seqs.isEmpty)
-    }
-
     @Test(arguments: Place.allCases)
     func theCurrentStateAndTheNextTransitionAreOneCut(on place: Place) async {
         let machine = StateMachine<AppState>()
@@ -98,14 +91,6 @@ import Testing
         #expect(listener.seqs == [1])
     }
 
-    @Test func addingAPairAgainTellsNothingTwice() {
-        let machine = StateMachine<AppState>()
-        let listener = Listener()
-        machine.addDelegate(listener, starting: .current)
-        machine.addDelegate(listener, starting: .current)
-        #expect(listener.seqs == [0])
-    }
-
     @Test func whoIsCancelledBeforeItsContextRunsIsNotToldOfTheCurrentState() async {
         let machine = StateMachine<AppState>()
         let gate = Gate()
@@ -133,24 +118,6 @@ import Testing
         await machine.flush()
         #expect(observed.heard.map(\.seq) == [1, 2])
         #expect(await actor.heard == observed.heard)
-    }
-
-    @Test func aDelegatePastItsLimitIsToldTheCurrentStateThenWhatItMissed() async {
-        var options = StateMachine<AppState>.Options()
-        options.laneLimit = 10
-        let machine = StateMachine<AppState>(options: options)
-        machine.churn(5)
-        let gate = Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
-        let stuck = Listener()
-        machine.addDelegate(stuck, on: .queue(queue), starting: .current)
-        machine.state = .authentication(.active)
-        machine.churn(99)
-        gate.open()
-        await machine.flush()
-        #expect(stuck.seqs.first == 5)
-        #expect((stuck.missed.heard.first ?? 0) + stuck.seqs.count - 1 == 100)
     }
 }
 

@@ -114,10 +114,6 @@ import Testing
         #expect(await machine.flush(within: .seconds(1)))
     }
 
-    @Test func flushingAMachineThatNobodyListensToReturns() async {
-        await StateMachine<AppState>().flush()
-    }
-
     @Test func aTransitionThatNobodyHeardIsReportedOnce() async {
         let unheard = Recorder<UInt64>()
         var options = StateMachine<AppState>.Options()

@@ -64,23 +64,6 @@ import Testing
         #expect(counts.heard == [100, 100])
     }
 
-    @Test func theDescriptorIsReadableWhileThereIsSomethingToDo() async {
-        let readable = Recorder<Bool>()
-        await onThreads(1) { _ in
-            let thread = NotificationThread.adoptingCurrentThread()
-            let isReadable = {
-                var wait = pollfd(fd: thread.descriptor, events: Int16(POLLIN), revents: 0)
-                return poll(&wait, 1, 0) == 1
-            }
-            readable.record(isReadable())
-            thread.enqueue {}
-            readable.record(isReadable())
-            thread.drain()
-            readable.record(isReadable())
-        }
-        #expect(readable.heard == [false, true, false])
-    }
-
     @Test func aForeignLoopCanWaitForTheDescriptor() async {
         let heard = Recorder<Int>()
         await onThreads(1) { _ in

@@ -112,41 +112,6 @@ private struct Backlog {
         #expect(self.batches.heard.map(\.values) == [[2]])
     }
 
-    @Test(arguments: [false, true])
-    func whoWaitsForItsEndFindsNoTaskRunning(_ selectsAtSource: Bool) async {
-        let gate = Gate()
-        let ended = Recorder<String>()
-        let began = Recorder<Void>()
-        let registration = self.machine.addReceptionist(
-            on: .queue(DispatchQueue(label: "slow")),
-            selecting: { $0.seq },
-            atSource: selectsAtSource,
-            task: { _ in
-                began.record(())
-                gate.pass()
-                ended.record("task")
-            }
-        )
-        self.machine.churn(1)
-        await began.wait(for: 1)
-        let waiting = Task.immediate {
-            await registration.cancelAndWait()
-            ended.record("wait")
-        }
-        gate.open()
-        await waiting.value
-        #expect(ended.heard == ["task", "wait"])
-    }
-
-    @Test func whoIsCancelledHearsNothingMore() {
-        let heard = Recorder<UInt64>()
-        let following = self.machine.follow(on: .immediate) { heard.record($0.seq) }
-        self.machine.churn(1)
-        following.registration.cancel()
-        self.machine.churn(2)
-        #expect(heard.heard == [1])
-    }
-
     @Test func catchingUpTellsWhatIsThereOnTheContextItself() async {
         let queue = DispatchQueue(label: "own")
         let heard = Recorder<UInt64>()

@@ -4,16 +4,31 @@ import TestSupport
 import Testing
 
 @Suite struct RegistrationTests {
-    @Test func addingAPairTwiceTellsItOnce() {
+    private static let queue = DispatchQueue(label: "one")
+
+    /// Different objects for a queue are one place.
+    @Test(
+        arguments: [
+            (.immediate, .immediate), (.queue(queue), .queue(queue)),
+            (.queue(.main), .queue(DispatchQueue.main)),
+        ] as [(any ExecutionContext, any ExecutionContext)]
+    )
+    func addingAPairTwiceTellsItOnce(
+        first: any ExecutionContext,
+        second: any ExecutionContext
+    ) async {
         let machine = StateMachine<AppState>()
         let listener = Listener()
-        machine.addDelegate(listener)
-        let again = machine.addDelegate(listener)
+        machine.addDelegate(listener, on: first, starting: .current)
+        let again = machine.addDelegate(listener, on: second, starting: .current)
         machine.churn(1)
-        #expect(listener.seqs == [1])
+        await machine.flush()
+        #expect(listener.seqs == [0, 1])
         again.cancel()
         machine.churn(2)
-        #expect(listener.seqs == [1])
+        await machine.flush()
+        #expect(listener.seqs == [0, 1])
+        #expect(DispatchQueue(label: "never a context").isCurrent == nil)
     }
 
     @Test func oneDelegateMayListenOnSeveralContexts() async {
@@ -24,17 +39,6 @@ import Testing
         machine.churn(1)
         await machine.flush()
         #expect(listener.seqs == [1, 1])
-    }
-
-    @Test func twoContextsOfOneQueueAreOnePlace() async {
-        let machine = StateMachine<AppState>()
-        let queue = DispatchQueue(label: "one")
-        let listener = Listener()
-        machine.addDelegate(listener, on: .queue(queue))
-        machine.addDelegate(listener, on: .queue(queue))
-        machine.churn(1)
-        await machine.flush()
-        #expect(listener.seqs == [1])
     }
 
     @Test func removingFromOneContextLeavesTheOthers() async {
@@ -202,18 +206,6 @@ import Testing
         gate.open()
         queue.sync {}
         #expect(heard.heard.isEmpty)
-    }
-
-    /// Different objects for the main queue are one place.
-    @Test func theMainQueueIsOnePlace() {
-        let machine = StateMachine<AppState>()
-        let listener = Listener()
-        machine.addDelegate(listener, on: .queue(.main))
-        machine.addDelegate(listener, on: .queue(DispatchQueue.main))
-        #expect(machine.responders(to: .ready) == 1)
-        machine.removeDelegate(listener, on: .queue(.main))
-        #expect(machine.responders(to: .ready) == 0)
-        #expect(DispatchQueue(label: "never a context").isCurrent == nil)
     }
 
     /// This includes the filter, which the setting thread calls.

@@ -255,21 +255,4 @@ private struct DiskFull: Error {}
         #expect(machine.state.name == "Volume")
         #expect(machine.snapshot.seq == 1)
     }
-
-    @Test func aCaseThatItsNamesDoNotListEndsTheProcess() async {
-        #expect(Unlisted.known.name == .known)
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
-        {
-            _ = Unlisted.other.name
-        }
-        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("Unlisted is in other, which Name does not list"))
-    }
-}
-
-private enum Unlisted: MachineState {
-    case known
-    case other
-
-    enum Name: String, CaseIterable { case known }
 }

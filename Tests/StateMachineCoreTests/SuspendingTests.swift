@@ -54,16 +54,6 @@ private final class TaskLog: WriteAheadLog {
         #expect(machine.snapshot.seq == 64)
     }
 
-    @Test func withoutALogAnAssignmentHasHappenedAtOnce() async throws {
-        let machine = StateMachine<Door>()
-        let task = Task.immediate { try await machine.assign(.open(1), ifSeq: 0) }
-        #expect(machine.state == .open(1))
-        _ = try await task.value
-        await #expect(throws: TransitionError<Door>(.conflict, current: machine.snapshot)) {
-            try await machine.assign(.closed, ifSeq: 0)
-        }
-    }
-
     @Test func aProposalThatIsWithdrawnBeforeItsTurnDoesNotHappen() async {
         let machine = self.guarded()
         let outcomes = Recorder<Bool>()
