@@ -84,7 +84,7 @@ import Testing
     }
 
     enum Wrong: CaseIterable {
-        case datagram, deaf, unknown, doubled, noSocket
+        case datagram, deaf, unknown, doubled, noSocket, connected
 
         func descriptors(in directory: String) throws -> [Descriptor] {
             let path = "\(directory)/s"
@@ -97,6 +97,7 @@ import Testing
                 return try ["1", "2"].map { try .socket(named: "events", at: path + $0) }
             case .noSocket:
                 return [Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC), name: "events")]
+            case .connected: return Descriptor.pair(named: "events", "other")
             }
         }
 
@@ -109,6 +110,7 @@ import Testing
                 #""statemachine.socket", but "statemachine.socket" is not one of the daemon's sockets"#
             case .doubled: #""events", "events", but two of them are called events"#
             case .noSocket: #""events", but events is not a socket"#
+            case .connected: #""events", "other", but events is a connected Unix stream socket"#
             }
         }
     }
@@ -175,7 +177,7 @@ import Testing
             case .sockets, .descriptors: break
             case .openDirectory: #expect(chmod(run, 0o777) == 0)
             case .foreignDirectory: #expect(chown(run, 65534, 65534) == 0)
-            case .fileAtADoor: try Data().write(to: URL(filePath: door))
+            case .fileAtADoor: try Data("mine".utf8).write(to: URL(filePath: door))
             case .linkAtADoor: #expect(symlink("\(run)/elsewhere", door) == 0)
             case .directoryAtADoor: try makeDirectory(door)
             case .historyOfAFile: try Data().write(to: URL(filePath: state))
@@ -250,6 +252,10 @@ import Testing
                 #expect(try await client.nextLine() == nil)
             }
             #expect(try await daemon.ended().status == (mistake == .flag ? EX_USAGE : EX_CONFIG))
+            if mistake == .fileAtADoor {
+                #expect(try String(contentsOfFile: daemon.events, encoding: .utf8) == "mine")
+                #expect(!FileManager.default.fileExists(atPath: daemon.control))
+            }
             // Nobody waits any more for whom the manager would start it.
             for socket in sockets {
                 var waiting = pollfd(fd: socket.number, events: Int16(POLLIN), revents: 0)

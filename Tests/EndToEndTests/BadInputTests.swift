@@ -24,22 +24,20 @@ import Testing
 
     @Test(arguments: [65_537, 200_000])
     func anOverlongLineEndsTheConnectionWithItsReason(length: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            _ = try await DaemonProcess.run(in: directory) { daemon in
-                let client = try daemon.connect(\.control)
-                try client.send("get")
-                // The daemon may have closed the connection before it has read everything.
-                try? client.send(raw: String(repeating: "x", count: length))
-                let lines = [try await client.next(), try await client.next()]
-                #expect(lines.map(\.type) == ["reply", "bye"])
-                #expect(lines.last?.string("reason") == "too-long")
-                // What was not read any more makes the end a reset.
-                client.endInput()
-                let rest = (try? await client.rest()) ?? []
-                #expect(rest.isEmpty)
-                let pong = try await daemon.ask(\.control, "ping")
-                #expect(pong.ok == true)
-            }
+        try await DaemonProcess.run { daemon in
+            let client = try daemon.connect(\.control)
+            try client.send("get")
+            // The daemon may have closed the connection before it has read everything.
+            try? client.send(raw: String(repeating: "x", count: length))
+            let lines = [try await client.next(), try await client.next()]
+            #expect(lines.map(\.type) == ["reply", "bye"])
+            #expect(lines.last?.string("reason") == "too-long")
+            // What was not read any more makes the end a reset.
+            client.endInput()
+            let rest = (try? await client.rest()) ?? []
+            #expect(rest.isEmpty)
+            let pong = try await daemon.ask(\.control, "ping")
+            #expect(pong.ok == true)
         }
     }
 }

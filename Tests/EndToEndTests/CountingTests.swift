@@ -18,14 +18,19 @@ import Testing
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/machine.yaml"
             try Self.machine.write(toFile: file, atomically: true, encoding: .utf8)
+            let arguments = [
+                "--machine", file, "--state-directory", "\(directory)/state", "--log-level",
+                "error",
+            ]
             let counts = Recorder<Int>()
-            let killed = try await Self.daemon(directory, "killed") { daemon in
+            let killed = try await DaemonProcess.run(in: directory, arguments: arguments) {
+                daemon in
                 try await Self.count(at: daemon, counts) { count in
                     if count == Self.end / 2 { try daemon.send(.kill) }
                 }
             }
             #expect(killed.status == .signaled(SIGKILL))
-            let ended = try await Self.daemon(directory, "again") { daemon in
+            let ended = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
                 try await Self.count(at: daemon, counts) { _ in }
                 let last = try await daemon.ask(\.control, "get")
                 #expect(last.item("data")?.int("tries") == Self.end)
@@ -38,23 +43,6 @@ import Testing
             // What was on the disk and not answered when the daemon died.
             #expect(answered.count >= Self.end - Self.clients)
         }
-    }
-
-    private static func daemon(
-        _ directory: String,
-        _ name: String,
-        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
-    ) async throws -> DaemonProcess.Ended {
-        let own = "\(directory)/\(name)"
-        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
-        return try await DaemonProcess.run(
-            in: own,
-            arguments: [
-                "--machine", "\(directory)/machine.yaml", "--state-directory",
-                "\(directory)/state", "--log-level", "error",
-            ],
-            body
-        )
     }
 
     /// Counts with all clients, until the field's limit is reached or the daemon has died.

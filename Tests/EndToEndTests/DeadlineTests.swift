@@ -126,24 +126,6 @@ import Testing
         }
     }
 
-    @Test func anotherBootIDIsABootOnce() async throws {
-        try await withTemporaryDirectory { directory in
-            let text = """
-                start: on
-                boot: again
-                states: {on: {after: {1h: on}}}
-                """
-            let lamp = try Lamp(in: directory, text)
-            for (boot, seq) in [("a1", 0), ("a1", 0), ("a2", 1), ("a2", 1), ("a3", 2)] {
-                try await lamp.run(boot: boot) { daemon in
-                    let got = try await daemon.ask(\.control, "get")
-                    #expect(got.seq == seq && got.int("stay") == seq)
-                    #expect(got.item("due")?.int("leftMs") ?? 0 > 3_000_000)
-                }
-            }
-        }
-    }
-
     /// In a time namespace with an uptime one hour ahead, as if the computer had slept.
     private static let asleep = ["--time", "--boottime", "3600"]
 

@@ -17,12 +17,18 @@ import Testing
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SeededGenerator(seed: seed)
         try await withTemporaryDirectory { directory in
-            let told = Told()
+            // A small ring, so that old changes come from the disk.
+            let arguments = [
+                "--state-directory", "\(directory)/state", "--log-level", "error",
+                "--ring-changes", "256",
+            ]
+            let told = Recorder<Known>()
             let watchers = (1...3).map { _ in CrashWatcher() }
             let epochs = Recorder<String>()
             for round in 1...Self.rounds {
                 let answers = Int.random(in: 1...3000, using: &random)
-                let ended = try await Self.daemon(directory, "\(round)") { daemon in
+                let ended = try await DaemonProcess.run(in: directory, arguments: arguments) {
+                    daemon in
                     epochs.record(try await daemon.epoch())
                     let left = Countdown(answers)
                     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -45,7 +51,7 @@ import Testing
             }
             #expect(Set(epochs.heard).count == 1, "seed \(seed)")
             let all = CrashWatcher()
-            _ = try await Self.daemon(directory, "last") { daemon in
+            _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
                 #expect(try await daemon.epoch() == epochs.heard.first, "seed \(seed)")
                 let head = try #require(try await daemon.ask(\.control, "get").seq)
                 for watcher in watchers + [all] {
@@ -56,27 +62,11 @@ import Testing
             let changes = all.changes
             #expect(changes.map(\.seq) == Array(1...UInt64(changes.count)), "seed \(seed)")
             for watcher in watchers { #expect(watcher.changes == changes, "seed \(seed)") }
-            let answers = told.answers
+            let answers = told.heard
             #expect(answers.count >= Self.rounds, "seed \(seed)")
             let wrong = answers.filter { $0 != changes[safe: Int($0.seq) - 1] }
             #expect(wrong.isEmpty, "seed \(seed)")
         }
-    }
-
-    private static func daemon(
-        _ directory: String,
-        _ round: String,
-        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
-    ) async throws -> DaemonProcess.Ended {
-        let own = "\(directory)/\(round)"
-        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
-        let options = ["--state-directory", "\(directory)/state", "--log-level", "error"]
-        // A small ring, so that old changes come from the disk.
-        return try await DaemonProcess.run(
-            in: own,
-            arguments: options + ["--ring-changes", "256"],
-            body
-        )
     }
 }
 
@@ -98,18 +88,6 @@ private struct Known: Hashable, Sendable {
     let cause: Substring
 }
 
-/// The answers that setters received.
-///
-/// `@unchecked Sendable`: `lock` guards the list.
-private final class Told: @unchecked Sendable {
-    private let lock = NSLock()
-    private var list: [Known] = []
-
-    var answers: [Known] { self.lock.withLock { self.list } }
-
-    func add(_ known: Known) { self.lock.withLock { self.list.append(known) } }
-}
-
 /// Sets as fast as it is answered, until the daemon is gone.
 private struct CrashSetter {
     private static let states = [
@@ -120,7 +98,7 @@ private struct CrashSetter {
 
     let label: String
 
-    func run(_ daemon: DaemonProcess, _ told: Told, answered: () throws -> Void) throws {
+    func run(_ daemon: DaemonProcess, _ told: Recorder<Known>, answered: () throws -> Void) throws {
         let socket = try LineSocket(connectingTo: daemon.control)
         var sent = 0
         var causes: [String] = []
@@ -143,7 +121,7 @@ private struct CrashSetter {
                     throw TestFailure("a set was answered \(line)")
                 }
                 let cause = causes.removeFirst()
-                told.add(Known(seq: try line.seq(), bytes: bytes, cause: cause[...]))
+                told.record(Known(seq: try line.seq(), bytes: bytes, cause: cause[...]))
                 try answered()
             }
         }

@@ -4,16 +4,23 @@ import Testing
 
 /// Readers whose cursor is older than the ring, and what else the history is used for.
 @Suite(.bounded) struct DurabilityReplayTests {
-    @Test func cursorsOlderThanTheRingAreAnsweredFromTheDisk() async throws {
-        try await Self.run { daemon in
+    @Test(arguments: [true, false])
+    func whatIsKeptIsReplayedThenLive(isDurable: Bool) async throws {
+        try await DaemonProcess.run("--ring-changes", "64", isDurable: isDurable) { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...2000) { "set ready value=\($0 % 2 == 1)" }
             let epoch = try await daemon.epoch()
+            // From the disk, or the oldest that the ring has.
+            let first = isDurable ? 0 : 1936
             for (since, only, expected) in [
-                (0, "", Array(1...2000)),
+                (first, "", Array(first + 1...2000)),
                 (1990, "", Array(1991...2000)),
-                (3, #","only":["ready:value=true"]"#, Array(stride(from: 5, to: 2000, by: 2))),
-                (3, #","only":["authentication"]"#, []),
+                (1999, "", [2000]), (2000, "", []),
+                (
+                    first + 4, #","only":["ready:value=true"]"#,
+                    Array(stride(from: first + 5, to: 2000, by: 2))
+                ),
+                (first + 4, #","only":["authentication"]"#, []),
             ] {
                 let client = try daemon.connect(\.control)
                 try client.send(#"{"op":"watch","id":1,"since":"\#(epoch):\#(since)"\#(only)}"#)
@@ -24,14 +31,20 @@ import Testing
                     #expect(line.type == "change" && line.bool("replay") == true)
                     #expect(line.seq == seq && line.int("id") == 1)
                 }
-                #expect(try await client.next().type == "live")
+                let live = try await client.next()
+                #expect(live.type == "live" && live.seq == 2000)
+                #expect(
+                    live.keys == ["type", "id", "seq", "state", "data", "cursor"]
+                        + (only.isEmpty ? [] : ["selected"])
+                )
+                #expect(live.bool("selected") == (only.isEmpty ? nil : false))
                 #expect(try await client.next().seq == 2000)
             }
         }
     }
 
     @Test func aReplayThatCollapsesCountsWhatItLeavesOut() async throws {
-        try await Self.run { daemon in
+        try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
             let client = try daemon.connect(\.control)
@@ -49,7 +62,7 @@ import Testing
     }
 
     @Test func aWaitLooksAtAllThatWasBeforeTheRing() async throws {
-        try await Self.run { daemon in
+        try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
             let setter = try daemon.connect(\.control)
             #expect(try await setter.ask("set authentication phase=failure").seq == 1)
             try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
@@ -68,7 +81,7 @@ import Testing
     }
 
     @Test func historyReachesBackAndSaysWhetherThereIsMore() async throws {
-        try await Self.run { daemon in
+        try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
             let epoch = try await daemon.epoch()
@@ -95,7 +108,13 @@ import Testing
     }
 
     @Test func aReaderThatStopsInAReplayGoesOnWhereItWasOrIsTold() async throws {
-        try await Self.run("--keep-changes", "10000") { daemon in
+        try await DaemonProcess.run(
+            "--ring-changes",
+            "64",
+            "--keep-changes",
+            "10000",
+            isDurable: true
+        ) { daemon in
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...6000) { "set ready value=\($0 % 2 == 1)" }
             let epoch = try await daemon.epoch()
@@ -126,7 +145,7 @@ import Testing
     }
 
     @Test func repliesKeepTheirOrderThoughSetsWaitForTheDisk() async throws {
-        try await Self.run { daemon in
+        try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
             let client = try daemon.connect(\.control)
             var requests = ""
             for number in 1...50 {
@@ -149,7 +168,7 @@ import Testing
     }
 
     @Test func describeSaysWhatIsKept() async throws {
-        try await Self.run(
+        try await DaemonProcess.run(
             "--keep-changes",
             "77",
             "--keep-days",
@@ -157,7 +176,8 @@ import Testing
             "--keep-bytes",
             "2000000",
             "--durability",
-            "disk"
+            "disk",
+            isDurable: true
         ) { daemon in
             let limits = try #require(try await daemon.ask(\.control, "describe").item("limits"))
             #expect(limits.int("keepChanges") == 77)
@@ -175,22 +195,6 @@ import Testing
                 #expect(described.item("limits")?.has("durability") == false)
             }
             #expect(access(state, F_OK) != 0)
-        }
-    }
-
-    private static func run(
-        _ arguments: String...,
-        body: @escaping @Sendable (DaemonProcess) async throws -> Void
-    ) async throws {
-        try await withTemporaryDirectory { directory in
-            _ = try await DaemonProcess.run(
-                in: directory,
-                arguments: [
-                    "--state-directory", "\(directory)/state", "--log-level", "error",
-                    "--ring-changes", "64",
-                ] + arguments,
-                body
-            )
         }
     }
 }

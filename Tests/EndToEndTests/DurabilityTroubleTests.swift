@@ -6,7 +6,7 @@ import Testing
 /// succeed again once the disk has recovered.
 @Suite(.bounded) struct DurabilityTroubleTests {
     @Test func aFileThatMayNotGrowRefusesSetsUntilItMay() async throws {
-        try await Self.run { daemon, _ in
+        try await DaemonProcess.run(isDurable: true) { daemon in
             try await Self.check(
                 daemon,
                 breaking: { try await Self.limitFiles(of: daemon.pid, to: "0") },
@@ -18,7 +18,7 @@ import Testing
     @Test(.enabled("needs to mount a file system") { try await SmallDisk.isAllowed() })
     func aFullDiskRefusesSetsUntilThereIsRoom() async throws {
         try await SmallDisk.with { disk in
-            try await Self.run(at: "\(disk.path)/state") { daemon, _ in
+            try await DaemonProcess.run("--state-directory", disk.state) { daemon in
                 try await Self.check(daemon, breaking: disk.fill, mending: disk.empty)
             }
         }
@@ -28,7 +28,7 @@ import Testing
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             let told = Recorder<Int>()
-            try await Self.run(at: state) { daemon, _ in
+            try await DaemonProcess.run("--state-directory", state) { daemon in
                 let setter = try daemon.connect(\.control)
                 var requests = ""
                 // Few enough for all answers to fit the socket's buffer: they are read after the
@@ -53,7 +53,7 @@ import Testing
                     if reply.ok == false { #expect(reply.error == "shutting-down") }
                 }
             }
-            try await Self.run(at: state) { daemon, _ in
+            try await DaemonProcess.run("--state-directory", state) { daemon in
                 let head = try await daemon.ask(\.control, "get").seq
                 #expect(told.heard == Array(1...(told.heard.count)))
                 #expect(head == told.heard.last)
@@ -91,19 +91,6 @@ import Testing
         try await daemon.notify.wait(for: "STATUS=authentication(phase: idle), seq \(seq + 1)")
         for expected in stride(from: 2, through: seq + 1, by: 1) {
             #expect(try await watcher.next().seq == expected)
-        }
-    }
-
-    private static func run(
-        at state: String? = nil,
-        _ body: @escaping @Sendable (DaemonProcess, String) async throws -> Void
-    ) async throws {
-        try await withTemporaryDirectory { directory in
-            let state = state ?? "\(directory)/state"
-            _ = try await DaemonProcess.run(
-                in: directory,
-                arguments: ["--state-directory", state, "--log-level", "critical"]
-            ) { try await body($0, state) }
         }
     }
 

@@ -11,7 +11,7 @@ struct FullDiskStartTests {
     @Test(arguments: [true, false]) func whatWasIsServed(_ hasLog: Bool) async throws {
         try await SmallDisk.with { disk in
             let epochs = Recorder<String>()
-            try await Self.daemon(on: disk) { daemon in
+            try await DaemonProcess.run("--state-directory", disk.state) { daemon in
                 let setter = try daemon.connect(\.control)
                 try await setter.pipeline(1...3) { "set ready value=\($0 % 2 == 1)" }
                 epochs.record(try await daemon.epoch())
@@ -22,7 +22,7 @@ struct FullDiskStartTests {
                 _ = try Database("\(disk.path)/state/statemachine.sqlite").hasTable("change")
             }
             try await disk.fill()
-            try await Self.daemon(on: disk) { daemon in
+            try await DaemonProcess.run("--state-directory", disk.state) { daemon in
                 try await daemon.notify.waitUnlessSeen("seq 3, 0 watches; changes are refused: ")
                 #expect(try await daemon.epoch() == epochs.heard[0])
                 let client = try daemon.connect(\.control)
@@ -44,7 +44,7 @@ struct FullDiskStartTests {
                 try client.send("history")
                 for seq in 1...4 { #expect(try await client.next().seq == seq) }
             }
-            try await Self.daemon(on: disk) { daemon in
+            try await DaemonProcess.run("--state-directory", disk.state) { daemon in
                 let (seq, epoch) = (try await daemon.seq(), try await daemon.epoch())
                 #expect(seq == 4)
                 #expect(epoch == epochs.heard[0])
@@ -56,7 +56,7 @@ struct FullDiskStartTests {
         try await SmallDisk.with { disk in
             try await disk.fill()
             for isLast in [false, true] {
-                try await Self.daemon(on: disk) { daemon in
+                try await DaemonProcess.run("--state-directory", disk.state) { daemon in
                     try await daemon.notify.waitUnlessSeen("; changes are refused: ")
                     let client = try daemon.connect(\.control)
                     let epoch = try await daemon.epoch()
@@ -68,23 +68,10 @@ struct FullDiskStartTests {
                     #expect(try await daemon.epoch() == epoch)
                 }
             }
-            try await Self.daemon(on: disk) { daemon in
+            try await DaemonProcess.run("--state-directory", disk.state) { daemon in
                 let seq = try await daemon.seq()
                 #expect(seq == 1)
             }
-        }
-    }
-
-    private static func daemon(
-        on disk: SmallDisk,
-        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
-    ) async throws {
-        try await withTemporaryDirectory { directory in
-            _ = try await DaemonProcess.run(
-                in: directory,
-                arguments: ["--state-directory", "\(disk.path)/state", "--log-level", "critical"],
-                body
-            )
         }
     }
 }

@@ -9,52 +9,46 @@ import Testing
 
     /// With a history, a guard is answered once it is recorded; a set may come in between.
     @Test func aGuardHasItsAnswerBeforeItsFirstQuestion() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = ["--state-directory", "\(directory)/state"]
-            _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
-                let setter = try daemon.connect(\.control)
-                let voter = try daemon.connect(\.control)
-                #expect(try await setter.ask("ping").ok == true)
-                #expect(try await voter.ask("ping").ok == true)
-                try daemon.send(.suspend)
-                while try !Self.isStopped(daemon.pid) { await Task.yield() }
-                try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
-                try setter.send("set ready value=true")
-                try daemon.send(.resume)
-                let reply = try await voter.next()
-                #expect(reply.type == "reply" && reply.has("guard"), "\(reply)")
-                // The set may have been first after all.
-                let next = try await setter.ask("ping")
-                guard next.type != "reply" || !next.has("changed") else { return }
-                #expect(try await voter.vote(try await voter.next(), true).ok == true)
-            }
+        try await DaemonProcess.run(isDurable: true) { daemon in
+            let setter = try daemon.connect(\.control)
+            let voter = try daemon.connect(\.control)
+            #expect(try await setter.ask("ping").ok == true)
+            #expect(try await voter.ask("ping").ok == true)
+            try daemon.send(.suspend)
+            while try !Self.isStopped(daemon.pid) { await Task.yield() }
+            try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
+            try setter.send("set ready value=true")
+            try daemon.send(.resume)
+            let reply = try await voter.next()
+            #expect(reply.type == "reply" && reply.has("guard"), "\(reply)")
+            // The set may have been first after all.
+            let next = try await setter.ask("ping")
+            guard next.type != "reply" || !next.has("changed") else { return }
+            #expect(try await voter.vote(try await voter.next(), true).ok == true)
         }
     }
 
     /// With a history, everything that arrives in one turn of the loop is committed together at its
     /// end.
     @Test func aSetBeforeAGuardIsNotAskedAboutThoughBothComeInOneTurn() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = ["--state-directory", "\(directory)/state"]
-            _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
-                let setter = try daemon.connect(\.control)
-                let voter = try daemon.connect(\.control)
-                // The setter last: it has to come first, and the kernel may still have it in its
-                // ready list.
-                #expect(try await voter.ask("ping").ok == true)
-                #expect(try await setter.ask("ping").ok == true)
-                try daemon.send(.suspend)
-                while try !Self.isStopped(daemon.pid) { await Task.yield() }
-                try setter.send(raw: "set ready value=true\nping\n")
-                try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
-                try daemon.send(.resume)
-                #expect(try await setter.next().bool("changed") == true)
-                #expect(try await setter.next().ok == true)
-                #expect(try await voter.next().has("guard"))
-                try setter.send("set ready value=false")
-                let ask = try await voter.next()
-                #expect(ask.type == "ask" && ask.seq == 1)
-            }
+        try await DaemonProcess.run(isDurable: true) { daemon in
+            let setter = try daemon.connect(\.control)
+            let voter = try daemon.connect(\.control)
+            // The setter last: it has to come first, and the kernel may still have it in its
+            // ready list.
+            #expect(try await voter.ask("ping").ok == true)
+            #expect(try await setter.ask("ping").ok == true)
+            try daemon.send(.suspend)
+            while try !Self.isStopped(daemon.pid) { await Task.yield() }
+            try setter.send(raw: "set ready value=true\nping\n")
+            try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
+            try daemon.send(.resume)
+            #expect(try await setter.next().bool("changed") == true)
+            #expect(try await setter.next().ok == true)
+            #expect(try await voter.next().has("guard"))
+            try setter.send("set ready value=false")
+            let ask = try await voter.next()
+            #expect(ask.type == "ask" && ask.seq == 1)
         }
     }
 

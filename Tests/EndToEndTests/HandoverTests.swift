@@ -378,9 +378,10 @@ import Testing
                 dup2(null, descriptor.number)
                 close(null)
             }
-            for name in ["connection", "stored", "handover"] {
+            for name in ["connection", "stored", "handover", "probe"] {
                 service.notify.store(Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC), name: name))
             }
+            for one in Descriptor.pair(named: "other", "another") { service.notify.store(one) }
             let second = try await service.start()
             #expect(service.notify.store.isEmpty)
             #expect(try await second.connect(\.control).ask("ping").ok == true)
@@ -389,7 +390,10 @@ import Testing
             let errors = try await second.ended().errors
             #expect(errors.contains("it is not sealed memory"))
             #expect(errors.contains("the descriptor store holds unknown descriptors"))
-            #expect(!errors.contains("stored: not open"))
+            #expect(errors.contains("stored: not a socket"), "\(errors)")
+            #expect(errors.contains("probe: not a socket"), "\(errors)")
+            #expect(errors.contains("other: a connected Unix stream socket"), "\(errors)")
+            #expect(errors.contains("connections=2"), "\(errors)")
         }
     }
 }

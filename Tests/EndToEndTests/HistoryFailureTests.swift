@@ -6,52 +6,43 @@ import Testing
 /// trouble, `internal`.
 @Suite(.bounded) struct HistoryFailureTests {
     @Test func aSetThatCannotBeWrittenIsRefusedAndTheConnectionGoesOn() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            let arguments = ["--state-directory", state, "--log-level", "critical"]
-            _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
-                let watcher = try daemon.connect(\.events)
-                let setter = try daemon.connect(\.control)
-                #expect(try await setter.ask("set ready value=true").seq == 1)
-                try Self.database(
-                    in: state,
-                    """
-                    CREATE TRIGGER refusal BEFORE INSERT ON change
-                    BEGIN SELECT RAISE(ABORT, 'no more'); END
-                    """
-                )
+        try await DaemonProcess.run(isDurable: true) { daemon in
+            let watcher = try daemon.connect(\.events)
+            let setter = try daemon.connect(\.control)
+            #expect(try await setter.ask("set ready value=true").seq == 1)
+            try Self.database(
+                in: daemon.state,
+                """
+                CREATE TRIGGER refusal BEFORE INSERT ON change
+                BEGIN SELECT RAISE(ABORT, 'no more'); END
+                """
+            )
 
-                let refusal = try await setter.ask(
-                    #"{"op":"set","id":7,"state":"authentication","data":{"phase":"active"}}"#
-                )
-                #expect(refusal.type == "reply")
-                #expect(refusal.int("id") == 7)
-                #expect(refusal.ok == false)
-                #expect(refusal.error == "internal")
-                let message = try #require(refusal.string("message"))
-                #expect(
-                    message.contains("the change was not made, as the history cannot be written")
-                )
-                #expect(message.contains("\(state)/statemachine.sqlite"))
-                #expect(message.contains("no more"))
-                // Nothing has changed, and the refusal gives the current state.
-                #expect(refusal.seq == 1)
-                #expect(refusal.state == "ready")
-                #expect(try await setter.ask("ping").seq == 1)
-                #expect(try await setter.ask("get").state == "ready")
-
-                try Self.database(in: state, "DROP TRIGGER refusal")
-                let reply = try await setter.ask("set dataRetrieval phase=active")
-                #expect(reply.ok == true)
-                #expect(reply.seq == 2)
-                // Nobody was told of the set in between.
-                let lines = [
-                    try await watcher.next(), try await watcher.next(), try await watcher.next(),
-                ]
-                #expect(lines.map(\.type) == ["state", "change", "change"])
-                #expect(lines.map(\.seq) == [0, 1, 2])
-                #expect(lines.map(\.state) == ["ready", "ready", "dataRetrieval"])
+            let refusal = try await setter.ask(
+                #"{"op":"set","id":7,"state":"authentication","data":{"phase":"active"}}"#
+            )
+            // Nothing has changed, and the refusal gives the current state.
+            #expect(refusal.type == "reply" && refusal.int("id") == 7 && refusal.ok == false)
+            #expect(refusal.error == "internal" && refusal.seq == 1 && refusal.state == "ready")
+            for part in [
+                "the change was not made, as the history cannot be written",
+                "\(daemon.state)/statemachine.sqlite", "no more",
+            ] {
+                #expect(refusal.string("message")?.contains(part) == true, "\(refusal)")
             }
+            #expect(try await setter.ask("ping").seq == 1)
+            #expect(try await setter.ask("get").state == "ready")
+
+            try Self.database(in: daemon.state, "DROP TRIGGER refusal")
+            let reply = try await setter.ask("set dataRetrieval phase=active")
+            #expect(reply.ok == true && reply.seq == 2)
+            // Nobody was told of the set in between.
+            let lines = [
+                try await watcher.next(), try await watcher.next(), try await watcher.next(),
+            ]
+            #expect(lines.map(\.type) == ["state", "change", "change"])
+            #expect(lines.map(\.seq) == [0, 1, 2])
+            #expect(lines.map(\.state) == ["ready", "ready", "dataRetrieval"])
         }
     }
 
@@ -176,16 +167,10 @@ import Testing
         _ count: Int,
         _ body: @escaping @Sendable (DaemonProcess, _ state: String) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            let arguments = [
-                "--state-directory", state, "--log-level", "critical", "--ring-changes", "64",
-            ]
-            _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
-                let setter = try daemon.connect(\.control)
-                try await setter.pipeline(1...count) { "set ready value=\($0 % 2 == 1)" }
-                try await body(daemon, state)
-            }
+        try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
+            let setter = try daemon.connect(\.control)
+            try await setter.pipeline(1...count) { "set ready value=\($0 % 2 == 1)" }
+            try await body(daemon, daemon.state)
         }
     }
 

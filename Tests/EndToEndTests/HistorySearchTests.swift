@@ -18,26 +18,19 @@ import Testing
         durably isDurable: Bool,
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let history = isDurable ? ["--state-directory", "\(directory)/state"] : ["--ephemeral"]
-            let ended = try await DaemonProcess.run(
-                in: directory,
-                arguments: ["--ring-changes", "16"] + history
-            ) { daemon in
-                let setter = try daemon.connect(\.control)
-                for number in 1...20 {
-                    let state =
-                        number % 4 == 0
-                        ? #""authentication","data":{"phase":"active"}"#
-                        : #""ready","data":{"value":\#(number % 2 == 1)}"#
-                    let reply = try await setter.ask(
-                        #"{"op":"set","state":\#(state),"cause":"step \#(number)"}"#
-                    )
-                    #expect(reply.seq == number)
-                }
-                try await body(daemon)
+        try await DaemonProcess.run("--ring-changes", "16", isDurable: isDurable) { daemon in
+            let setter = try daemon.connect(\.control)
+            for number in 1...20 {
+                let state =
+                    number % 4 == 0
+                    ? #""authentication","data":{"phase":"active"}"#
+                    : #""ready","data":{"value":\#(number % 2 == 1)}"#
+                let reply = try await setter.ask(
+                    #"{"op":"set","state":\#(state),"cause":"step \#(number)"}"#
+                )
+                #expect(reply.seq == number)
             }
-            #expect(ended.status == .exited(0))
+            try await body(daemon)
         }
     }
 

@@ -41,26 +41,11 @@ import Testing
                 try FileManager.default.contentsOfDirectory(atPath: killed.runtime).sorted()
                     == ["control.sock", "events.sock", "statemachine.lock"]
             )
-            try FileManager.default.removeItem(atPath: killed.notify.path)
             let ended = try await DaemonProcess.run(in: directory) { daemon in
                 let reply = try await daemon.ask(\.control, "ping")
                 #expect(reply.ok == true)
             }
             #expect(ended.status == .exited(0))
-        }
-    }
-
-    @Test func aFileThatIsNoSocketIsLeftAlone() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/events.sock"
-            try Data("mine".utf8).write(to: URL(filePath: path))
-            let refused = try await BuiltProduct.statemachine.run(
-                ["--runtime-directory", directory]
-            )
-            #expect(refused.status == .exited(78))
-            #expect(refused.errors.contains("\(path) is in the way: it is not a socket"))
-            #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
-            #expect(!FileManager.default.fileExists(atPath: "\(directory)/control.sock"))
         }
     }
 

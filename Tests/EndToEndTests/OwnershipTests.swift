@@ -96,17 +96,6 @@ import Testing
         }
     }
 
-    @Test func aDatabaseThatLeadsElsewhereIsRefused() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            #expect(mkdir(state, 0o700) == 0)
-            #expect(symlink("\(directory)/elsewhere", "\(state)/statemachine.sqlite") == 0)
-            let errors = try await Self.failure(in: directory, ["--state-directory", state])
-            #expect(errors.contains("\(state)/statemachine.sqlite must be a regular file of user"))
-            #expect(!FileManager.default.fileExists(atPath: "\(directory)/elsewhere"))
-        }
-    }
-
     /// The error of a daemon that does not start.
     private static func failure(
         in directory: String,

@@ -6,21 +6,15 @@ import Testing
     /// With so small a ring, it is half full in the middle of a turn, and everybody is written to
     /// then.
     @Test func whoeverWaitsForTheDiskIsReadAgain() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = ["--state-directory", "\(directory)/state", "--log-level", "error"]
-            _ = try await DaemonProcess.run(
-                in: directory,
-                arguments: state + ["--ring-changes", "8"]
-            ) { daemon in
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for sets in 1...8 {
-                        let client = try daemon.connect(\.control)
-                        group.addTask {
-                            for _ in 1...50 { try await Self.round(of: sets, client) }
-                        }
+        try await DaemonProcess.run("--ring-changes", "8", isDurable: true) { daemon in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for sets in 1...8 {
+                    let client = try daemon.connect(\.control)
+                    group.addTask {
+                        for _ in 1...50 { try await Self.round(of: sets, client) }
                     }
-                    try await group.waitForAll()
                 }
+                try await group.waitForAll()
             }
         }
     }
@@ -28,7 +22,7 @@ import Testing
     /// A hold answers at once, in the middle of the handover to the disk; with so small a ring
     /// everybody is written to there too.
     @Test func whatAHoldRefusesTakesNoChangeWithIt() async throws {
-        try await self.withDurableDaemon("--ring-changes", "4") { daemon in
+        try await DaemonProcess.run("--ring-changes", "4", isDurable: true) { daemon in
             let holder = try daemon.connect(\.control)
             _ = try await holder.ask(#"{"op":"hold","before":["authentication"]}"#)
             let reader = try daemon.connect(\.events)
@@ -69,7 +63,7 @@ import Testing
 
     /// Even if its last answer was written in the middle of a turn, for the sake of readers.
     @Test func whoHasSaidAllIsToldOfTheEnd() async throws {
-        try await self.withDurableDaemon("--ring-changes", "8") { daemon in
+        try await DaemonProcess.run("--ring-changes", "8", isDurable: true) { daemon in
             let other = try daemon.connect(\.control)
             let round = String(
                 repeating: "set ready value=true\nset ready value=false\n",
@@ -91,18 +85,6 @@ import Testing
                 }
                 group.cancelAll()
                 try await group.waitForAll()
-            }
-        }
-    }
-
-    private func withDurableDaemon(
-        _ arguments: String...,
-        body: @escaping @Sendable (DaemonProcess) async throws -> Void
-    ) async throws {
-        try await withTemporaryDirectory { directory in
-            let state = ["--state-directory", "\(directory)/state", "--log-level", "error"]
-            _ = try await DaemonProcess.run(in: directory, arguments: state + arguments) { daemon in
-                try await body(daemon)
             }
         }
     }

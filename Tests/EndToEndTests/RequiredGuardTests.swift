@@ -193,77 +193,34 @@ import Testing
 
     /// A connection has one such write under way, however many requests it sends at once.
     @Test func whatIsAskedForInOneGoIsKeptOneAfterTheOther() async throws {
-        try await withTemporaryDirectory { directory in
-            let durable = ["--state-directory", "\(directory)/state"]
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
-                let client = try daemon.connect(\.control)
-                let both =
-                    #"{"op":"guard","before":"ready","required":"x"}"# + "\n"
-                    + #"{"op":"release","required":"x"}"#
-                for _ in 1...50 { try client.send(both) }
-                // It waits for what was sent before it, not for all of it.
-                let start = try await daemon.ask(\.control, "set authentication phase=active")
-                #expect(start.bool("changed") == true)
-                var last: Int?
-                for _ in 1...50 {
-                    let number = try await client.next().int("guard")
-                    #expect((number ?? 0) > (last ?? 0))
-                    last = number
-                    #expect(try await client.next().ok == true)
-                }
+        try await DaemonProcess.run(isDurable: true) { daemon in
+            let client = try daemon.connect(\.control)
+            let both =
+                #"{"op":"guard","before":"ready","required":"x"}"# + "\n"
+                + #"{"op":"release","required":"x"}"#
+            for _ in 1...50 { try client.send(both) }
+            // It waits for what was sent before it, not for all of it.
+            let start = try await daemon.ask(\.control, "set authentication phase=active")
+            #expect(start.bool("changed") == true)
+            var last: Int?
+            for _ in 1...50 {
+                let number = try await client.next().int("guard")
+                #expect((number ?? 0) > (last ?? 0))
+                last = number
+                #expect(try await client.next().ok == true)
             }
         }
     }
 
     @Test func aReleaseIsAnsweredThoughItsClientSendsNoMore() async throws {
-        try await withTemporaryDirectory { directory in
-            let durable = ["--state-directory", "\(directory)/state"]
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
-                try await Self.leave(daemon)
-                _ = try await Self.denied(daemon)
-                let client = try daemon.connect(\.control)
-                try client.send(#"{"op":"release","id":"last","required":"display"}"#)
-                client.endInput()
-                #expect(try await client.next().string("id") == "last")
-                #expect(try await client.nextLine() == nil)
-            }
-        }
-    }
-
-    @Test func statectlRequiresAGuardShowsItsAbsenceAndReleasesIt() async throws {
-        try await DaemonProcess.run { daemon in
-            let arguments = [
-                "guard", "--required", "display", "--before", "ready", "--verbose", "--", "true",
-            ]
-            _ = try await daemon.withStatectl(arguments) { guarding in
-                let wait = #"{"op":"stats"}"#
-                while try await daemon.ask(\.control, wait).items("guards") == nil {}
-                let set = try await daemon.statectl("set", "ready", "true")
-                #expect(set.status == .exited(0), "\(set.errors)")
-                try guarding.send(.terminate)
-            }
-            let denied = try await daemon.statectl("set", "ready", "false")
-            #expect(denied.status == .exited(1))
-            #expect(
-                denied.errors.contains("required as display but not connected since "),
-                "\(denied.errors)"
-            )
-            #expect(denied.errors.hasSuffix("or run statectl release --required display\n"))
-            let status = try await daemon.statectl("status")
-            #expect(
-                status.output.contains(
-                    "guarded   ready   denied: guard 1, required as display, has been gone for "
-                ),
-                "\(status.output)"
-            )
-            let both = try await daemon.statectl("release", "1", "--required", "display")
-            #expect(both.status == .exited(2))
-            let odd = try await daemon.statectl("release", "--required", "a b")
-            #expect(odd.status == .exited(2))
-            let released = try await daemon.statectl("release", "--required", "display")
-            #expect(released.status == .exited(0), "\(released.errors)")
-            let set = try await daemon.statectl("set", "ready", "false")
-            #expect(set.status == .exited(0), "\(set.errors)")
+        try await DaemonProcess.run(isDurable: true) { daemon in
+            try await Self.leave(daemon)
+            _ = try await Self.denied(daemon)
+            let client = try daemon.connect(\.control)
+            try client.send(#"{"op":"release","id":"last","required":"display"}"#)
+            client.endInput()
+            #expect(try await client.next().string("id") == "last")
+            #expect(try await client.nextLine() == nil)
         }
     }
 }

@@ -53,7 +53,6 @@ import Testing
                 let got = try await daemon.ask(\.control, "get")
                 #expect(got.string("cause") == "why so")
             }
-            try FileManager.default.removeItem(atPath: "\(directory)/notify")
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
                 var got = try await daemon.ask(\.control, "get")
                 // The cause is read while the daemon starts.
@@ -120,7 +119,6 @@ import Testing
                     #expect(try await watch.next() == "[authentication]")
                 }
                 #expect(try await watch.next() == "[]")
-                try FileManager.default.removeItem(atPath: "\(directory)/notify")
                 _ = try await DaemonProcess.run(in: directory) { _ in
                     let lines = [try await watch.next(), try await watch.next()]
                     #expect(lines.contains("[ready]"))

@@ -155,37 +155,34 @@ import Testing
 
     /// An outline has every change that the lines have, from the ring and from the database.
     @Test(arguments: [true, false]) func anOutlineHasEveryChange(isDurable: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let history = isDurable ? ["--state-directory", "\(directory)/state"] : ["--ephemeral"]
-            _ = try await DaemonProcess.run(in: directory, arguments: history) { daemon in
-                let client = try daemon.connect(\.control)
-                for number in 1...600 {
-                    _ = try await client.ask("set ready \(number % 2 == 1)")
-                }
-                let epoch = try await daemon.epoch()
-                try client.send(#"{"op":"history","id":5,"outline":true,"after":99,"limit":400}"#)
-                var (next, count) = (100, 0)
-                var line = try await client.next()
-                while line.type == "outline" {
-                    #expect(line.seq == next && line.int("id") == 5)
-                    let changes = try #require(line.integers("changes"))
-                    #expect(line.strings("states") == ["ready"])
-                    #expect(
-                        stride(from: 0, to: changes.count, by: 2).allSatisfy { changes[$0] == 0 }
-                    )
-                    next += changes.count / 2
-                    count += changes.count / 2
-                    #expect(line.string("cursor") == "\(epoch):\(next - 1)")
-                    line = try await client.next()
-                }
-                #expect(count == 400 && line.int("count") == 400 && line.bool("more") == true)
-                for key in [#""only":"ready""#, #""order":"newest""#, #""by":0"#, #""cause":"x""#] {
-                    let reply = try await client.ask("{\"op\":\"history\",\"outline\":true,\(key)}")
-                    #expect(reply.string("error") == "bad-request")
-                }
-                let none = try await client.ask(#"{"op":"history","outline":true,"after":600}"#)
-                #expect(none.int("count") == 0 && none.bool("more") == false)
+        try await DaemonProcess.run(isDurable: isDurable) { daemon in
+            let client = try daemon.connect(\.control)
+            for number in 1...600 {
+                _ = try await client.ask("set ready \(number % 2 == 1)")
             }
+            let epoch = try await daemon.epoch()
+            try client.send(#"{"op":"history","id":5,"outline":true,"after":99,"limit":400}"#)
+            var (next, count) = (100, 0)
+            var line = try await client.next()
+            while line.type == "outline" {
+                #expect(line.seq == next && line.int("id") == 5)
+                let changes = try #require(line.integers("changes"))
+                #expect(line.strings("states") == ["ready"])
+                #expect(
+                    stride(from: 0, to: changes.count, by: 2).allSatisfy { changes[$0] == 0 }
+                )
+                next += changes.count / 2
+                count += changes.count / 2
+                #expect(line.string("cursor") == "\(epoch):\(next - 1)")
+                line = try await client.next()
+            }
+            #expect(count == 400 && line.int("count") == 400 && line.bool("more") == true)
+            for key in [#""only":"ready""#, #""order":"newest""#, #""by":0"#, #""cause":"x""#] {
+                let reply = try await client.ask("{\"op\":\"history\",\"outline\":true,\(key)}")
+                #expect(reply.string("error") == "bad-request")
+            }
+            let none = try await client.ask(#"{"op":"history","outline":true,"after":600}"#)
+            #expect(none.int("count") == 0 && none.bool("more") == false)
         }
     }
 }

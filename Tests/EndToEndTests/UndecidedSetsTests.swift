@@ -76,17 +76,11 @@ import Testing
         setters: Int,
         _ body: @escaping @Sendable (DaemonProcess, [PushingSetter], BusyDisk) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            _ = try await DaemonProcess.run(
-                in: directory,
-                arguments: ["--state-directory", state, "--log-level", "error"]
-            ) { daemon in
-                let setters = try (0..<setters).map { _ in
-                    PushingSetter(try daemon.connect(\.control))
-                }
-                try await body(daemon, setters, BusyDisk(of: state))
+        try await DaemonProcess.run(isDurable: true) { daemon in
+            let setters = try (0..<setters).map { _ in
+                PushingSetter(try daemon.connect(\.control))
             }
+            try await body(daemon, setters, BusyDisk(of: daemon.state))
         }
     }
 }

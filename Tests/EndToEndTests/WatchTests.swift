@@ -110,31 +110,6 @@ import Testing
         }
     }
 
-    @Test func aWaitEvaluatesEveryChangeSinceThenTheCurrentState() async throws {
-        try await DaemonProcess.run("--ring-changes", "8") { daemon in
-            let client = try daemon.connect(\.control)
-            _ = try await client.ask("set authentication phase=failure")
-            for seq in 2...6 { _ = try await client.ask("set ready value=\(seq % 2 == 0)") }
-            let epoch = try await daemon.epoch()
-            let failed = #""until":["ready"],"fail":["authentication:phase=failure"]"#
-            let passed = try await client.ask(
-                #"{"op":"wait","id":1,"since":"\#(epoch):0",\#(failed)}"#
-            )
-            #expect(passed.error == "failed-state")
-            #expect(passed.string("matched") == "authentication:phase=failure")
-            #expect(passed.seq == 1)
-            let later = try await client.ask(#"{"op":"wait","since":"\#(epoch):1",\#(failed)}"#)
-            #expect(later.string("matched") == "ready")
-            #expect(later.seq == 2)
-            let now = try await client.ask(#"{"op":"wait",\#(failed)}"#)
-            #expect(now.seq == 6)
-            #expect(!now.has("resync"))
-            let lost = try await client.ask(#"{"op":"wait","since":"\#(epoch):77",\#(failed)}"#)
-            #expect(lost.seq == 6)
-            #expect(lost.string("resync") == "unknown")
-        }
-    }
-
     @Test func aPendingWaitIsAnsweredAfterTheClientsEndOfFile() async throws {
         try await DaemonProcess.run { daemon in
             let waiter = try daemon.connect(\.events)
@@ -147,70 +122,6 @@ import Testing
             let rest = try await waiter.rest()
             #expect(rest.map(\.type) == ["reply"])
             #expect(rest.first?.string("matched") == "ready:value=true")
-        }
-    }
-
-    @Test func everyCursorGetsItsChangesOrTheReasonWhyNot() async throws {
-        try await DaemonProcess.run("--ring-changes", "8") { daemon in
-            let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...20) { "set ready value=\($0 % 2 == 1)" }
-            let epoch = try await daemon.epoch()
-            let other = (epoch.first == "0" ? "1" : "0") + epoch.dropFirst()
-            let cases: [(cursor: String, resync: String, missed: Int?)] = [
-                ("\(epoch):11", "evicted", 9),
-                ("\(epoch):0", "evicted", 20),
-                ("\(epoch):21", "unknown", nil),
-                ("\(epoch):99999999999999999999999", "unknown", nil),
-                ("\(epoch):x2", "unknown", nil),
-                ("\(epoch):", "unknown", nil),
-                ("", "unknown", nil),
-                ("😀", "unknown", nil),
-                ("\(other):12", "restarted", nil),
-            ]
-            let client = try daemon.connect(\.control)
-            for (number, (cursor, resync, missed)) in cases.enumerated() {
-                let line = try await client.ask(
-                    #"{"op":"watch","id":\#(number),"since":"\#(cursor)"}"#
-                )
-                #expect(line.type == "state", "\(cursor)")
-                #expect(line.string("resync") == resync, "\(cursor)")
-                #expect(line.int("missed") == missed, "\(cursor)")
-                #expect(line.seq == 20)
-                #expect(try await client.ask(#"{"op":"unwatch","id":\#(number)}"#).ok == true)
-            }
-        }
-    }
-
-    @Test func whatIsKeptIsReplayedThenLive() async throws {
-        try await DaemonProcess.run("--ring-changes", "8") { daemon in
-            let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...20) { "set ready value=\($0 % 2 == 1)" }
-            let epoch = try await daemon.epoch()
-            for (cursor, only, expected) in [
-                (12, "", Array(13...20)),
-                (19, "", [20]),
-                (20, "", []),
-                (12, #","only":["ready:value=true"]"#, [13, 15, 17, 19]),
-                (12, #","only":["authentication"]"#, []),
-            ] {
-                let client = try daemon.connect(\.control)
-                try client.send(#"{"op":"watch","id":1,"since":"\#(epoch):\#(cursor)"\#(only)}"#)
-                for seq in expected {
-                    let line = try await client.next()
-                    #expect(line.type == "change")
-                    #expect(line.seq == seq)
-                    #expect(line.bool("replay") == true)
-                }
-                let live = try await client.next()
-                #expect(live.type == "live")
-                #expect(live.seq == 20)
-                let isSelected = only.isEmpty
-                #expect(
-                    live.keys == ["type", "id", "seq", "state", "data", "cursor"]
-                        + (isSelected ? [] : ["selected"])
-                )
-                #expect(live.bool("selected") == (isSelected ? nil : false))
-            }
         }
     }
 
@@ -230,33 +141,6 @@ import Testing
                 let live = try #require(try await watcher.nextLine())
                 #expect(try await late.nextLine() == live.dropLast() + #","replay":true}"#)
             }
-        }
-    }
-
-    @Test func latestCountsWhatItSkipped() async throws {
-        try await DaemonProcess.run { daemon in
-            let watcher = try daemon.connect(\.control)
-            let first = try await watcher.ask(#"{"op":"watch","id":2,"mode":"latest"}"#)
-            #expect(first.type == "state")
-            let changes = 20
-            let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...changes) { "set ready value=\($0 % 2 == 1)" }
-            var last = 0
-            var skipped = 0
-            while last < changes {
-                let line = try await watcher.next()
-                #expect(line.type == "change")
-                #expect(line.int("id") == 2)
-                #expect(line.int("skipped") != 0)
-                let seq = try #require(line.seq)
-                #expect(seq == last + 1 + (line.int("skipped") ?? 0))
-                #expect(line.item("data")?.bool("value") == (seq % 2 == 1))
-                #expect(line.item("from")?.item("data")?.bool("value") == (seq % 2 == 0))
-                skipped += line.int("skipped") ?? 0
-                last = seq
-            }
-            #expect(last == changes)
-            #expect(skipped > 0)
         }
     }
 }

@@ -118,40 +118,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true])
-    func historyFindsACommandsChanges(isDurable: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let durable = isDurable ? ["--state-directory", "\(directory)/state"] : []
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
-                _ = try await daemon.ask(\.control, "set ready value=true")
-                let set = try await daemon.statectl("set", "authentication", "active")
-                #expect(set.status == .exited(0))
-                _ = try await daemon.ask(\.control, "set ready value=false")
-                for (by, seqs) in [
-                    ("statectl", ["2"]), (try Self.comm, ["3", "1"]), ("nobody-of-that-name", []),
-                    ("\(getuid())", ["3", "2", "1"]),
-                ] {
-                    let found = try await daemon.statectl(
-                        "history",
-                        "--by",
-                        by,
-                        "--format",
-                        "{seq}"
-                    )
-                    let lines = found.output.split(separator: "\n").map(String.init)
-                    #expect(lines == seqs, "\(by): \(found.output) \(found.errors)")
-                }
-                let shown = try await daemon.statectl("history", "-n", "1", "--format", "{by.comm}")
-                #expect(shown.output == "\(try Self.comm)\n")
-                let wrong = try await daemon.ask(\.control, #"{"op":"history","by":[1]}"#)
-                #expect(
-                    wrong.string("message")
-                        == "by must be a uid or the name of a command or a unit, not [1]"
-                )
-            }
-        }
-    }
-
     @Test func aConnectionThatIsHandedOverKeepsWhatItWasKnownAs() async throws {
         try await withTemporaryDirectory { directory in
             let service = HandoverTests.Service(

@@ -66,7 +66,11 @@ import Testing
         }
     }
 
-    @Test func theExitCodeIsTheVoteAndTheFirstComplaintTheReason() async throws {
+    @Test(arguments: [(nil, "false"), ("so", #"false,"why":"so""#)])
+    func theExitCodeIsTheVoteAndTheFirstComplaintTheReason(
+        why: String?,
+        silent: String
+    ) async throws {
         let control = ScriptedDoor([
             .awaitRequest, Self.registered, Self.ask(0), .awaitRequest, Self.ask(1), .awaitRequest,
             Self.ask(2), .awaitRequest, .send(Self.no + "\n"),
@@ -77,11 +81,11 @@ import Testing
             esac
             """
         try await ScriptedDaemon.with(control: control) { daemon in
-            let complaints = try await self.answerAll(daemon, script, why: "so")
+            let complaints = try await self.answerAll(daemon, script, why: why)
             #expect(complaints == [])
             #expect(
                 control.requests == [
-                    Self.request, Self.vote(0, "true"), Self.vote(1, #"false,"why":"so""#),
+                    Self.request, Self.vote(0, "true"), Self.vote(1, silent),
                     Self.vote(2, #"false,"why":"because""#),
                 ]
             )

@@ -48,18 +48,6 @@ import Testing
         }
     }
 
-    @Test func theCommandRunsOnceTheHoldIsTaken() async throws {
-        let control = ScriptedDoor([.awaitRequest, Self.taken(3)])
-        try await ScriptedDaemon.with(control: control) { daemon in
-            let complaints = Box<String>()
-            let command = try #require(ChildCommand(["sh", "-c", "exit 7"]))
-            let ending = try await self.run(daemon, complaints).keep(during: command)
-            #expect(ending == .exited(7))
-            #expect(complaints.contents == [])
-            #expect(control.requests == [Self.request])
-        }
-    }
-
     @Test(arguments: [nil, no])
     func theCommandIsNotRunWithoutTheHold(answer: String?) async throws {
         let control = answer.map { ScriptedDoor([.awaitRequest, .send($0 + "\n")]) }

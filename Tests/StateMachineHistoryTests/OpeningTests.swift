@@ -61,18 +61,6 @@ import Testing
         }
     }
 
-    @Test func aNewerVersionsDatabaseIsRefused() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            let copy = try leftovers(of: first)
-            try other(copy, "INSERT INTO grdb_migrations VALUES ('999')")
-            let error = try self.error(copy)
-            #expect(error.contains("\(copy)/statemachine.sqlite was written by a newer version"))
-            withExtendedLifetime(history) {}
-        }
-    }
-
     @Test(arguments: ["state = 'gone'", #"data = '{"value":7}'"#])
     func aStateThatIsNotKnownIsRefused(_ change: String) async throws {
         try await withTemporaryDirectory { directory in

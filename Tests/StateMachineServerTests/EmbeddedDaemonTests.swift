@@ -173,22 +173,6 @@ import Testing
         }
     }
 
-    @Test func aWaitSeesAStateThatHasPassed() async throws {
-        let machine = StateMachine(DoorState.closed)
-        try await self.withDaemon(machine) { path in
-            let client = try LineSocket(connectingTo: path)
-            let start = try await client.ask("get")
-            let cursor = try #require(start.string("cursor"))
-            machine.state = .open(degrees: 1)
-            machine.state = .closed
-            let reply = try await client.ask(
-                #"{"op":"wait","until":["open"],"fail":["locked"],"since":"\#(cursor)"}"#
-            )
-            #expect(reply.string("matched") == "open")
-            #expect(reply.seq == 1)
-        }
-    }
-
     @Test func aStateTooLongToSendIsRefusedWhenItIsSet() async throws {
         try await self.withDaemon(StateMachine(DoorState.closed)) { path in
             let client = try LineSocket(connectingTo: path)

@@ -15,6 +15,7 @@ import Testing
             fields: {title: {type: string, default: none}}
             boot: again
             when: {go: menu}
+            after: {1h: menu}
         """
 
     @Test func aNewStartOfTheMachineMovesItOnce() async throws {
@@ -53,13 +54,15 @@ import Testing
                 _ = try await daemon.ask("update title=x")
             }
             try await run("2") { daemon in
+                clock.pass(.seconds(600))
                 let got = try await daemon.ask("get")
-                #expect(got.seq == 4)
+                #expect(got.seq == 4 && got.leftMs == 3_000_000)
             }
-            // A boot that leads to the same state begins a new stay.
+            // A boot that leads to the same state begins a new stay, and its deadline.
             try await run("3") { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.state == "playing" && got.seq == 5 && got.int("stay") == 5)
+                #expect(got.leftMs == 3_600_000)
                 #expect(got.description.contains(#""title":"x""#))
             }
             try await run("3") { daemon in

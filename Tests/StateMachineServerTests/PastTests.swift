@@ -180,7 +180,10 @@ import Testing
             ("ab11:16", (99, .restarted, nil)), ("ffff:15", (99, .restarted, nil)),
             ("ffff:9999", (99, .restarted, nil)), (nil, (99, nil, nil)),
         ]
-            + ["", ":", "ab12", "ab12:", "ab12:21", "ab12:x", "ab12:1:2", "ab12:-1", "z:1"]
+            + [
+                "ab12:99999999999999999999999", "", ":", "ab12", "ab12:", "ab12:21", "ab12:x",
+                "ab12:1:2", "ab12:-1", "z:1", "😀",
+            ]
             .map { ($0, (99, .unknown, nil)) } as [(String?, Start)]
     )
     private func isAfterItOrWhereItSaysWhyNot(since: String?, expected: Start) {

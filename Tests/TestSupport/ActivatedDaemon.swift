@@ -171,6 +171,13 @@ private func withCStrings<Result>(
 }
 
 extension Descriptor {
+    /// Two sockets that are connected to each other.
+    package static func pair(named names: String...) -> [Descriptor] {
+        var pair: [CInt] = [-1, -1]
+        socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair)
+        return zip(pair, names).map { Descriptor($0, name: $1) }
+    }
+
     /// A socket of that type bound in the file system; a stream socket listens if asked to.
     package static func socket(
         named name: String,

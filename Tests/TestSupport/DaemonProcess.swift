@@ -12,6 +12,9 @@ package struct DaemonProcess: Sendable {
     package var control: String { "\(self.directory)/control.sock" }
     package var events: String { "\(self.directory)/events.sock" }
 
+    /// Its state directory, beside the other one, if it has a history.
+    package var state: String { "\(self.directory.dropLast(3))state" }
+
     package func connect(_ path: KeyPath<DaemonProcess, String>) throws -> LineSocket {
         try LineSocket(connectingTo: self[keyPath: path])
     }
@@ -83,15 +86,20 @@ package struct DaemonProcess: Sendable {
         return Ended(status: result.terminationStatus, notify: notify, runtime: runtime)
     }
 
-    /// The same in a directory of its own, logging only errors.
+    /// The same in a directory of its own, logging only errors; `isDurable` says whether it has a
+    /// history.
     package static func run(
         _ arguments: String...,
+        isDurable: Bool = false,
         body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
-            let quiet = ["--log-level", "error"]
-            let ended = try await Self.run(in: directory, arguments: quiet + arguments, body)
-            guard ended.status == .exited(0) || ended.status == .signaled(15) else {
+            let own =
+                ["--log-level", "error"]
+                + (isDurable ? ["--state-directory", "\(directory)/state"] : [])
+            let ended = try await Self.run(in: directory, arguments: own + arguments, body)
+            // A test may have killed it.
+            guard [.exited(0), .signaled(15), .signaled(9)].contains(ended.status) else {
                 throw TestFailure("the daemon ended badly: \(ended.status)")
             }
         }

@@ -3,6 +3,8 @@ import Subprocess
 /// A file system of one megabyte, in memory, that a test may fill.
 package struct SmallDisk: Sendable {
     package let path: String
+    /// A state directory on it.
+    package var state: String { "\(self.path)/state" }
     private var filler: String { "\(self.path)/filler" }
 
     /// Whether this process may mount one; even root in a container may not.
