@@ -31,22 +31,6 @@ extension String {
         return (isSame ?? nil) ?? self.utf8.elementsEqual(other.utf8)
     }
 
-    /// Whether its bytes sort before the other's.
-    ///
-    /// `<` compares as Unicode does; see ``Spelling``.
-    package func precedesBytewise(_ other: String) -> Bool {
-        var (left, right) = (self, other)
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
-                guard let one = left.baseAddress, let two = right.baseAddress else {
-                    return left.isEmpty && !right.isEmpty
-                }
-                let order = memcmp(one, two, min(left.count, right.count))
-                return order == 0 ? left.count < right.count : order < 0
-            }
-        }
-    }
-
     func hashSpelling(into hasher: inout Hasher) {
         let isHashed: Void? = self.utf8.withContiguousStorageIfAvailable {
             hasher.combine(bytes: UnsafeRawBufferPointer($0))

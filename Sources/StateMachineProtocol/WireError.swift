@@ -12,22 +12,13 @@ package struct WireError: Error, Hashable, Sendable {
         _ code: ErrorCode,
         _ message: String,
         offset: Int? = nil,
-        known: [String] = []
-    ) {
-        self.init(code, message, offset: offset, values: known.map { .string($0) })
-    }
-
-    /// A refusal of a value where only some are possible.
-    package init(
-        _ code: ErrorCode,
-        _ message: String,
-        offset: Int? = nil,
-        values: [JSONValue]
+        known: [String] = [],
+        values: [JSONValue] = []
     ) {
         self.code = code
         self.message = message
         self.offset = offset
-        self.known = values
+        self.known = known.map { .string($0) } + values
     }
 }
 

@@ -103,6 +103,16 @@ import Testing
         #expect(settings.limits == ServerLimits())
     }
 
+    @Test func whatATerminalWouldInterpretIsSpelledOut() throws {
+        let path = "/a\u{202E}b\u{E0041}"
+        let report = try settings(["--runtime-directory", path]).report(
+            environment: [:],
+            isRoot: true
+        )
+        #expect(report.contains(#"runtime-directory: "/a\u202Eb\U000E0041""#))
+        #expect(try settings(file: report).text(.runtimeDirectory) == path)
+    }
+
     @Test func theReportSaysWhereEachValueCameFromAndIsAFileItself() throws {
         let report = try settings(
             ["--max-watches", "3"],

@@ -180,3 +180,9 @@ import Testing
         #expect(coding.fragment(of: back) == coding.fragment(of: state))
     }
 }
+
+extension StateCoding {
+    fileprivate func text(of state: State) -> String {
+        StateText.text(name: state.name.rawValue, data: self.data(of: TypedValue(state)))
+    }
+}

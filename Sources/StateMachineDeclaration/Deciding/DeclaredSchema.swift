@@ -34,8 +34,6 @@ package final class DeclaredSchema: Schema {
 
     package var declaration: RecordedDeclaration? { self.declared.recorded }
 
-    package var hasStays: Bool { true }
-
     package var lost: Value? { self.declared.lostState.map { TypedValue($0) } }
 
     package func carried(
@@ -101,10 +99,6 @@ package final class DeclaredSchema: Schema {
         return state.declaration.boot(of: state).map { .init($0) }
     }
 
-    package func isDeclared(_ event: String) -> Bool {
-        self.declared.eventNumber(event) != nil
-    }
-
     package func allowance(of value: Value) -> (moves: Int, time: Duration)? {
         let breaker = value.declared.declaration.breaker
         return (breaker.most, breaker.time)
@@ -135,8 +129,6 @@ package final class DeclaredSchema: Schema {
     }
 
     // MARK: - For `describe`
-
-    package var machine: String? { self.declared.machine }
 
     package var events: JSONValue? {
         .object(self.declared.events.map { JSONMember($0.name, $0.fields.described) })

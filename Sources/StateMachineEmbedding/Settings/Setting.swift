@@ -222,7 +222,8 @@ extension String {
             case "\"", "\\": text += "\\\(scalar)"
             case _ where scalar.isUnprintable:
                 let digits = String(scalar.value, radix: 16, uppercase: true)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                let (letter, count) = digits.count > 4 ? ("U", 8) : ("u", 4)
+                text += "\\\(letter)" + String(repeating: "0", count: count - digits.count) + digits
             default: text.unicodeScalars.append(scalar)
             }
         }

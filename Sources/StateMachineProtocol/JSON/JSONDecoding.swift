@@ -2,16 +2,6 @@ import FoundationEssentials
 import StateMachineCore
 
 extension JSONValue {
-    /// The value of that type that this JSON encodes; refuses what the type does not know.
-    ///
-    /// - Throws: `DecodingError`; its coding path leads from `codingPath` to the member at fault.
-    func decode<Value: Decodable>(
-        _ type: Value.Type,
-        at codingPath: [any CodingKey] = []
-    ) throws -> Value {
-        try JSONValueDecoder(value: self, codingPath: codingPath, rule: .request).decode(type)
-    }
-
     /// Decodes the case of an enum with that name and those values.
     ///
     /// - Parameters:

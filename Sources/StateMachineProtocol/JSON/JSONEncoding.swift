@@ -110,7 +110,7 @@ private final class JSONNode {
         case .value: break
         case .members(let members):
             self.content = .members(
-                members.sorted { $0.key.precedesBytewise($1.key) }
+                members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
             )
         case .elements(let elements):
             let starts = stride(from: 0, to: elements.count, by: width)
@@ -118,7 +118,7 @@ private final class JSONNode {
                 ([elements[start].value].listed, elements[start..<start + width])
             }
             self.content = .elements(
-                groups.sorted { $0.text.precedesBytewise($1.text) }
+                groups.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
                     .flatMap(\.nodes)
             )
         }

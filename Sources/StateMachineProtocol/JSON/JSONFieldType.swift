@@ -31,12 +31,7 @@ package enum JSONFieldType: String, Hashable, Sendable {
     }
 
     /// Whether its values contain no others.
-    package var isScalar: Bool {
-        switch self {
-        case .boolean, .integer, .number, .string: true
-        case .array, .object: false
-        }
-    }
+    package var isScalar: Bool { self != .array && self != .object }
 
     func admits(_ value: JSONValue) -> Bool {
         guard self == .integer, case .number(let text) = value else {

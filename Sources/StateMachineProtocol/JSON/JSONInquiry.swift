@@ -74,11 +74,9 @@ struct JSONCase {
     let name: String
     let data: JSONValue
 
-    init(name: String, data: JSONValue) {
-        self.name = name
-        self.data = data
-    }
+}
 
+extension JSONCase {
     /// The case that an object stands for; nil if it is not a case.
     ///
     /// `data` may be missing if the case carries nothing.

@@ -11,7 +11,6 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     }
 
     // The line's kind, and what it answers.
-    static var type: LineKey { "type" }
     static var id: LineKey { "id" }
     static var ok: LineKey { "ok" }
     static var error: LineKey { "error" }

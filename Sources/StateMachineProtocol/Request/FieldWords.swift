@@ -101,10 +101,6 @@ package struct FieldWords: Hashable, Sendable {
         )
     }
 
-    package var isEmpty: Bool {
-        self.values.isEmpty && self.words.isEmpty && self.amounts.isEmpty
-    }
-
     /// All members, with words interpreted by the types of the fields.
     ///
     /// A word without a matching field stays a string. A word without a name is the value of the only required field that is not given, or

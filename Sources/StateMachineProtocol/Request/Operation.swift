@@ -38,14 +38,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     }
 
     /// Whether it requests a change, which is answered in its turn.
-    package var isProposal: Bool {
-        switch self {
-        case .set, .send, .update: true
-        case .get, .watch, .unwatch, .wait, .hold, .release, .guard, .vote, .history, .reload,
-            .describe, .stats, .ping, .help:
-            false
-        }
-    }
+    package var isProposal: Bool { self == .set || self.isOfEvents }
 
     /// Whether only a machine that has events takes it.
     package var isOfEvents: Bool { self == .send || self == .update }

@@ -86,12 +86,7 @@ enum PatternPlace {
 
 extension JSONValue {
     /// Whether it has no parts.
-    fileprivate var isPlain: Bool {
-        switch self {
-        case .null, .bool, .number, .string: true
-        case .array, .object: false
-        }
-    }
+    fileprivate var isPlain: Bool { self.members == nil && self.elements == nil }
 }
 
 extension PatternList {

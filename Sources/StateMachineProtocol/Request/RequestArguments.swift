@@ -72,26 +72,22 @@ struct RequestForm<Value>: Sendable {
     /// Nil for what counts as not given.
     let read: @Sendable (RequestKey, JSONValue) throws(WireError) -> Value?
     let write: @Sendable (Value) -> JSONValue?
+}
 
+extension RequestForm {
     /// A form that must be `expected`: where `read` returns nil, the value is refused.
     init(
         _ expected: String,
         _ read: @escaping @Sendable (JSONValue) -> Value?,
         _ write: @escaping @Sendable (Value) -> JSONValue?
     ) {
-        self.read = { (key, value) throws(WireError) in
-            if let value = read(value) { return value }
-            throw .misfit(value, of: key, expecting: expected)
-        }
-        self.write = write
-    }
-
-    init(
-        read: @escaping @Sendable (RequestKey, JSONValue) throws(WireError) -> Value?,
-        write: @escaping @Sendable (Value) -> JSONValue?
-    ) {
-        self.read = read
-        self.write = write
+        self.init(
+            read: { (key, value) throws(WireError) in
+                if let value = read(value) { return value }
+                throw .misfit(value, of: key, expecting: expected)
+            },
+            write: write
+        )
     }
 }
 

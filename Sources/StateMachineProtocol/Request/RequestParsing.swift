@@ -143,19 +143,18 @@ extension Request.Call {
             }
             self = .release(ReleaseCall(number: number))
             rest.removeFirst()
-        case .set:
-            guard let state = rest.first else {
-                throw WireError(.badRequest, "set needs a state: set STATE [key=value …]")
+        case .set, .send:
+            guard let name = rest.first else {
+                throw WireError(
+                    .badRequest,
+                    operation == .set
+                        ? "set needs a state: set STATE [key=value …]"
+                        : "send needs an event: send EVENT [key=value …]"
+                )
             }
             let fields = try FieldWords(Array(rest.dropFirst()), in: operation.rawValue)
-            self = .set(ChangeCall(name: state, data: fields.data, words: fields.words))
-            return
-        case .send:
-            guard let event = rest.first else {
-                throw WireError(.badRequest, "send needs an event: send EVENT [key=value …]")
-            }
-            let fields = try FieldWords(Array(rest.dropFirst()), in: operation.rawValue)
-            self = .send(ChangeCall(name: event, data: fields.data, words: fields.words))
+            let call = ChangeCall(name: name, data: fields.data, words: fields.words)
+            self = operation == .set ? .set(call) : .send(call)
             return
         case .update:
             guard !rest.isEmpty else {

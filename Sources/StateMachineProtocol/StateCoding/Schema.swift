@@ -36,12 +36,6 @@ package protocol Schema: AnyObject, Sendable {
     /// The declaration of the states, if it may change; nil for states built into a program.
     var declaration: RecordedDeclaration? { get }
 
-    /// Whether the machine has events, updates and deadlines, and so stays; else it can only be set.
-    var hasStays: Bool { get }
-
-    /// The machine's name, for `describe`; nil if it has none.
-    var machine: String? { get }
-
     /// The events that may be sent to it, with the fields of each, for `describe`; nil if it takes none.
     var events: JSONValue? { get }
 
@@ -70,9 +64,6 @@ package protocol Schema: AnyObject, Sendable {
         with data: [JSONMember],
         adding amounts: [JSONMember]
     ) throws(WireError) -> Value
-
-    /// Whether there is such an event.
-    func isDeclared(_ event: String) -> Bool
 
     /// What the end of the command that a state runs does.
     ///
@@ -113,8 +104,8 @@ extension Schema {
     package var problems: [String] { [] }
     package var lost: Value? { nil }
     package var declaration: RecordedDeclaration? { nil }
-    package var hasStays: Bool { false }
-    package var machine: String? { nil }
+    /// Whether the machine has events, updates and deadlines, and so stays; else it can only be set.
+    package var hasStays: Bool { self.declaration != nil }
     package var events: JSONValue? { nil }
     package func description(of name: String) -> [JSONMember] { [] }
     package func reaction(
@@ -127,7 +118,6 @@ extension Schema {
         with data: [JSONMember],
         adding amounts: [JSONMember]
     ) throws(WireError) -> Value { value }
-    package func isDeclared(_ event: String) -> Bool { false }
     package func move(
         onEndOfRun data: [JSONMember],
         in value: Value

@@ -1,12 +1,3 @@
-import StateMachineCore
-
-extension StateCoding {
-    /// The state for people: `ready(true)`, `authentication(phase: active)`.
-    package func text(of state: State) -> String {
-        StateText.text(name: state.name.rawValue, data: self.data(of: TypedValue(state)))
-    }
-}
-
 /// States as people write them.
 package enum StateText {
     /// The name, and the data in parentheses; a single value without a label is shown without one.

@@ -92,7 +92,9 @@ extension StateServer {
         }
         if !isUpdate, call.isEndOfRun { return try self.propose(endOfRun: call, id: id, of: sets) }
         // What is no event of the machine's asks for nothing.
-        if isUpdate || self.current.isDeclared(call.name) { self.stays?.moves.lift() }
+        if isUpdate || self.schema.events.contains(where: { $0.name.isSpelled(call.name) }) {
+            self.stays?.moves.lift()
+        }
         let (schema, starts) = (self.states, self.stays?.starts)
         let target = Move.Target.made { (place) throws(Refused) in
             try place.judged { () throws(WireError) in

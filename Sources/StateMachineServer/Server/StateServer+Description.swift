@@ -58,7 +58,7 @@ extension StateServer {
                     "transitions",
                     .object(schema.cases.map { JSONMember($0.name, .strings($0.successors)) })
                 )
-                if let name = current.machine { writer.string("machine", name) }
+                if let name = current.declaration?.machine { writer.string("machine", name) }
                 if let declaration = current.declaration {
                     writer.string("declaration", declaration.hash)
                 }

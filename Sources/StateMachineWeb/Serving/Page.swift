@@ -11,15 +11,8 @@ struct Page: Sendable {
         let style = String(decoding: PackageResources.page_css, as: UTF8.self)
         let script = String(decoding: PackageResources.page_js, as: UTF8.self)
         self.html = String(decoding: PackageResources.page_html, as: UTF8.self)
-            .split(separator: "\n", omittingEmptySubsequences: false)
-            .map { line in
-                switch line {
-                case "<style></style>": "<style>\(style)</style>"
-                case "<script></script>": "<script>\(script)</script>"
-                default: String(line)
-                }
-            }
-            .joined(separator: "\n")
+            .replacing("<style></style>", with: "<style>\(style)</style>")
+            .replacing("<script></script>", with: "<script>\(script)</script>")
         self.policy = [
             "default-src 'none'", "script-src \(Self.source(script))",
             "style-src \(Self.source(style))", "connect-src 'self'", "img-src data:",
