@@ -119,6 +119,24 @@ import Testing
         #expect(observed.heard.map(\.seq) == [1, 2])
         #expect(await actor.heard == observed.heard)
     }
+
+    @Test func aDelegatePastItsLimitIsToldTheCurrentStateThenWhatItMissed() async {
+        var options = StateMachine<AppState>.Options()
+        options.laneLimit = 10
+        let machine = StateMachine<AppState>(options: options)
+        machine.churn(5)
+        let gate = Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let stuck = Listener()
+        machine.addDelegate(stuck, on: .queue(queue), starting: .current)
+        machine.state = .authentication(.active)
+        machine.churn(99)
+        gate.open()
+        await machine.flush()
+        #expect(stuck.seqs.first == 5)
+        #expect((stuck.missed.heard.first ?? 0) + stuck.seqs.count - 1 == 100)
+    }
 }
 
 private actor Beginner {

@@ -81,8 +81,8 @@ import Testing
         #expect(calls.heard == [[true]])
     }
 
-    @Test(arguments: [false, true])
-    func whoCancelsAgainWaitsForTheTaskThatStillRuns(atSource: Bool) async {
+    @Test(arguments: [false, true], [false, true])
+    func whoCancelsAgainWaitsForTheTaskThatStillRuns(atSource: Bool, cancelledBefore: Bool) async {
         let machine = StateMachine<AppState>()
         let events = Recorder<String>()
         let gate = TestSupport.Gate()
@@ -98,7 +98,7 @@ import Testing
         )
         machine.state = .ready(true)
         await events.wait(for: 1)
-        registration.cancel()
+        if cancelledBefore { registration.cancel() }
         Task.immediate {
             await registration.cancelAndWait()
             events.record("cancelled")

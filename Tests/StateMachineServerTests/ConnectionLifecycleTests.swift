@@ -2,7 +2,6 @@ import FoundationEssentials
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
-import Systemd
 import Testing
 
 @testable import StateMachineServer
