@@ -207,13 +207,12 @@ package enum PrometheusText {
             let count = rows.count { $0["door"]?.string == door.rawValue }
             return ([("door", door.rawValue)], String(count))
         }
-        // A daemon may say anything.
-        let watches = rows.reduce(0) { $0 &+ ($1["watches"]?.integer ?? 0) }
+        let watches = rows.reduce(0.0) { $0 + Double($1["watches"]?.integer ?? 0) }
         let lag = rows.map { $0["lag"]?.integer ?? 0 }.max() ?? 0
         let uptime = reply["uptimeMs"]?.integer ?? 0
         return [
             ("connections", "gauge", "Open connections.", doors),
-            ("watches", "gauge", "Watches on all connections.", [([], String(watches))]),
+            ("watches", "gauge", "Watches on all connections.", [([], self.whole(watches))]),
             (
                 "lag_max", "gauge", "Changes that the slowest watch is behind.",
                 [([], String(lag))]
@@ -263,6 +262,11 @@ package enum PrometheusText {
 
     private static func labels(_ row: JSONValue) -> [Label] {
         ["state", "key"].map { ($0, row[$0]?.string ?? "") }
+    }
+
+    /// A sum, which may be larger than any integer: a daemon may say anything.
+    private static func whole(_ number: Double) -> String {
+        Int64(exactly: number).map { "\($0)" } ?? "\(number)"
     }
 
     private static func thousandths(_ number: Int64) -> String {

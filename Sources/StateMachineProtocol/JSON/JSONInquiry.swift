@@ -73,7 +73,6 @@ struct JSONCase {
 
     let name: String
     let data: JSONValue
-
 }
 
 extension JSONCase {

@@ -11,11 +11,11 @@ extension StateServer {
         lineLength: Int
     ) throws(WireError) -> Value {
         guard lineLength <= Self.recentBytes else {
-            return self.encoded(try self.current.value(name, data: data))
+            return try self.states.checked(self.current.value(name, data: data))
         }
         let given = JSONMember(name, data ?? .object([]))
         if let value = self.recent[given] { return value }
-        let value = self.encoded(try self.current.value(name, data: data))
+        let value = try self.states.checked(self.current.value(name, data: data))
         if self.recent.count == Self.recentStates { self.recent = [:] }
         self.recent[given] = value
         return value
@@ -158,38 +158,6 @@ extension StateServer {
         return hasVoters
     }
 
-    func addVoter(
-        _ label: String,
-        peer: Peer,
-        deadline: VoteDeadline,
-        before patterns: VoterPatterns,
-        _ body: @escaping @Sendable (VoteRequest) -> Void
-    ) -> Registration {
-        let schema = self.states
-        // It is not asked about what came before it in this turn.
-        self.machine.releaseGroups()
-        return self.machine.addVoter(
-            Machine.Voter(label: label, peer: peer, deadline: deadline),
-            on: EventLoopContext(self.loop),
-            at: patterns.places,
-            before: { motion in
-                patterns.contain { schema.matches($0, motion.proposed) }
-            },
-            { ask in
-                let motion = ask.motion
-                body(
-                    VoteRequest(
-                        current: self.encoded(motion.current),
-                        proposed: self.encoded(motion.proposed),
-                        by: motion.by,
-                        cause: motion.cause,
-                        vote: { ask.vote($0) }
-                    )
-                )
-            }
-        )
-    }
-
     // MARK: - Encoding
 
     /// What the states in force are called, and what they carry.
@@ -240,16 +208,6 @@ extension EncodedSnapshot {
             stay: self.stay
         )
     }
-}
-
-/// A question to a voter; letting go of it is consent.
-struct VoteRequest: Sendable {
-    let current: EncodedSnapshot
-    let proposed: Value
-    let by: Peer?
-    let cause: String?
-    /// Returns whether the vote still counted.
-    let vote: @Sendable (Vote) -> Bool
 }
 
 /// How a machine is told that the command of a stay has ended.
@@ -375,5 +333,28 @@ extension Schema {
         _ = self.encoded(value)
         try value.checkLength()
         return value
+    }
+}
+
+/// What a `set` requires of the machine: its seq, its state, its stay.
+///
+/// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
+extension Move.Condition {
+    /// All of the request's conditions; a seq alone costs no closure.
+    init(_ call: ChangeCall, by schema: any Schema) {
+        guard call.asksForState else {
+            self.init(seq: call.ifSeq)
+            return
+        }
+        self = .holds { schema.matches(call, $0) }
+    }
+}
+
+extension Schema {
+    /// Whether the machine is where a request expects it to be.
+    func matches(_ call: ChangeCall, _ place: Place) -> Bool {
+        (call.ifSeq.map { $0 == place.seq } ?? true)
+            && (call.ifStay.map { $0 == place.stay } ?? true)
+            && (call.ifState?.contains { self.matches($0, place.value) } ?? true)
     }
 }

@@ -94,7 +94,13 @@ final class Connection {
                 self?.open()
             }
         case .turnAway(let limit, let places):
-            self.leave(.noPlace(limit: limit, max: places))
+            self.leave(
+                ServerLine.bye(.limit) { writer in
+                    writer.string("limit", limit)
+                    writer.number("max", places)
+                    writer.number("retryMs", 1000)
+                }
+            )
             self.pump()
             if self.server.mayLinger { self.finish() } else { self.close() }
         }
@@ -136,7 +142,9 @@ final class Connection {
             while self.lifecycle.isListening, self.mayHandleNext, step == .handled {
                 step = self.handleNext(isGone: false)
             }
-            if step == .tooLong { self.leave(.tooLong) }
+            if step == .tooLong {
+                self.leave(ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) })
+            }
             self.pump(self.sets.takeHasSet() ? .urgent : .turn)
             self.server.counters.report()
             guard step != .outOfTime else {
@@ -298,33 +306,6 @@ final class Connection {
 
     // MARK: - End
 
-    /// Why a client has to go.
-    private enum Reason {
-        /// There is no place for it, because of that limit.
-        case noPlace(limit: String, max: Int)
-        /// It has sent a line that is too long.
-        case tooLong
-        /// The daemon is going down.
-        case daemonEnds(ServerLine.ByeReason)
-
-        /// The line that says so.
-        var line: [UInt8] {
-            switch self {
-            case .noPlace(let limit, let places):
-                ServerLine.bye(.limit) { writer in
-                    writer.string("limit", limit)
-                    writer.number("max", places)
-                    writer.number("retryMs", 1000)
-                }
-            case .tooLong: ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
-            case .daemonEnds(let reason):
-                ServerLine.bye(reason) { writer in
-                    if reason == .restart { writer.number("retryMs", ServerLimits.retryMs) }
-                }
-            }
-        }
-    }
-
     /// The client will send no more.
     func clientEnded() {
         self.input.hasSeenEnd = true
@@ -350,16 +331,13 @@ final class Connection {
     }
 
     /// Tells the client why, and closes once that has been written, or the client is too slow to read it.
-    private func leave(_ reason: Reason) {
-        switch self.lifecycle.leave() {
-        case .ignore: return
-        case .sayBye: break
-        }
+    private func leave(_ bye: [UInt8]) {
+        guard self.lifecycle.leave() else { return }
         self.input.clear()
         self.voters.end()
         self.watches.leavePast()
         self.history.leavePast()
-        self.output.append(reason.line, replies: 0)
+        self.output.append(bye, replies: 0)
         self.channel.eventLoop.assumeIsolated().scheduleTask(
             in: .milliseconds(self.server.limits.farewellMs)
         ) { [weak self] in
@@ -373,7 +351,11 @@ final class Connection {
         // The last changes may have ended some of them.
         if self.waits.areBehind { self.pump(.last(until: .now() + Turns.length)) }
         self.waits.shutDown()
-        self.leave(.daemonEnds(reason))
+        self.leave(
+            ServerLine.bye(reason) { writer in
+                if reason == .restart { writer.number("retryMs", ServerLimits.retryMs) }
+            }
+        )
     }
 
     /// Writes what there is, at most until then; returns whether there was time for all of it.
@@ -421,9 +403,10 @@ final class Connection {
     func vanished() {
         self.drop()
         self.input.isPaused = false
-        switch self.lifecycle.vanished(hasRequests: self.hasRest) {
-        case .carryOutRest: self.output.want()
-        case .forget: self.end()
+        if self.lifecycle.vanished(hasRequests: self.hasRest) {
+            self.output.want()
+        } else {
+            self.end()
         }
     }
 

@@ -38,27 +38,12 @@ struct ConnectionLifecycle {
     }
 
     /// Whether requests are still taken although nobody reads the answers.
-    var isGone: Bool {
-        switch self.state {
-        case .gone: true
-        case .open, .inputEnded, .leaving, .lingering, .closed, .forgotten: false
-        }
-    }
+    var isGone: Bool { self.state == .gone }
 
-    var isForgotten: Bool {
-        switch self.state {
-        case .forgotten: true
-        case .open, .inputEnded, .leaving, .lingering, .gone, .closed: false
-        }
-    }
+    var isForgotten: Bool { self.state == .forgotten }
 
     /// Whether it waits for its time.
-    var isWaiting: Bool {
-        switch self.place {
-        case .waiting: true
-        case .none, .served: false
-        }
-    }
+    var isWaiting: Bool { self.place == .waiting }
 
     /// Whether it is served as a client that reads the answers.
     var isServing: Bool {
@@ -103,19 +88,14 @@ struct ConnectionLifecycle {
         }
     }
 
-    /// The server wants the connection to end after what is queued.
-    enum LeaveAction: Equatable {
-        case sayBye
-        case ignore
-    }
-
-    mutating func leave() -> LeaveAction {
+    /// The server wants the connection to end after what is queued; returns whether to say goodbye.
+    mutating func leave() -> Bool {
         switch self.state {
         case .open, .inputEnded:
             self.state = .leaving
-            return .sayBye
+            return true
         case .leaving, .lingering, .gone, .closed, .forgotten:
-            return .ignore
+            return false
         }
     }
 
@@ -144,21 +124,15 @@ struct ConnectionLifecycle {
     /// The next process goes on with the socket.
     mutating func leftBehind() { self.state = .closed }
 
-    /// The socket is closed.
-    enum VanishedAction: Equatable {
-        /// Carry out what is left of what the client has sent.
-        case carryOutRest
-        case forget
-    }
-
-    mutating func vanished(hasRequests: Bool) -> VanishedAction {
+    /// The socket is closed; returns whether to carry out what is left of what the client has sent.
+    mutating func vanished(hasRequests: Bool) -> Bool {
         switch self.state {
         case .open where hasRequests && self.place == .served,
             .inputEnded where hasRequests && self.place == .served:
             self.state = .gone
-            return .carryOutRest
+            return true
         case .open, .inputEnded, .leaving, .lingering, .gone, .closed, .forgotten:
-            return .forget
+            return false
         }
     }
 

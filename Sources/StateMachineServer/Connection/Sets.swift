@@ -41,7 +41,8 @@ final class Sets: @unchecked Sendable {
 
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
     func set(_ call: ChangeCall, id: RequestID?, lineLength: Int) throws(WireError) {
-        let state = try self.state(for: call, lineLength: lineLength)
+        guard !self.server.isClosing else { throw .shuttingDown }
+        let state = try self.server.state(call.name, data: call.data, lineLength: lineLength)
         self.noteSet()
         if let answer = self.server.decide(state, call, by: self.peer) {
             self.answer(answer, .set, call, id: id)
@@ -67,24 +68,6 @@ final class Sets: @unchecked Sendable {
     private func noteSet() {
         self.hasSet = true
         self.server.turns.setCame()
-    }
-
-    /// The state that a `set` asks for, if the request is right.
-    private func state(for call: ChangeCall, lineLength: Int) throws(WireError) -> Value {
-        guard !self.server.isClosing else { throw .shuttingDown }
-        let state = try self.server.state(
-            call.name,
-            data: call.data,
-            lineLength: lineLength
-        )
-        try self.checkLength(of: state, lineLength: lineLength)
-        return state
-    }
-
-    /// Escaping makes a byte six at most, so only a long line can make a state that is too long.
-    private func checkLength(of state: Value, lineLength: Int) throws(WireError) {
-        guard lineLength > RequestLimits.stateBytes / 6 else { return }
-        try state.checkLength()
     }
 
     /// Lists a set, and proposes it under that number, by which it is decided.
@@ -255,50 +238,35 @@ final class Sets: @unchecked Sendable {
             let expected = call.expected(at: current)
             let message =
                 "expected \(expected), but the state is \(current.state.shortText) at seq \(current.seq)"
-            self.refuse(id, .conflict, message, current)
+            self.refuse(id, WireError(.conflict, message), current)
         case .illegal:
             let allowed = current.state.successors(among: self.server.schema.names)
             let others =
                 allowed.isEmpty
                 ? "nothing may be set from \(name)" : "allowed: \(allowed.joined(separator: ", "))"
             let message = "\(state.name) may not follow \(name); \(others)"
-            self.refuse(id, .illegalTransition, message, current) { writer in
+            self.refuse(id, WireError(.illegalTransition, message), current) { writer in
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
             let denials = Denials(deciding, and: self.server.voters.present, of: state)
-            self.refuse(id, .denied, denials.message, current) { writer in
+            self.refuse(id, WireError(.denied, denials.message), current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)
             }
         case .stale:
             let message =
                 "nothing was changed: the daemon's own program set the state while voters were asked; "
                 + "set it again if that is still wanted"
-            self.refuse(id, .conflict, message, current)
+            self.refuse(id, WireError(.conflict, message), current)
         case .notCommitted(let why):
-            self.refuse(id, .internal, Refusal.notRecorded(why), current)
+            self.refuse(id, WireError(.internal, Refusal.notRecorded(why)), current)
         case .overloaded:
-            self.refuse(id, .limit, "too many set requests are pending; try again later", current)
-        case .wouldWait:
-            self.refuse(
-                id,
-                .internal,
-                "the change needs to wait, and was made by a request that cannot",
-                current
-            )
-        case .withdrawn:
-            self.refuse(id, .internal, "the change was withdrawn", current)
+            let message = "too many set requests are pending; try again later"
+            self.refuse(id, WireError(.limit, message), current)
+        // Neither comes here: nothing waits for it, and what is withdrawn is not answered.
+        case .wouldWait, .withdrawn:
+            self.refuse(id, WireError(.internal, "the change was withdrawn"), current)
         }
-    }
-
-    private func refuse(
-        _ id: RequestID?,
-        _ code: ErrorCode,
-        _ message: String,
-        _ current: EncodedSnapshot,
-        own: (inout LineWriter) -> Void = { _ in }
-    ) {
-        self.refuse(id, WireError(code, message), current, own: own)
     }
 
     /// Answers with that error and where the machine was, after every change up to there.
@@ -348,28 +316,5 @@ extension ChangeCall {
             return "stay \(stay)"
         }
         return self.ifState?.written ?? "another state"
-    }
-}
-
-/// What a `set` requires of the machine: its seq, its state, its stay.
-///
-/// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
-extension Move.Condition {
-    /// All of the request's conditions; a seq alone costs no closure.
-    init(_ call: ChangeCall, by schema: any Schema) {
-        guard call.asksForState else {
-            self.init(seq: call.ifSeq)
-            return
-        }
-        self = .holds { schema.matches(call, $0) }
-    }
-}
-
-extension Schema {
-    /// Whether the machine is where a request expects it to be.
-    func matches(_ call: ChangeCall, _ place: Place) -> Bool {
-        (call.ifSeq.map { $0 == place.seq } ?? true)
-            && (call.ifStay.map { $0 == place.stay } ?? true)
-            && (call.ifState?.contains { self.matches($0, place.value) } ?? true)
     }
 }

@@ -134,25 +134,13 @@ final class Watch {
 
     /// Whether its lines are the ring's own, byte for byte.
     var isPlain: Bool {
-        switch self.selection.mode {
-        case .all: self.id == nil && self.selection.only == nil && !self.isReplaying
-        case .latest: false
-        }
+        self.selection.mode == .all && self.id == nil && self.selection.only == nil
+            && !self.isReplaying
     }
 
-    var isReplaying: Bool {
-        switch self.phase {
-        case .replaying: true
-        case .queued, .live: false
-        }
-    }
+    var isReplaying: Bool { self.phase == .replaying }
 
-    var isRunning: Bool {
-        switch self.phase {
-        case .replaying, .live: true
-        case .queued: false
-        }
-    }
+    var isRunning: Bool { self.phase != .queued }
 
     /// The newest wanted change among those examined.
     struct Newest {

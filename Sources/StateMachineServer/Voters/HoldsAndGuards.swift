@@ -197,7 +197,7 @@ final class HoldsAndGuards {
     ///
     /// The time of one that was put while its client was away is measured here.
     func put(
-        _ question: VoteRequest,
+        _ question: Ask,
         to voter: SocketVoter,
         _ leftMs: UInt64,
         _ isInherited: Bool
@@ -218,13 +218,14 @@ final class HoldsAndGuards {
     func writeQuestions() {
         for voter in self.voters {
             guard let (number, question, leftMs) = voter.takeDue() else { continue }
+            let motion = question.motion
             let line = ServerLine.ask(
                 id: voter.requestID,
                 number: number,
-                self.server.report(of: question.current),
-                to: question.proposed.fragment,
-                by: question.by,
-                cause: question.cause,
+                self.server.report(of: self.server.encoded(motion.current)),
+                to: self.server.encoded(motion.proposed).fragment,
+                by: motion.by,
+                cause: motion.cause,
                 leftMs: leftMs
             )
             guard self.output.write(line[...]) else { return }

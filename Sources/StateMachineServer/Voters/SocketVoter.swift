@@ -21,7 +21,7 @@ final class SocketVoter: @unchecked Sendable {
     ///
     /// There is one at a time, since proposals are decided one at a time: a newer question means
     /// that the older one is closed. Letting go of the question is consent.
-    private(set) var question: (number: UInt64, question: VoteRequest)?
+    private(set) var question: (number: UInt64, question: Ask)?
 
     /// How long the client has to answer `question`; nil once the question has been sent.
     ///
@@ -104,21 +104,29 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Has a say in that machine from now on.
     func begin(in server: StateServer) {
-        let registration = server.addVoter(
-            self.label,
-            peer: self.peer,
-            deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline,
-            before: self.patterns
-        ) { self.asked($0) }
+        let (schema, patterns) = (server.states, self.patterns)
+        // It is not asked about what came before it in this turn.
+        server.machine.releaseGroups()
+        let registration = server.machine.addVoter(
+            Machine.Voter(
+                label: self.label,
+                peer: self.peer,
+                deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline
+            ),
+            on: EventLoopContext(server.loop),
+            at: patterns.places,
+            before: { motion in patterns.contain { schema.matches($0, motion.proposed) } },
+            { self.asked($0) }
+        )
         self.registration = registration
         self.patterns.registration = registration
     }
 
-    private func asked(_ question: VoteRequest, isInherited: Bool = false) {
+    private func asked(_ question: Ask, isInherited: Bool = false) {
         switch self.fate {
         case .succeeded(let successor): return successor.inherit(question)
         case .gone(denying: let why?):
-            _ = question.vote(.no(why))
+            question.vote(.no(why))
             return
         case .gone(denying: nil): return
         case .voting: break
@@ -126,7 +134,7 @@ final class SocketVoter: @unchecked Sendable {
         switch self.terms {
         case .block, .missing:
             let isOver = self.record.until.map { $0 <= .now } ?? false
-            _ = question.vote(isOver ? .yes : .no(self.blockingWhy))
+            question.vote(isOver ? .yes : .no(self.blockingWhy))
         // A question that waits for the voter's end.
         case .delay: self.question = (0, question)
         case .ask(let timeoutMs, _):
@@ -139,8 +147,10 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     /// Takes a question that was put to another, if it would have been put to this one too.
-    private func inherit(_ question: VoteRequest) {
-        guard self.patterns.patterns.contains(where: question.proposed.matches) else { return }
+    private func inherit(_ question: Ask) {
+        guard self.patterns.patterns.contains(where: question.motion.proposed.matches) else {
+            return
+        }
         self.asked(question, isInherited: true)
     }
 
@@ -162,18 +172,18 @@ final class SocketVoter: @unchecked Sendable {
         self.owner = nil
         self.dueMs = nil
         guard let (_, question) = self.question.take(), let why else { return }
-        _ = question.vote(.no(why))
+        question.vote(.no(why))
     }
 
     /// Counts its silence on the question of that number, if that is still open.
     func timeOut(_ number: UInt64) {
         guard self.asks(number), let (_, question) = self.question.take() else { return }
         self.dueMs = nil
-        _ = question.vote(self.terms.silence.map { .no($0) } ?? .yes)
+        question.vote(self.terms.silence.map { .no($0) } ?? .yes)
     }
 
     /// Keeps a question until the client, which is yet to be sent it, has answered.
-    func put(_ question: VoteRequest, number: UInt64, leftMs: UInt64) {
+    func put(_ question: Ask, number: UInt64, leftMs: UInt64) {
         self.question = (number, question)
         self.dueMs = leftMs
     }
@@ -182,7 +192,7 @@ final class SocketVoter: @unchecked Sendable {
     var hasDue: Bool { self.isGranted && self.dueMs != nil }
 
     /// Takes the unsent question, which is sent now; nil if there is none.
-    func takeDue() -> (number: UInt64, question: VoteRequest, leftMs: UInt64)? {
+    func takeDue() -> (number: UInt64, question: Ask, leftMs: UInt64)? {
         guard self.hasDue, let dueMs = self.dueMs, let (number, question) = self.question else {
             return nil
         }
@@ -203,7 +213,7 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Ends it; its open question is decided without it, or denied if there is a reason.
     func end(denying why: String? = nil) {
-        if let why { _ = self.question?.question.vote(.no(why)) }
+        if let why { self.question?.question.vote(.no(why)) }
         self.owner = nil
         self.registration?.cancel()
         self.registration = nil
