@@ -44,9 +44,9 @@ public struct Guard: AsyncSequence, Sendable {
     let clock: any Clock<Duration>
 
     /// Registers the guard with the first call of `next()`.
-    public func makeAsyncIterator() -> Iterator {
+    public func makeAsyncIterator() -> Subscription<Event> {
         let request = self.request
-        let subscription = Subscription(
+        return Subscription(
             self.client,
             clock: self.clock,
             requests: { _ in [request] },
@@ -62,19 +62,6 @@ public struct Guard: AsyncSequence, Sendable {
                 return .event(.registered(number))
             }
         )
-        return Iterator(subscription: subscription)
-    }
-
-    /// One guard.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var subscription: Subscription<Event>
-
-        /// The next event; never nil.
-        ///
-        /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the guard,
-        ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
-        ///   if the task is cancelled.
-        public mutating func next() async throws -> Event? { try await self.subscription.next() }
     }
 }
 

@@ -18,9 +18,9 @@ public struct Hold: AsyncSequence, Sendable {
     let clock: any Clock<Duration>
 
     /// Takes the hold with the first call of `next()`.
-    public func makeAsyncIterator() -> Iterator {
+    public func makeAsyncIterator() -> Subscription<Event> {
         let request = self.request
-        let subscription = Subscription(
+        return Subscription(
             self.client,
             clock: self.clock,
             requests: { _ in [request] },
@@ -31,19 +31,6 @@ public struct Hold: AsyncSequence, Sendable {
                 return .event(.taken(number))
             }
         )
-        return Iterator(subscription: subscription)
-    }
-
-    /// One hold.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var subscription: Subscription<Event>
-
-        /// The next event; never nil.
-        ///
-        /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the hold,
-        ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
-        ///   if the task is cancelled.
-        public mutating func next() async throws -> Event? { try await self.subscription.next() }
     }
 }
 

@@ -3,7 +3,7 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// Requests that last as long as their connection, made again over as many connections as it takes.
-struct Subscription<Event> {
+public struct Subscription<Event>: AsyncIteratorProtocol {
     /// What a line that is not a farewell means.
     enum Reading {
         case event(Event)
@@ -55,10 +55,11 @@ struct Subscription<Event> {
         self.read = read
     }
 
-    /// The next event; nil once it has ended.
+    /// The next event; nil once it has ended, as only a watch does, after ``Watch/Event/reached(_:)``.
     ///
-    /// - Throws: ``ClientError`` where trying again cannot help, or `CancellationError`.
-    mutating func next() async throws -> Event? {
+    /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses what is asked for, the door may not
+    ///   be opened, or no daemon was there to begin with. `CancellationError` if the task is cancelled.
+    public mutating func next() async throws -> Event? {
         while true {
             do {
                 switch self.stage {

@@ -32,8 +32,8 @@ public struct Watch: AsyncSequence, Sendable {
     let clock: any Clock<Duration>
 
     /// Begins a subscription with the first call of `next()`.
-    public func makeAsyncIterator() -> Iterator {
-        let subscription = Subscription(
+    public func makeAsyncIterator() -> Subscription<Event> {
+        Subscription(
             self.client,
             clock: self.clock,
             resumption: Resumption(since: self.since, isPatient: self.isPatient),
@@ -46,7 +46,6 @@ public struct Watch: AsyncSequence, Sendable {
             // A daemon that goes down ends the wait first and then says farewell.
             return line.error == .shuttingDown ? .nothing : .refusal
         }
-        return Iterator(subscription: subscription)
     }
 
     @Sendable private func requests(since cursor: String?) -> [Request] {
@@ -54,18 +53,6 @@ public struct Watch: AsyncSequence, Sendable {
         guard !self.end.isEmpty else { return [watch] }
         // The watch goes first: a reply then follows the watch's lines up to it.
         return [watch, .wait(until: self.end, since: cursor).called(Self.endID)]
-    }
-
-    /// One subscription.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var subscription: Subscription<Event>
-
-        /// The next event; nil only after ``Watch/Event/reached(_:)``.
-        ///
-        /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the watch,
-        ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
-        ///   if the task is cancelled.
-        public mutating func next() async throws -> Event? { try await self.subscription.next() }
     }
 }
 

@@ -190,7 +190,7 @@ import Testing
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let past = Past(
             ring: ChangeRing(changes: 16, bytes: 4096, after: 20),
-            declarations: Declarations(nil, from: 20),
+            declarations: [],
             disk: HistoryReader(ContinuedHistory(), loop: loop) { _ in }
         )
         #expect(past.start(since, else: 99) == expected)

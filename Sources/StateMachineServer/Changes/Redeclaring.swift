@@ -7,23 +7,18 @@ import StateMachineProtocol
 /// order with all that is proposed, and what has been asked for as the states were is evaluated at its turn as they
 /// are then. Here follows what only the event loop sees: what requests are read by, and what was made of it.
 extension StateServer {
-    /// Why what declares the machine stays as it was.
-    struct NotRedeclared: Error {
-        let sentence: String
-    }
-
     /// Puts another declaration in force, with the present state carried over; told when it is, or why it is
     /// not and everything stays.
     func redeclare(
         _ schema: any Schema,
-        done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
+        done: @escaping @Sendable (Result<UInt64, ReloadRefusal>) -> Void
     ) {
         self.voters.expect(schema.described)
         let isKept = self.machine.history != nil
         self.machine.propose(
             Move(
                 to: .recast { (place) throws(Refused) in
-                    do throws(NotRedeclared) {
+                    do throws(ReloadRefusal) {
                         return try schema.recast(place.value, isKept: isKept)
                     } catch {
                         throw Refused(.illegal, current: place, because: error)
@@ -47,8 +42,8 @@ extension StateServer {
                     case .notCommitted(let why): Refusal.notRecorded(why)
                     default: "\(refused)"
                     }
-                let error = refused.error as? NotRedeclared
-                done(.failure(error ?? NotRedeclared(sentence: sentence)))
+                let error = refused.error as? ReloadRefusal
+                done(.failure(error ?? ReloadRefusal([sentence])))
             }
         }
     }
@@ -64,19 +59,19 @@ extension Schema {
     fileprivate func recast(
         _ value: Value,
         isKept: Bool
-    ) throws(StateServer.NotRedeclared) -> (value: Value, looksSame: Bool) {
+    ) throws(ReloadRefusal) -> (value: Value, looksSame: Bool) {
         do {
             let data = self.encoded(value).data.members ?? []
             let carried = try self.carried(value.name, data: data)
             return (carried, self.encoded(carried).fragment == self.encoded(value).fragment)
         } catch {
-            guard isKept else { throw StateServer.NotRedeclared(sentence: error.sentence) }
+            guard isKept else { throw ReloadRefusal([error.sentence]) }
             let start =
                 self.lost.map {
                     "\"lost\" applies only at a start, and would lead to \($0.name)"
                 }
                 ?? "the next start would fail too; write \"lost: STATE\" in the file for where to go then"
-            throw StateServer.NotRedeclared(sentence: "\(error.sentence); \(start)")
+            throw ReloadRefusal(["\(error.sentence); \(start)"])
         }
     }
 }

@@ -381,8 +381,8 @@ final class Output {
 
     private func wrote(_ count: Int) {
         self.sent += UInt64(count)
-        self.server.counters.bytes.add(count)
-        self.server.counters.writes.add()
+        self.server.counters.add(.bytes, count)
+        self.server.counters.add(.writes)
     }
 
     /// Writes as much as a socket takes at once; nil if the peer no longer reads.

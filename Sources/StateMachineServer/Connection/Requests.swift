@@ -90,16 +90,16 @@ extension Connection {
             guard !isReading || !isSetters || self.mayServe else { return self.again(.outOfTime) }
             do {
                 try self.perform(request, line)
-                self.server.counters.requests.add()
+                self.server.counters.add(.requests)
             } catch {
                 guard mayAnswer else { return self.again(.handled) }
-                self.server.counters.requests.add()
-                self.server.counters.refusals.add()
+                self.server.counters.add(.requests)
+                self.server.counters.add(.refusals)
                 self.output.reply(ServerLine.refusal(id: request.id, error))
             }
         } catch {
             guard mayAnswer else { return self.again(.handled) }
-            self.server.counters.refusals.add()
+            self.server.counters.add(.refusals)
             self.output.reply(ServerLine.refusal(id: error.id, error.error))
         }
         return .handled

@@ -276,7 +276,7 @@ final class Sets: @unchecked Sendable {
         _ current: EncodedSnapshot,
         own: (inout LineWriter) -> Void = { _ in }
     ) {
-        self.server.counters.refusals.add()
+        self.server.counters.add(.refusals)
         self.output.reply(
             ServerLine.refusal(
                 id: id,

@@ -221,8 +221,8 @@ final class Watches {
             ServerLine.declared(
                 id: watch.id,
                 seq: declared.seq,
-                hash: declared.hash,
-                version: declared.version,
+                hash: declared.declaration.hash,
+                version: declared.declaration.version,
                 cursor: Cursor(epoch: self.server.epoch, seq: watch.cursor.seq)
             )[...]
         )
@@ -235,7 +235,7 @@ final class Watches {
         let missed = head - watch.reported
         watch.becomeLive(at: head)
         self.resyncs += 1
-        self.server.counters.resyncs.add()
+        self.server.counters.add(.resyncs)
         return self.output.write(
             ServerLine.state(
                 id: watch.id,

@@ -103,10 +103,7 @@ struct Reload: Sendable {
                 )
             }
             self.server.redeclare(new.schema) { result in
-                switch result {
-                case .success(let seq): promise.succeed(seq)
-                case .failure(let refusal): promise.fail(ReloadRefusal([refusal.sentence]))
-                }
+                promise.completeWith(result.map { $0 }.mapError { $0 })
             }
         }
         guard let seq = try await promise.futureResult.get() else { return }

@@ -29,11 +29,11 @@ final class Past {
     let epoch: Epoch
     var ring: ChangeRing
     /// What has declared the machine.
-    var declarations: Declarations
+    var declarations: [Declared]
     /// What reads the changes that the ring no longer has; nil without a history.
     let disk: HistoryReader?
 
-    init(ring: consuming ChangeRing, declarations: Declarations, disk: HistoryReader?) {
+    init(ring: consuming ChangeRing, declarations: [Declared], disk: HistoryReader?) {
         self.epoch = disk?.epoch ?? .random()
         self.ring = ring
         self.declarations = declarations
@@ -75,7 +75,8 @@ final class Past {
         asking: (inout TransitionQuery) -> @Sendable (TransitionFinding) -> Piece
     ) -> Step<Piece> {
         var end = min(cursor.end, self.ring.head)
-        if let declared = self.declarations.next(after: cursor.declarations) {
+        if cursor.declarations < self.declarations.count {
+            let declared = self.declarations[cursor.declarations]
             guard cursor.seq < declared.seq else { return .declared(declared) }
             end = min(end, declared.seq)
         }

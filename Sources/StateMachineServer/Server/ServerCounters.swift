@@ -7,7 +7,7 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 struct ServerCounters {
     /// One count, kept here and reported to the metrics system now and then.
-    struct Counted {
+    private struct Counted {
         private(set) var value: UInt64 = 0
         private var reported: UInt64 = 0
         private let counter: Counter
@@ -16,7 +16,7 @@ struct ServerCounters {
             self.counter = Counter(label: label)
         }
 
-        mutating func add(_ count: Int = 1) {
+        mutating func add(_ count: Int) {
             self.value += UInt64(count)
         }
 
@@ -27,40 +27,39 @@ struct ServerCounters {
         }
     }
 
-    /// Tells the metrics system what has been counted since the last time.
-    mutating func report() {
-        self.changes.report()
-        self.requests.report()
-        self.refusals.report()
-        self.accepted.report()
-        self.turnedAway.report()
-        self.resyncs.report()
-        self.bytes.report()
-        self.writes.report()
+    /// What is counted.
+    enum Kind: Int, CaseIterable {
+        case changes, requests, refusals, accepted, turnedAway, resyncs
+        /// Bytes that were sent, and system calls that sent something.
+        case bytes, writes
+
+        /// What `stats` calls it.
+        fileprivate var key: String { "\(self)" }
+
+        /// What it is called for the metrics system.
+        fileprivate var label: String {
+            switch self {
+            case .changes, .requests, .refusals, .resyncs, .writes: "statemachine_\(self)_total"
+            case .accepted: "statemachine_connections_accepted_total"
+            case .turnedAway: "statemachine_connections_turned_away_total"
+            case .bytes: "statemachine_sent_bytes_total"
+            }
+        }
     }
 
-    var changes = Counted("statemachine_changes_total")
-    var requests = Counted("statemachine_requests_total")
-    var refusals = Counted("statemachine_refusals_total")
-    var accepted = Counted("statemachine_connections_accepted_total")
-    var turnedAway = Counted("statemachine_connections_turned_away_total")
-    var resyncs = Counted("statemachine_resyncs_total")
-    var bytes = Counted("statemachine_sent_bytes_total")
-    /// System calls that sent something.
-    var writes = Counted("statemachine_writes_total")
-
+    private var all = Kind.allCases.map { Counted($0.label) }
     var transitions = TransitionCounts()
 
+    mutating func add(_ kind: Kind, _ count: Int = 1) { self.all[kind.rawValue].add(count) }
+
+    /// Tells the metrics system what has been counted since the last time.
+    mutating func report() {
+        for index in self.all.indices { self.all[index].report() }
+    }
+
     var json: JSONValue {
-        .object([
-            JSONMember("changes", .integer(self.changes.value)),
-            JSONMember("requests", .integer(self.requests.value)),
-            JSONMember("refusals", .integer(self.refusals.value)),
-            JSONMember("accepted", .integer(self.accepted.value)),
-            JSONMember("turnedAway", .integer(self.turnedAway.value)),
-            JSONMember("resyncs", .integer(self.resyncs.value)),
-            JSONMember("bytes", .integer(self.bytes.value)),
-            JSONMember("writes", .integer(self.writes.value)),
-        ])
+        .object(
+            Kind.allCases.map { JSONMember($0.key, .integer(self.all[$0.rawValue].value)) }
+        )
     }
 }

@@ -49,7 +49,7 @@ extension StateServer {
             let message =
                 "the changes after \(run.cursor.seq) cannot be read from the history; "
                 + "give a later cursor as since, or have the history repaired"
-            self.counters.refusals.add()
+            self.counters.add(.refusals)
             return ServerLine.refusal(id: run.id, WireError(.internal, message), rest: resync)
         }
         return ServerLine.reply(

@@ -141,7 +141,8 @@ final class StateServer: @unchecked Sendable {
                 bytes: limits.ringBytes,
                 after: start.seq
             ),
-            declarations: Declarations(schema.declaration, from: start.seq),
+            declarations: schema.declaration.map { [Declared(declaration: $0, seq: start.seq)] }
+                ?? [],
             disk: disk
         )
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
@@ -188,7 +189,7 @@ final class StateServer: @unchecked Sendable {
         self.scratch.line.withBytes {
             self.past.ring.append(entered, by: change.setter, cause: change.cause, line: $0)
         }
-        self.counters.changes.add()
+        self.counters.add(.changes)
         self.counters.transitions.add(from: left.state.name, to: entered.state.name)
         self.stays?.passed(change.place)
     }
@@ -373,7 +374,7 @@ extension StateServer {
         self.stays?.redeclared(place)
         guard let declaration = schema.declaration else { return }
         let snapshot = self.encoded(place)
-        self.past.declarations.append(declaration, from: snapshot.seq)
+        self.past.declarations.append(Declared(declaration: declaration, seq: snapshot.seq))
         self.descriptions = [:]
         // The machine looks as it did, and what is known of it is another, unless it has moved on.
         if self.snapshot.seq == snapshot.seq { self.snapshot = snapshot }
@@ -386,7 +387,7 @@ extension StateServer {
     /// The answer to `reload`.
     func answer(to result: ReloadResult, id: RequestID?) -> [UInt8] {
         if let first = result.problems.first {
-            self.counters.refusals.add()
+            self.counters.add(.refusals)
             let others = result.problems.count - 1
             let error = WireError(.badFile, others > 0 ? "\(first) (and \(others) more)" : first)
             return ServerLine.refusal(id: id, error, report: self.report) { writer in
@@ -423,8 +424,8 @@ extension StateServer {
     func admit(_ uid: UInt32, at door: Door) -> Admission.Decision {
         let decision = self.users.admit(uid, at: door)
         switch decision {
-        case .admit: self.counters.accepted.add()
-        case .turnAway: self.counters.turnedAway.add()
+        case .admit: self.counters.add(.accepted)
+        case .turnAway: self.counters.add(.turnedAway)
         }
         return decision
     }
