@@ -161,7 +161,7 @@ extension HistoryDatabase {
             var outline = TransitionOutline(from: seq)
             repeat {
                 outline.append(
-                    rows.bytes(2),
+                    rows.text(2) ?? "",
                     at: WallTime(microseconds: rows.integer(1)),
                     isSameStay: !rows.isNull(3) && rows.integer(3) != Int64(seq)
                 )

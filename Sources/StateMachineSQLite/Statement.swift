@@ -109,19 +109,12 @@ package final class Statement {
     /// 0 for NULL.
     package func integer(_ column: CInt) -> Int64 { sqlite3_column_int64(self.pointer, column) }
 
-    /// Its bytes as UTF-8, as long as the row is the present one; none for NULL.
-    package func bytes(_ column: CInt) -> UnsafeBufferPointer<UInt8> {
-        // In this order: the text is converted first, then counted.
-        let start = sqlite3_column_text(self.pointer, column)
-        return UnsafeBufferPointer(
-            start: start,
-            count: start == nil ? 0 : Int(sqlite3_column_bytes(self.pointer, column))
-        )
-    }
-
     /// The whole text, which may contain U+0000; nil for NULL.
     package func text(_ column: CInt) -> String? {
-        self.isNull(column) ? nil : String(decoding: self.bytes(column), as: UTF8.self)
+        // In this order: the text is converted first, then counted.
+        guard let start = sqlite3_column_text(self.pointer, column) else { return nil }
+        let count = Int(sqlite3_column_bytes(self.pointer, column))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 }
 

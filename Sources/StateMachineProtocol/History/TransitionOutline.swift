@@ -27,9 +27,6 @@ public struct TransitionOutline: Hashable, Sendable {
     /// last that was requested.
     public var examined: UInt64
 
-    /// The names in UTF-8.
-    private var spellings: [[UInt8]] = []
-
     /// An empty outline; the first transition to be added is `first`.
     public init(from first: UInt64) {
         self.first = first
@@ -40,7 +37,6 @@ public struct TransitionOutline: Hashable, Sendable {
     package init(from first: UInt64, names: [String]) {
         self.init(from: first)
         self.names = names
-        self.spellings = names.map { Array($0.utf8) }
     }
 
     /// Adds the next one.
@@ -56,27 +52,12 @@ public struct TransitionOutline: Hashable, Sendable {
     ///   - at: when.
     ///   - isSameStay: whether the stay went on, so that the state was not entered.
     public mutating func append(_ name: String, at: WallTime, isSameStay: Bool) {
-        var name = name
-        name.withUTF8 { self.append($0, at: at, isSameStay: isSameStay) }
-    }
-
-    /// The same for a name in UTF-8.
-    public mutating func append(
-        _ name: UnsafeBufferPointer<UInt8>,
-        at: WallTime,
-        isSameStay: Bool
-    ) {
-        self.append(Entry(state: isSameStay ? nil : self.place(of: name), at: at))
-    }
-
-    /// The index of a name; machines have few states, so a linear search is fast.
-    private mutating func place(of name: UnsafeBufferPointer<UInt8>) -> Int {
-        for (place, spelling) in self.spellings.enumerated()
-        where spelling.count == name.count && spelling.elementsEqual(name) {
-            return place
+        var state: Int?
+        if !isSameStay {
+            // Machines have few states, so a linear search is fast.
+            state = self.names.firstIndex { $0.isSpelled(name) } ?? self.names.count
+            if state == self.names.count { self.names.append(name) }
         }
-        self.spellings.append(Array(name))
-        self.names.append(String(decoding: name, as: UTF8.self))
-        return self.names.count - 1
+        self.append(Entry(state: state, at: at))
     }
 }

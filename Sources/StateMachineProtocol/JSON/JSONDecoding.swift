@@ -33,7 +33,7 @@ enum JSONReadingRule {
     case recorded
 }
 
-struct JSONValueDecoder: Decoder {
+struct JSONValueDecoder: Decoder, SingleValueDecodingContainer {
     let value: JSONValue
     let codingPath: [any CodingKey]
     let rule: JSONReadingRule
@@ -99,7 +99,9 @@ struct JSONValueDecoder: Decoder {
         return Unkeyed(decoder: self, elements: elements)
     }
 
-    func singleValueContainer() -> any SingleValueDecodingContainer { SingleValue(decoder: self) }
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
+
+    func decodeNil() -> Bool { self.value == .null }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         let decoded: Any? =
@@ -298,17 +300,6 @@ extension JSONValueDecoder {
                 at: self.codingPath,
                 isPart: isPart
             )
-        }
-    }
-
-    struct SingleValue: SingleValueDecodingContainer {
-        let decoder: JSONValueDecoder
-        var codingPath: [any CodingKey] { self.decoder.codingPath }
-
-        func decodeNil() -> Bool { self.decoder.value == .null }
-
-        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try self.decoder.decode(type)
         }
     }
 }

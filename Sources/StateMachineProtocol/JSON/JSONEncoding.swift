@@ -19,8 +19,8 @@ extension JSONValue {
 private final class JSONNode {
     private enum Content {
         case value(JSONValue)
-        case members([(key: String, node: JSONNode)])
-        case elements([JSONNode])
+        /// The members of an object, or the elements of an array, whose keys are empty.
+        case children([(key: String, node: JSONNode)], isArray: Bool)
     }
 
     /// Whether an object was requested under a key, rather than a value encoded: so with an enum's
@@ -31,49 +31,35 @@ private final class JSONNode {
     var value: JSONValue {
         switch self.content {
         case .value(let value): value
-        case .members(let members): .object(members.map { JSONMember($0.key, $0.node.value) })
-        case .elements(let elements): .array(elements.map(\.value))
+        case .children(let children, isArray: true): .array(children.map(\.node.value))
+        case .children(let children, isArray: false):
+            .object(children.map { JSONMember($0.key, $0.node.value) })
         }
     }
 
     var count: Int {
         switch self.content {
         case .value: 0
-        case .members(let members): members.count
-        case .elements(let elements): elements.count
+        case .children(let children, _): children.count
         }
     }
 
     func set(_ value: JSONValue) { self.content = .value(value) }
 
-    func becomeObject() {
-        if case .members = self.content { return }
-        self.content = .members([])
+    func become(isArray: Bool) {
+        if case .children(_, isArray) = self.content { return }
+        self.content = .children([], isArray: isArray)
     }
 
-    func becomeArray() {
-        if case .elements = self.content { return }
-        self.content = .elements([])
-    }
-
-    /// A node for the value under a key; `isNested` if the caller goes on to write an object there.
-    func child(for key: String, isNested: Bool = false) -> JSONNode {
+    /// A node for the next element, or for the value under a key; `isNested` if the caller goes on to write an object
+    /// there.
+    func child(for key: String = "", isNested: Bool = false) -> JSONNode {
         let node = JSONNode()
         node.isNested = isNested
-        if case .members(var members) = self.content {
+        if case .children(var children, let isArray) = self.content {
             self.content = .value(.null)
-            members.append((key, node))
-            self.content = .members(members)
-        }
-        return node
-    }
-
-    func nextChild() -> JSONNode {
-        let node = JSONNode()
-        if case .elements(var elements) = self.content {
-            self.content = .value(.null)
-            elements.append(node)
-            self.content = .elements(elements)
+            children.append((key, node))
+            self.content = .children(children, isArray: isArray)
         }
         return node
     }
@@ -96,7 +82,7 @@ private final class JSONNode {
 
     /// Turns a case in the compiler's encoding into its wire form.
     private func nameCase(of type: Any.Type) {
-        guard case .members(let members) = self.content, members.count == 1,
+        guard case .children(let members, isArray: false) = self.content, members.count == 1,
             members[0].node.isNested,
             TypeMetadata.isEnum(type)
         else { return }
@@ -108,19 +94,17 @@ private final class JSONNode {
     private func sort(_ width: Int) {
         switch self.content {
         case .value: break
-        case .members(let members):
-            self.content = .members(
-                members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-            )
-        case .elements(let elements):
+        case .children(let members, isArray: false):
+            let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+            self.content = .children(sorted, isArray: false)
+        case .children(let elements, isArray: true):
             let starts = stride(from: 0, to: elements.count, by: width)
-            let groups = starts.map { start -> (text: String, nodes: ArraySlice<JSONNode>) in
-                ([elements[start].value].listed, elements[start..<start + width])
+            let groups = starts.map { start in
+                let nodes = elements[start..<start + width]
+                return (text: [elements[start].node.value].listed, nodes: nodes)
             }
-            self.content = .elements(
-                groups.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
-                    .flatMap(\.nodes)
-            )
+            let sorted = groups.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
+            self.content = .children(sorted.flatMap(\.nodes), isArray: true)
         }
     }
 }
@@ -139,24 +123,26 @@ extension Set: HashOrdered {
     fileprivate var elementWidth: Int { 1 }
 }
 
-private struct JSONNodeEncoder: Encoder {
+private struct JSONNodeEncoder: Encoder, SingleValueEncodingContainer {
     let node: JSONNode
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        self.node.becomeObject()
+        self.node.become(isArray: false)
         return KeyedEncodingContainer(Keyed<Key>(node: self.node))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        self.node.becomeArray()
+        self.node.become(isArray: true)
         return Unkeyed(node: self.node)
     }
 
-    func singleValueContainer() -> any SingleValueEncodingContainer {
-        SingleValue(node: self.node)
-    }
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+    func encodeNil() { self.node.set(.null) }
+
+    func encode(_ value: some Encodable) throws { try self.node.encode(value) }
 
     private struct Keyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
         let node: JSONNode
@@ -194,29 +180,20 @@ private struct JSONNodeEncoder: Encoder {
         var codingPath: [any CodingKey] { [] }
         var count: Int { self.node.count }
 
-        func encodeNil() { self.node.nextChild().set(.null) }
+        func encodeNil() { self.node.child().set(.null) }
 
-        func encode(_ value: some Encodable) throws { try self.node.nextChild().encode(value) }
+        func encode(_ value: some Encodable) throws { try self.node.child().encode(value) }
 
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type
         ) -> KeyedEncodingContainer<Nested> {
-            JSONNodeEncoder(node: self.node.nextChild()).container(keyedBy: type)
+            JSONNodeEncoder(node: self.node.child()).container(keyedBy: type)
         }
 
         func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-            JSONNodeEncoder(node: self.node.nextChild()).unkeyedContainer()
+            JSONNodeEncoder(node: self.node.child()).unkeyedContainer()
         }
 
-        func superEncoder() -> any Encoder { JSONNodeEncoder(node: self.node.nextChild()) }
-    }
-
-    private struct SingleValue: SingleValueEncodingContainer {
-        let node: JSONNode
-        var codingPath: [any CodingKey] { [] }
-
-        func encodeNil() { self.node.set(.null) }
-
-        func encode(_ value: some Encodable) throws { try self.node.encode(value) }
+        func superEncoder() -> any Encoder { JSONNodeEncoder(node: self.node.child()) }
     }
 }

@@ -240,13 +240,13 @@ extension StateSchema {
             // Most have neither.
             guard set.ifState != nil || !set.words.isEmpty else { return call }
             set.ifState = try read(given: set.ifState)
-            set.data = try self.data(set.data, words: set.words, ofState: set.name)
-            set.words = []
+            let found = self.cases.first { $0.name.isSpelled(set.name) }
+            try set.interpretWords(as: found.map { ($0.name, $0.fields) })
             return .set(set)
         case .send(var call):
             call.ifState = try read(given: call.ifState)
-            call.data = try self.data(call.data, words: call.words, ofEvent: call.name)
-            call.words = []
+            let found = ([Self.endOfRun] + self.events).first { $0.name.isSpelled(call.name) }
+            try call.interpretWords(as: found.map { ($0.name, $0.fields) })
             return .send(call)
         case .update(var call):
             call.ifState = try read(given: call.ifState)
@@ -315,42 +315,21 @@ extension StateSchema {
             }
         )
     }
+}
 
-    /// The data for a state of that name, with words interpreted by its fields' types; nil if there
-    /// is none.
-    package func data(
-        _ data: JSONValue?,
-        words: [JSONMember],
-        ofState name: String
-    ) throws(WireError) -> JSONValue? {
-        // An unknown state is refused where the state is made.
-        guard let found = self.cases.first(where: { $0.name.isSpelled(name) }) else { return data }
-        return try self.data(data, words, found.fields, of: found.name)
-    }
-
-    private func data(
-        _ data: JSONValue?,
-        words: [JSONMember],
-        ofEvent name: String
-    ) throws(WireError) -> JSONValue? {
-        guard !words.isEmpty else { return data }
-        let isEndOfRun = name.isSpelled(Self.endOfRun.name)
-        let found = isEndOfRun ? Self.endOfRun : self.events.first { $0.name.isSpelled(name) }
-        guard let event = found else { return data }
-        return try self.data(data, words, event.fields, of: event.name)
-    }
-
-    private func data(
-        _ data: JSONValue?,
-        _ words: [JSONMember],
-        _ fields: [StateField],
-        of owner: String
-    ) throws(WireError) -> JSONValue? {
-        // Data that is no object is refused where it is used.
-        guard !words.isEmpty, let values = (data ?? [:]).members else { return data }
-        return .object(
-            try FieldWords(values: values, words: words)
-                .members(typedBy: fields, of: owner)
+extension ChangeCall {
+    /// Makes data of the words, by the types of the fields of what it names; that is nil if there is no such thing.
+    fileprivate mutating func interpretWords(
+        as named: (name: String, fields: [StateField])?
+    ) throws(WireError) {
+        defer { self.words = [] }
+        // An unknown state, and data that is no object, are refused where they are used.
+        guard let named, !self.words.isEmpty, let values = (self.data ?? [:]).members else {
+            return
+        }
+        self.data = .object(
+            try FieldWords(values: values, words: self.words)
+                .members(typedBy: named.fields, of: named.name)
         )
     }
 }
