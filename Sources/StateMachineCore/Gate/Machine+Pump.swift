@@ -209,6 +209,9 @@ extension Machine {
     /// Tells the drains what was entered, and the proposers what became of it: those at a cursor with the changes,
     /// so that it is woken once, and if this is its context, before this returns; the others after delegates on this
     /// very thread.
+    ///
+    /// In the daemon the cursor is the server's: on the loop it calls `StateServer.append` for each change, and then
+    /// the completions, which are `Sets.decided`.
     private func tell(_ evaluated: [EvaluatedProposal], of news: News) {
         let isEntering = evaluated.contains { $0.entry != nil }
         if isEntering, news.drains.isEmpty {

@@ -337,8 +337,6 @@ extension Schema {
 }
 
 /// What a `set` requires of the machine: its seq, its state, its stay.
-///
-/// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
 extension Move.Condition {
     /// All of the request's conditions; a seq alone costs no closure.
     init(_ call: ChangeCall, by schema: any Schema) {

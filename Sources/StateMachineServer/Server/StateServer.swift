@@ -116,6 +116,7 @@ final class StateServer: @unchecked Sendable {
         self.places = places
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
         machine.findVoters { schema.places(of: $0) }
+        // From here on every change comes to ``append(_:)`` on the loop, whoever made it and wherever it was recorded.
         let listener = NIOLoopBoundBox<StateServer?>(nil, eventLoop: loop)
         let (registration, cursor, place) = machine.follow(
             on: EventLoopContext(loop),
