@@ -240,13 +240,16 @@ extension StateSchema {
             // Most have neither.
             guard set.ifState != nil || !set.words.isEmpty else { return call }
             set.ifState = try read(given: set.ifState)
-            let found = self.cases.first { $0.name.isSpelled(set.name) }
-            try set.interpretWords(as: found.map { ($0.name, $0.fields) })
+            try set.interpretWords { name in
+                self.cases.first { $0.name.isSpelled(name) }.map { ($0.name, $0.fields) }
+            }
             return .set(set)
         case .send(var call):
             call.ifState = try read(given: call.ifState)
-            let found = ([Self.endOfRun] + self.events).first { $0.name.isSpelled(call.name) }
-            try call.interpretWords(as: found.map { ($0.name, $0.fields) })
+            try call.interpretWords { name in
+                ([Self.endOfRun] + self.events).first { $0.name.isSpelled(name) }
+                    .map { ($0.name, $0.fields) }
+            }
             return .send(call)
         case .update(var call):
             call.ifState = try read(given: call.ifState)
@@ -318,15 +321,14 @@ extension StateSchema {
 }
 
 extension ChangeCall {
-    /// Makes data of the words, by the types of the fields of what it names; that is nil if there is no such thing.
+    /// Makes data of the words, if there are any, by the types of the fields of what it names; `find` looks that up.
     fileprivate mutating func interpretWords(
-        as named: (name: String, fields: [StateField])?
+        of find: (_ name: String) -> (name: String, fields: [StateField])?
     ) throws(WireError) {
+        guard !self.words.isEmpty else { return }
         defer { self.words = [] }
         // An unknown state, and data that is no object, are refused where they are used.
-        guard let named, !self.words.isEmpty, let values = (self.data ?? [:]).members else {
-            return
-        }
+        guard let named = find(self.name), let values = (self.data ?? [:]).members else { return }
         self.data = .object(
             try FieldWords(values: values, words: self.words)
                 .members(typedBy: named.fields, of: named.name)
