@@ -408,6 +408,7 @@ let package = Package(
         .testTarget(
             name: "StateMachineClientTests",
             dependencies: [
+                "Processes",
                 "StateMachineClient",
                 "StateMachineCore",
                 "StateMachineDeclaration",
@@ -418,6 +419,7 @@ let package = Package(
                 .daemon("NIOCore", of: "swift-nio"),
                 .daemon("NIOEmbedded", of: "swift-nio"),
                 .daemon("NIOPosix", of: "swift-nio"),
+                .daemon("SystemPackage", of: "swift-system"),
             ],
             swiftSettings: strict
         ),

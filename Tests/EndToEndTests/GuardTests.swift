@@ -14,11 +14,10 @@ import Testing
             let voter = try daemon.connect(\.control)
             #expect(try await setter.ask("ping").ok == true)
             #expect(try await voter.ask("ping").ok == true)
-            try daemon.send(.suspend)
-            while try !Self.isStopped(daemon.pid) { await Task.yield() }
-            try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
-            try setter.send("set ready value=true")
-            try daemon.send(.resume)
+            try await Self.inOneTurn(of: daemon) {
+                try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
+                try setter.send("set ready value=true")
+            }
             let reply = try await voter.next()
             #expect(reply.type == "reply" && reply.has("guard"), "\(reply)")
             // The set may have been first after all.
@@ -38,11 +37,10 @@ import Testing
             // ready list.
             #expect(try await voter.ask("ping").ok == true)
             #expect(try await setter.ask("ping").ok == true)
-            try daemon.send(.suspend)
-            while try !Self.isStopped(daemon.pid) { await Task.yield() }
-            try setter.send(raw: "set ready value=true\nping\n")
-            try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
-            try daemon.send(.resume)
+            try await Self.inOneTurn(of: daemon) {
+                try setter.send(raw: "set ready value=true\nping\n")
+                try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
+            }
             #expect(try await setter.next().bool("changed") == true)
             #expect(try await setter.next().ok == true)
             #expect(try await voter.next().has("guard"))
@@ -50,6 +48,17 @@ import Testing
             let ask = try await voter.next()
             #expect(ask.type == "ask" && ask.seq == 1)
         }
+    }
+
+    /// Has what is sent find the daemon stopped, so that it reads it all in one turn of its loop.
+    private static func inOneTurn(
+        of daemon: DaemonProcess,
+        _ send: () throws -> Void
+    ) async throws {
+        try daemon.send(.suspend)
+        while try !Self.isStopped(daemon.pid) { await Task.yield() }
+        try send()
+        try daemon.send(.resume)
     }
 
     private static func isStopped(_ process: Int32) throws -> Bool {

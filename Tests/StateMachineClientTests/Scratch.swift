@@ -1,4 +1,6 @@
 import Glibc
+import Processes
+import SystemPackage
 
 /// A directory of one test's own.
 struct Scratch {
@@ -17,18 +19,7 @@ struct Scratch {
     }
 
     /// The names of the files in it, sorted.
-    var names: [String] {
-        guard let directory = opendir(self.path) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted()
-    }
+    var names: [String] { FilePath(self.path).names.sorted() }
 
     func read(_ name: String) throws -> String {
         guard let file = fopen("\(self.path)/\(name)", "r") else {
