@@ -7,14 +7,13 @@ import Testing
 
 /// The ring by itself: what it keeps, and that the bytes are correct wherever they are stored.
 @Suite struct ChangeRingTests {
-    private func changes(_ count: Int) -> [EncodedSnapshot] {
-        return (1...count).map { degrees in
-            EncodedSnapshot(
-                seq: UInt64(degrees),
-                state: DoorState.open(degrees: degrees).encoded,
-                at: .now
-            )
-        }
+    private func changes(_ count: Int) -> [Change] { (1...count).map { self.change($0) } }
+
+    /// Each from a state of its own, which nobody else keeps.
+    private func change(_ degrees: Int) -> Change {
+        let seq = UInt64(degrees)
+        let new = DoorState.open(degrees: degrees).encoded
+        return Change(seq: seq, old: DoorState.closed.encoded, new: new, at: .now, stay: seq)
     }
 
     private func text(_ vectors: [iovec]) -> String {
@@ -49,7 +48,7 @@ import Testing
     @Test(arguments: 0..<40 as Range<Int>) func whatLiesAcrossTheEndIsReadInOnePiece(offset: Int) {
         let changes = self.changes(99)
         // A line, and its state as bytes and as values.
-        let weight = 9 + 2 * changes[98].state.fragment.count
+        let weight = 9 + 2 * changes[98].new.fragment.count
         var ring = ChangeRing(changes: 100, bytes: 4 * weight, after: 0)
         for change in changes {
             let letter = UInt8(ascii: "A") + UInt8(change.seq % 26)
@@ -73,12 +72,9 @@ import Testing
         var ring = ChangeRing(changes: 4096, bytes: 10_000, after: 0)
         var states: [Weak] = []
         for degrees in 1...1000 {
-            let state = DoorState.open(degrees: degrees).encoded
-            states.append(Weak(value: state))
-            ring.append(
-                EncodedSnapshot(seq: UInt64(degrees), state: state, at: .now),
-                line: Array(repeating: 1, count: 100)
-            )
+            let change = self.change(degrees)
+            states.append(Weak(value: change.new))
+            ring.append(change, line: Array(repeating: 1, count: 100))
         }
         let (first, head) = (ring.first, ring.head)
         let alive = states.filter { $0.value != nil }.count
@@ -89,7 +85,7 @@ import Testing
     /// The state counts too: it may be larger than its line.
     @Test func aStateCountsAmongTheBytes() {
         let changes = self.changes(2)
-        let both = changes.reduce(0) { $0 + 10 + 2 * $1.state.fragment.count }
+        let both = changes.reduce(0) { $0 + 10 + 2 * $1.new.fragment.count }
         for (bytes, kept) in [(both, 2), (both - 1, 1)] {
             var ring = ChangeRing(changes: 4, bytes: bytes, after: 0)
             for change in changes { ring.append(change, line: Array(repeating: 1, count: 10)) }
@@ -127,7 +123,7 @@ import Testing
 }
 
 extension ChangeRing {
-    fileprivate mutating func append(_ entered: EncodedSnapshot, line: [UInt8]) {
-        line.withUnsafeBytes { self.append(entered, line: $0) }
+    fileprivate mutating func append(_ change: Change, line: [UInt8]) {
+        line.withUnsafeBytes { self.append(change, line: $0) }
     }
 }

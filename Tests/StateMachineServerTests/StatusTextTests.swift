@@ -18,7 +18,7 @@ struct StatusTextTests {
 
     @Test func aLongStateIsCutAndTheRestIsThere() {
         let note = Note.text(String(repeating: "\u{202E}å ", count: 20_000))
-        let snapshot = EncodedSnapshot(seq: 7, state: note.encoded, at: WallTime(microseconds: 0))
+        let snapshot = Place(seq: 7, value: note.encoded, at: WallTime(microseconds: 0), stay: 7)
         var facts = StatusReporter.Facts()
         facts.newest = snapshot
         facts.watches = 1

@@ -7,9 +7,8 @@ import Testing
 
 /// Which transitions are logged one by one, and which in one line together.
 struct TransitionPaceTests {
-    private static func snapshot(_ seq: UInt64) -> EncodedSnapshot {
-        let state = AppState.ready(true).encoded
-        return EncodedSnapshot(seq: seq, state: state, at: .now)
+    private static func snapshot(_ seq: UInt64) -> Place {
+        Place(seq: seq, value: AppState.ready(true).encoded, at: .now, stay: seq)
     }
 
     private static func time(_ milliseconds: Int64) -> NIODeadline {

@@ -79,7 +79,7 @@ package struct Change: Sendable {
     }
 
     /// Whether the state was entered; false if only what it carries changed.
-    var beginsStay: Bool { self.stay == self.seq }
+    package var beginsStay: Bool { self.stay == self.seq }
 }
 
 /// A state was not entered; ``TransitionError`` is its typed face.

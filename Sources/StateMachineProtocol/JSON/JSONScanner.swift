@@ -82,17 +82,25 @@ struct JSONScanner {
     mutating func parseString() throws(JSONSyntaxError) -> String {
         self.position += 1
         let start = self.position
-        // Most strings have nothing to decode: look for the end first.
-        while let byte = self.current {
-            if byte == UInt8(ascii: "\"") {
-                let string = try self.text(from: start)
-                self.position += 1
-                return string
-            }
-            if byte == UInt8(ascii: "\\") || byte < 0x20 { break }
-            self.position += 1
+        self.position = self.endOfPlain
+        guard self.current == UInt8(ascii: "\"") else {
+            return try self.parseEscapedString(from: start)
         }
-        return try self.parseEscapedString(from: start)
+        let string = try self.text(from: start)
+        self.position += 1
+        return string
+    }
+
+    /// Where what stands for itself in a string ends: most strings have nothing else.
+    private var endOfPlain: Int {
+        let bytes = self.bytes.span
+        var position = self.position
+        while position < bytes.count {
+            let byte = bytes[position]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { break }
+            position += 1
+        }
+        return position
     }
 
     private mutating func parseEscapedString(from start: Int) throws(JSONSyntaxError) -> String {
@@ -108,11 +116,7 @@ struct JSONScanner {
                 throw self.error("a control character in a string must be escaped")
             default:
                 let start = self.position
-                while let byte = self.current, byte >= 0x20, byte != UInt8(ascii: "\""),
-                    byte != UInt8(ascii: "\\")
-                {
-                    self.position += 1
-                }
+                self.position = self.endOfPlain
                 string += try self.text(from: start)
             }
         }
@@ -175,15 +179,9 @@ struct JSONScanner {
 
     /// The text from there to the current byte.
     private func text(from start: Int) throws(JSONSyntaxError) -> String {
-        let bytes = self.bytes.span.extracting(start..<self.position)
-        do {
-            return String(copying: try UTF8Span(validating: bytes))
-        } catch {
-            throw JSONSyntaxError(
-                offset: start + error.byteOffsets.lowerBound,
-                message: "not UTF-8"
-            )
-        }
+        let bytes = self.bytes[start..<self.position]
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        throw JSONSyntaxError(offset: start + bytes.validUTF8PrefixCount, message: "not UTF-8")
     }
 }
 

@@ -47,11 +47,13 @@ package struct ChangeCall: RequestArguments {
     }
 
     mutating func complete(_ operation: Operation) throws(WireError) {
+        if self.words.isEmpty, self.add.isEmpty {
+            guard operation != .update || self.data != nil else { throw .lacks(.data, of: .update) }
+            return
+        }
         let given = self.data?.members ?? []
         try Self.check(self.words, besides: given, "both in data and in words")
         try Self.check(self.add, besides: given + self.words, "both set and added to")
-        guard operation == .update, self.words.isEmpty, self.add.isEmpty else { return }
-        guard self.data != nil else { throw .lacks(.data, of: .update) }
     }
 
     private static func check(
@@ -59,7 +61,7 @@ package struct ChangeCall: RequestArguments {
         besides others: [JSONMember],
         _ fault: String
     ) throws(WireError) {
-        let given = Set(fields.isEmpty ? [] : others.map { Spelling($0.key) })
+        let given = Set(others.map { Spelling($0.key) })
         guard let doubled = fields.first(where: { given.contains(Spelling($0.key)) }) else {
             return
         }

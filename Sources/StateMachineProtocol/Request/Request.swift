@@ -7,11 +7,11 @@ public struct Request: Hashable, Sendable {
     package let call: Call
 
     /// The operations with their arguments.
-    package enum Call: Hashable, Sendable {
+    package indirect enum Call: Hashable, Sendable {
         case get
-        indirect case set(ChangeCall)
-        indirect case send(ChangeCall)
-        indirect case update(ChangeCall)
+        case set(ChangeCall)
+        case send(ChangeCall)
+        case update(ChangeCall)
         case watch(WatchCall)
         case unwatch
         case wait(WaitCall)

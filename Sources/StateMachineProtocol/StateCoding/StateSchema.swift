@@ -236,9 +236,9 @@ extension StateSchema {
             return try read(list, isOld: isOld)
         }
         switch call {
+        // As most are.
+        case .set(let set) where set.ifState == nil && set.words.isEmpty: return call
         case .set(var set):
-            // Most have neither.
-            guard set.ifState != nil || !set.words.isEmpty else { return call }
             set.ifState = try read(given: set.ifState)
             try set.interpretWords { name in
                 self.cases.first { $0.name.isSpelled(name) }.map { ($0.name, $0.fields) }

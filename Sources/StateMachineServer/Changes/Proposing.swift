@@ -32,7 +32,7 @@ extension StateServer {
         by setter: Peer
     ) -> Move.Answer? {
         guard !self.machine.hasLog else { return nil }
-        self.stays?.moves.lift()
+        self.stays?.lift()
         let move = Move(
             to: state,
             if: Move.Condition(call, by: self.states),
@@ -55,7 +55,7 @@ extension StateServer {
     /// What is read in one turn of the event loop is committed together; a lone set waits for nothing but the end of
     /// its turn.
     func propose(_ state: Value, _ call: ChangeCall, id: RequestID?, of sets: Sets) {
-        self.stays?.moves.lift()
+        self.stays?.lift()
         let schema = self.states
         // Another file than it was read by may be in force at its turn.
         let target: Move.Target =
@@ -93,7 +93,7 @@ extension StateServer {
         if !isUpdate, call.isEndOfRun { return try self.propose(endOfRun: call, id: id, of: sets) }
         // What is no event of the machine's asks for nothing.
         if isUpdate || self.schema.events.contains(where: { $0.name.isSpelled(call.name) }) {
-            self.stays?.moves.lift()
+            self.stays?.lift()
         }
         let (schema, starts) = (self.states, self.stays?.starts)
         let target = Move.Target.made { (place) throws(Refused) in
@@ -134,10 +134,10 @@ extension StateServer {
                 at: self.cursor
             ) { answer in
                 switch answer {
-                case .success(.committed) where setter == nil: self.stays?.moves.moved()
+                case .success(.committed) where setter == nil: self.stays?.madeMove()
                 case .success(.unchanged(let place, .renewed)):
                     self.stays?.renewed(place.stay)
-                    if let stay = self.encoded(place).stay { self.renewed(stay) }
+                    self.renewed(place.stay, due: self.report(of: place).stay?.due)
                 case .success, .failure: break
                 }
                 sets.decided(number, answer)
@@ -169,43 +169,34 @@ extension StateServer {
         return value
     }
 
-    /// Where a change led.
-    func encoded(_ change: Change) -> EncodedSnapshot {
-        EncodedSnapshot(change.place, by: self.states, stay: { self.stays?.stay(after: change) })
+    /// Where a change led, as lines show it.
+    func report(of change: Change) -> ServerLine.Report {
+        let encoded = self.states.encoded(change.new)
+        return self.report(of: change.place, encoded, due: self.stays?.due(after: change))
     }
 
-    func encoded(_ place: Place) -> EncodedSnapshot {
-        EncodedSnapshot(place, by: self.states, stay: { self.stays?.stay(at: place) })
-    }
-}
-
-/// A place in the order, by what the wire shows of it.
-struct EncodedSnapshot: Sendable {
-    let seq: UInt64
-    let state: Value
-    let at: WallTime
-    /// Nil of a machine that has no stays.
-    var stay: ServerLine.Stay?
-}
-
-extension EncodedSnapshot {
-    /// The place, whose state is encoded before `stay` is asked what is due.
-    init(_ place: Place, by states: any Schema, stay: () -> ServerLine.Stay?) {
-        _ = states.encoded(place.value)
-        self.init(seq: place.seq, state: place.value, at: place.at, stay: stay())
+    /// A place, as lines show it now.
+    func report(of place: Place) -> ServerLine.Report {
+        let encoded = self.states.encoded(place.value)
+        return self.report(of: place, encoded, due: self.stays?.due(at: place))
     }
 
-    /// Whether the stay began with it.
-    var beginsStay: Bool { self.stay.map { $0.seq == self.seq } ?? true }
+    /// A place, whose state is encoded, with what time will do there.
+    func report(of place: Place, due: ServerLine.Due?) -> ServerLine.Report {
+        self.report(of: place, place.value.encoded, due: due)
+    }
 
-    /// The report of the snapshot as lines show it.
-    func report(in epoch: Epoch) -> ServerLine.Report {
+    private func report(
+        of place: Place,
+        _ encoded: Encoded,
+        due: ServerLine.Due?
+    ) -> ServerLine.Report {
         ServerLine.Report(
-            seq: self.seq,
-            fragment: self.state.fragment,
-            at: self.at,
-            epoch: epoch,
-            stay: self.stay
+            seq: place.seq,
+            fragment: encoded.fragment,
+            at: place.at,
+            epoch: self.epoch,
+            stay: self.stays == nil ? nil : ServerLine.Stay(seq: place.stay, due: due)
         )
     }
 }
@@ -237,7 +228,7 @@ extension StateServer {
         }
         let end = call.data?.members ?? []
         let move = try self.stays?.move(onEndOfRun: end, in: stay)
-        if move != nil, let suspension = self.stays?.moves.suspension() {
+        if move != nil, let suspension = self.stays?.suspension() {
             throw WireError(
                 .suspended,
                 "automatic transitions are suspended, after \(suspension.moves) within \(suspension.time), until a client "

@@ -164,12 +164,8 @@ struct HistoryAnswers {
     ) -> ChangeLines {
         var outline = TransitionOutline(from: changes.lowerBound)
         for seq in changes.prefix(Int(min(run.left, 256))) {
-            let entered = self.server.past.ring[seq].entered
-            outline.append(
-                entered.state.name,
-                at: entered.at,
-                isSameStay: entered.stay.map { $0.seq != seq } ?? false
-            )
+            let change = self.server.past.ring[seq].change
+            outline.append(change.new.name, at: change.at, isSameStay: !change.beginsStay)
         }
         return ChangeLines(TransitionFinding(outline), run.selection, in: self.server.epoch)
     }

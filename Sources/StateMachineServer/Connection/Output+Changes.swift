@@ -66,9 +66,9 @@ extension Output {
             }
             left -= 1
             seq = isNewestFirst ? seq - 1 : seq + 1
-            let change = self.server.past.ring[seq]
-            guard selection.wants(change) else { continue }
-            lines.append((seq, self.gather(change, head: head, tail: tail)))
+            let row = self.server.past.ring[seq]
+            guard selection.wants(row) else { continue }
+            lines.append((seq, self.gather(row, head: head, tail: tail)))
         }
         return (seq, lines)
     }
@@ -89,20 +89,20 @@ extension Output {
 
     /// Sets up the vectors of one line, and returns how long it is; without `tail` it keeps its own.
     private func gather(
-        _ change: ChangeRing.Change,
+        _ row: ChangeRing.Row,
         head: LineHead,
         tail: UnsafeRawBufferPointer?
     ) -> Int {
         let ownTail = tail == nil ? 0 : ChangeLine.tail.utf8CodeUnitCount
         self.scratch.vectors.append(head.bytes.vector)
         self.server.past.ring.appendSlices(
-            of: change,
+            of: row,
             without: ChangeLine.head.count,
             ownTail,
             to: &self.scratch.vectors
         )
         if let tail { self.scratch.vectors.append(tail.vector) }
-        return head.bytes.count + change.length - ChangeLine.head.count - ownTail
+        return head.bytes.count + row.length - ChangeLine.head.count - ownTail
             + (tail?.count ?? 0)
     }
 

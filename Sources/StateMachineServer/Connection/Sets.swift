@@ -174,18 +174,16 @@ final class Sets: @unchecked Sendable {
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch answer {
         case .success(.committed(let change)):
-            let reached = self.server.encoded(change)
-            self.accept(id, isChanged: true, isHandled: isSend ? true : nil, reached)
+            let report = self.server.report(of: change)
+            self.accept(id, isChanged: true, isHandled: isSend ? true : nil, report)
         case .success(.unchanged(let place, let why)):
             let isHandled = isSend ? why != .unhandled : nil
-            self.accept(id, isChanged: false, isHandled: isHandled, self.server.encoded(place))
+            self.accept(id, isChanged: false, isHandled: isHandled, self.server.report(of: place))
         case .failure(let refused):
-            let current = self.server.encoded(refused.current)
             if let error = refused.error as? WireError {
-                self.refuse(id, error, current)
+                self.refuse(id, error, refused.current)
             } else {
-                let state = refused.proposed ?? current.state
-                self.refuse(id, call, of: state, refused.reason, current)
+                self.refuse(id, call, refused)
             }
         }
         self.server.scheduleFlush()
@@ -195,19 +193,19 @@ final class Sets: @unchecked Sendable {
         _ id: RequestID?,
         isChanged: Bool,
         isHandled: Bool?,
-        _ snapshot: EncodedSnapshot
+        _ report: ServerLine.Report
     ) {
         ServerLine.writeReply(
             to: &self.server.scratch.line,
             id: id,
-            report: self.server.report(of: snapshot),
+            report: report,
             own: { writer in
                 writer.bool(.changed, isChanged)
                 if let isHandled { writer.bool(.handled, isHandled) }
             }
         )
-        self.output.replyWithLine(after: snapshot.seq)
-        if snapshot.seq >= self.server.past.ring.head + Self.burst { self.server.catchUp() }
+        self.output.replyWithLine(after: report.seq)
+        if report.seq >= self.server.past.ring.head + Self.burst { self.server.catchUp() }
     }
 
     /// How many changes of one reading the ring may be behind.
@@ -218,29 +216,19 @@ final class Sets: @unchecked Sendable {
     // MARK: - Refusals
 
     /// Tells the client why its request changes nothing.
-    ///
-    /// - Parameters:
-    ///   - id: the request's.
-    ///   - call: the request.
-    ///   - state: the state that was to be entered.
-    ///   - refusal: why not.
-    ///   - current: where the machine was.
-    private func refuse(
-        _ id: RequestID?,
-        _ call: ChangeCall,
-        of state: Value,
-        _ refusal: Refusal,
-        _ current: EncodedSnapshot
-    ) {
-        let name = current.state.name
-        switch refusal {
+    private func refuse(_ id: RequestID?, _ call: ChangeCall, _ refused: Refused) {
+        let current = refused.current
+        let (state, name) = (
+            refused.proposed ?? current.value, self.server.encoded(current.value).name
+        )
+        switch refused.reason {
         case .conflict:
             let expected = call.expected(at: current)
             let message =
-                "expected \(expected), but the state is \(current.state.shortText) at seq \(current.seq)"
+                "expected \(expected), but the state is \(current.value.shortText) at seq \(current.seq)"
             self.refuse(id, WireError(.conflict, message), current)
         case .illegal:
-            let allowed = current.state.successors(among: self.server.schema.names)
+            let allowed = current.value.successors(among: self.server.schema.names)
             let others =
                 allowed.isEmpty
                 ? "nothing may be set from \(name)" : "allowed: \(allowed.joined(separator: ", "))"
@@ -273,7 +261,7 @@ final class Sets: @unchecked Sendable {
     private func refuse(
         _ id: RequestID?,
         _ error: WireError,
-        _ current: EncodedSnapshot,
+        _ current: Place,
         own: (inout LineWriter) -> Void = { _ in }
     ) {
         self.server.counters.add(.refusals)
@@ -310,9 +298,9 @@ extension Value {
 
 extension ChangeCall {
     /// Where the machine was to be, and is not, for people.
-    func expected(at current: EncodedSnapshot) -> String {
+    func expected(at current: Place) -> String {
         if let seq = self.ifSeq, seq != current.seq { return "seq \(seq)" }
-        if let stay = self.ifStay, stay != current.stay?.seq ?? current.seq {
+        if let stay = self.ifStay, stay != current.stay {
             return "stay \(stay)"
         }
         return self.ifState?.written ?? "another state"

@@ -45,7 +45,7 @@ final class StandingRequests {
             + self.voters.reduce(0) { $0 + $1.record.request.count }
         self.exceptingPatterns =
             self.waits.reduce(0) { $0 + $1.call.exceptingPatterns }
-            + self.voters.reduce(0) { $0 + $1.patterns.patterns.inexactPatterns }
+            + self.voters.reduce(0) { $0 + $1.patterns.inexactPatterns }
     }
 
     /// Refuses so many more patterns that count if the user's become too many; `which` says what has them.

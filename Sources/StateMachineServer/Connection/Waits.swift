@@ -149,9 +149,9 @@ final class Waits {
             }
             left -= 1
             wait.cursor.passed(to: seq)
-            let entered = self.server.past.ring[seq].entered
-            if let end = wait.call.end(entered.state.matches) {
-                self.answer(wait, end, self.server.report(of: entered))
+            let row = self.server.past.ring[seq]
+            if let end = wait.call.end(row.change.new.matches) {
+                self.answer(wait, end, self.server.report(of: row.change.place, due: row.due))
                 return true
             }
         }

@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineCore
 import StateMachineProtocol
 
 /// A connection's watches: begins and ends them, and brings one after the other up to the newest change, as far as its
@@ -83,7 +84,7 @@ final class Watches {
                 self.server.report,
                 resync: resync,
                 missed: missed,
-                isSelected: watch.selection.wants(self.server.snapshot.state)
+                isSelected: watch.selection.wants(self.server.snapshot.value)
             )
         self.output.append(line, replies: 1, mark: .start(watch))
     }
@@ -209,7 +210,7 @@ final class Watches {
             ServerLine.live(
                 id: watch.id,
                 self.server.report,
-                isSelected: watch.selection.wants(self.server.snapshot.state)
+                isSelected: watch.selection.wants(self.server.snapshot.value)
             )[...]
         )
     }
@@ -242,7 +243,7 @@ final class Watches {
                 self.server.report,
                 resync: wasInReach ? .evicted : .lagged,
                 missed: missed,
-                isSelected: watch.selection.wants(self.server.snapshot.state)
+                isSelected: watch.selection.wants(self.server.snapshot.value)
             )[...]
         )
     }
@@ -314,7 +315,7 @@ final class Watches {
                 id: watch.id,
                 report,
                 resumingAt: watch.cursor.seq,
-                isSelected: watch.selection.wants(self.server.snapshot.state)
+                isSelected: watch.selection.wants(self.server.snapshot.value)
             )[...]
         )
     }

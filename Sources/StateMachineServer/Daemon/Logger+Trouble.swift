@@ -22,7 +22,7 @@ extension Logger {
             "a hold or guard matches no state of the reloaded file, and no longer has an effect",
             metadata: [
                 "voter": "\(voter.label)",
-                "before": "\(voter.patterns.patterns.written)",
+                "before": "\(voter.patterns.written)",
                 "by": "uid \(voter.peer.uid) pid \(voter.peer.pid)",
             ]
         )

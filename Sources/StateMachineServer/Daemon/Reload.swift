@@ -34,7 +34,7 @@ struct Reload: Sendable {
                 result.needsSuccessor = true
             }
             self.status.reloadRefused(nil)
-            try await self.server.loop.submit { self.server.stays?.moves.lift() }.get()
+            try await self.server.loop.submit { self.server.stays?.lift() }.get()
         } catch let refusal as ReloadRefusal {
             result.problems = refusal.problems
         } catch {

@@ -25,7 +25,7 @@ final class StatusReporter: Sendable {
     private let facts = NIOLockedValueBox(Facts())
 
     struct Facts {
-        var newest: EncodedSnapshot?
+        var newest: Place?
         var watches = 0
         /// Why nothing can be set.
         var trouble: String?
@@ -47,7 +47,7 @@ final class StatusReporter: Sendable {
 
         var text: String? {
             guard let newest else { return nil }
-            let state = StateText.text(name: newest.state.name, data: newest.state.data)
+            let state = StateText.text(name: newest.value.name, data: newest.value.data)
                 .cut(to: Self.lengths.state)
             let watches = "\(self.watches) watch\(self.watches == 1 ? "" : "es")"
             let trouble =
@@ -73,7 +73,7 @@ final class StatusReporter: Sendable {
     }
 
     /// Reports the state, at once or after a pause since the last line.
-    func changed(to snapshot: EncodedSnapshot) { self.change { $0.newest = snapshot } }
+    func changed(to snapshot: Place) { self.change { $0.newest = snapshot } }
 
     /// Reports how many watches there are.
     func changed(watches: Int) { self.change { $0.watches = watches } }

@@ -38,7 +38,7 @@ final class TransitionLogger: Sendable {
     func log(
         _ ring: borrowing ChangeRing,
         after seq: UInt64,
-        through last: EncodedSnapshot,
+        through last: Place,
         perSecond: Int
     ) {
         let isToBeHad = ring.reaches(back: seq)
@@ -97,7 +97,7 @@ final class TransitionLogger: Sendable {
                 "first": "\(rest.first)",
                 "seq": "\(rest.last.seq)",
                 "state":
-                    "\(StateText.text(name: rest.last.state.name, data: rest.last.state.data))",
+                    "\(StateText.text(name: rest.last.value.name, data: rest.last.value.data))",
             ]
         )
     }

@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineCore
 
 /// Decides which transitions are logged one by one and which are summed up; logs nothing itself.
 ///
@@ -9,7 +10,7 @@ struct TransitionPace {
     struct Rest {
         fileprivate(set) var count: UInt64
         let first: UInt64
-        fileprivate(set) var last: EncodedSnapshot
+        fileprivate(set) var last: Place
         /// When it is to be written.
         let at: NIODeadline
     }
@@ -42,7 +43,7 @@ struct TransitionPace {
     /// - Returns: what is to be done with them.
     mutating func entered(
         _ seqs: ClosedRange<UInt64>,
-        _ last: EncodedSnapshot,
+        _ last: Place,
         isToBeHad: Bool = true,
         perSecond: Int,
         now: NIODeadline

@@ -12,12 +12,10 @@ import StateMachineProtocol
 /// and what a slice points at is overwritten by later appends.
 struct ChangeRing: ~Copyable {
     /// A kept change, apart from its bytes.
-    struct Change {
-        /// The snapshot that it led to.
-        let entered: EncodedSnapshot
-        /// Who asked for it, and why.
-        let by: Peer?
-        let cause: String?
+    struct Row {
+        let change: Change
+        /// What time would do after it.
+        let due: ServerLine.Due?
         /// Where its line begins, counted in bytes since the ring was made.
         fileprivate(set) var offset: UInt64
         fileprivate(set) var length: Int
@@ -26,7 +24,7 @@ struct ChangeRing: ~Copyable {
     }
 
     private let memory: UnsafeMutableRawBufferPointer
-    private var changes: [Change?]
+    private var rows: [Row?]
     private var end: UInt64 = 0
     /// Bytes of all lines and states since the ring was made.
     private var weight: UInt64 = 0
@@ -39,7 +37,7 @@ struct ChangeRing: ~Copyable {
 
     init(changes: Int, bytes: Int, after seq: UInt64) {
         self.memory = .allocate(byteCount: bytes, alignment: 1)
-        self.changes = Array(repeating: nil, count: changes)
+        self.rows = Array(repeating: nil, count: changes)
         self.head = seq
         self.first = seq + 1
     }
@@ -53,16 +51,15 @@ struct ChangeRing: ~Copyable {
     /// A line longer than the whole ring is not kept, nor is anything before it: readers are told
     /// that they missed it.
     mutating func append(
-        _ entered: EncodedSnapshot,
-        by: Peer? = nil,
-        cause: String? = nil,
+        _ change: Change,
+        due: ServerLine.Due? = nil,
         line: UnsafeRawBufferPointer
     ) {
         precondition(
-            entered.seq == self.head + 1,
-            "change \(entered.seq) came to the ring after \(self.head)"
+            change.seq == self.head + 1,
+            "change \(change.seq) came to the ring after \(self.head)"
         )
-        self.head = entered.seq
+        self.head = change.seq
         guard line.count <= self.memory.count else {
             self.drop(before: self.head + 1)
             return
@@ -70,19 +67,18 @@ struct ChangeRing: ~Copyable {
         let (start, weight) = (self.end, self.weight)
         self.end += UInt64(line.count)
         // The state is kept as bytes and as values, and the cause beside the line.
-        let kept = 2 * entered.state.fragment.count + (cause?.utf8.count ?? 0)
+        let kept = 2 * change.new.fragment.count + (change.cause?.utf8.count ?? 0)
         self.weight += UInt64(line.count + kept)
-        if self.head >= UInt64(self.changes.count) {
-            self.drop(before: self.head - UInt64(self.changes.count) + 1)
+        if self.head >= UInt64(self.rows.count) {
+            self.drop(before: self.head - UInt64(self.rows.count) + 1)
         }
         let bytes = UInt64(self.memory.count)
         while self.first < self.head, self.weight - self[self.first].weight > bytes {
             self.drop(before: self.first + 1)
         }
-        self.changes[self.slot(self.head)] = Change(
-            entered: entered,
-            by: by,
-            cause: cause,
+        self.rows[self.slot(self.head)] = Row(
+            change: change,
+            due: due,
             offset: start,
             length: line.count,
             weight: weight
@@ -99,7 +95,7 @@ struct ChangeRing: ~Copyable {
     /// Forgets the changes before `first`, with their states.
     private mutating func drop(before first: UInt64) {
         while self.first < first {
-            self.changes[self.slot(self.first)] = nil
+            self.rows[self.slot(self.first)] = nil
             self.first += 1
         }
     }
@@ -111,19 +107,19 @@ struct ChangeRing: ~Copyable {
     func isHalfFull(after seq: UInt64) -> Bool {
         guard seq < self.head else { return false }
         guard self.reaches(back: seq) else { return true }
-        return (self.head - seq) * 2 > UInt64(self.changes.count)
+        return (self.head - seq) * 2 > UInt64(self.rows.count)
             || (self.weight - self[seq + 1].weight) * 2 > UInt64(self.memory.count)
     }
 
     /// A kept change, `first...head`.
-    subscript(seq: UInt64) -> Change {
-        guard let change = self.changes[self.slot(seq)] else {
+    subscript(seq: UInt64) -> Row {
+        guard let row = self.rows[self.slot(seq)] else {
             preconditionFailure("change \(seq) is not kept; \(self.first) to \(self.head) are")
         }
-        return change
+        return row
     }
 
-    private func slot(_ seq: UInt64) -> Int { Int(seq % UInt64(self.changes.count)) }
+    private func slot(_ seq: UInt64) -> Int { Int(seq % UInt64(self.rows.count)) }
 
     /// The lines of the `count` changes after `seq`, copied.
     func lines(after seq: UInt64, count: Int) -> [[UInt8]] {
@@ -145,13 +141,13 @@ struct ChangeRing: ~Copyable {
 
     /// The bytes of one line without its first `prefix` and its last `suffix` bytes.
     func appendSlices(
-        of change: Change,
+        of row: Row,
         without prefix: Int = 0,
         _ suffix: Int = 0,
         to vectors: inout [iovec]
     ) {
-        let start = change.offset + UInt64(prefix)
-        let end = change.offset + UInt64(change.length - suffix)
+        let start = row.offset + UInt64(prefix)
+        let end = row.offset + UInt64(row.length - suffix)
         self.appendSlices(start..<end, to: &vectors)
     }
 

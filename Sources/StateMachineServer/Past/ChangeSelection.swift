@@ -62,7 +62,8 @@ struct ChangeSelection: Sendable {
     }
 
     /// Whether a change of the ring is wanted.
-    func wants(_ change: ChangeRing.Change) -> Bool {
-        self.wants(change.entered.state) && self.origin.includes(change.by, change.cause)
+    func wants(_ row: ChangeRing.Row) -> Bool {
+        let change = row.change
+        return self.wants(change.new) && self.origin.includes(change.setter, change.cause)
     }
 }

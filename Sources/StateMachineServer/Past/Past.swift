@@ -141,7 +141,7 @@ final class Past {
         var (first, end) = (self.ring.first, end + 1)
         while first < end {
             let middle = first + (end - first) / 2
-            if self.ring[middle].entered.at < time {
+            if self.ring[middle].change.at < time {
                 first = middle + 1
             } else {
                 end = middle

@@ -4,11 +4,11 @@ import StateMachineProtocol
 
 extension StateServer {
     /// The current state for people, cut to a length that a message bears.
-    var stateText: String { self.snapshot.state.shortText }
+    var stateText: String { self.snapshot.value.shortText }
 
     /// Where the machine stands and what declares it, for the log.
     var beginning: Logger.Metadata {
-        let state = self.snapshot.state
+        let state = self.snapshot.value
         var metadata: Logger.Metadata = [
             "state": "\(StateText.text(name: state.name, data: state.data))",
             "seq": "\(self.snapshot.seq)",

@@ -104,7 +104,7 @@ extension SocketVoter {
     /// As many of its patterns as an answer has room for, and how many there are beside them.
     private var shownPatterns: (shown: [JSONValue], others: Int) {
         var (shown, room) = ([JSONValue](), ServerLimits.patternBytesShown)
-        let patterns = self.patterns.patterns.patterns
+        let patterns = self.patterns.patterns
         for pattern in patterns {
             room -= pattern.written.description.utf8.count
             guard room >= 0 else { break }

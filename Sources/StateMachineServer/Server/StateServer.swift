@@ -57,7 +57,9 @@ final class StateServer: @unchecked Sendable {
     let scratch = ScratchBuffers()
 
     /// Where the machine is, as far as the ring knows.
-    private(set) var snapshot: EncodedSnapshot
+    private(set) var snapshot: Place
+    /// What time will do there.
+    private var due: ServerLine.Due?
     /// Who brought it there, and why, as far as that is known.
     private var origin: (by: Peer?, cause: String?) = (nil, nil)
     /// When its stay began; nil if that was before this run.
@@ -127,29 +129,30 @@ final class StateServer: @unchecked Sendable {
         let stays =
             !schema.hasStays
             ? nil : Stays(of: machine, from: place, schema, clock: clock, on: loop, at: cursor)
-        let start = EncodedSnapshot(place, by: schema) { stays?.stay(at: place) }
+        _ = schema.encoded(place.value)
         self.stays = stays
-        self.snapshot = start
-        self.beganStay = start.beginsStay ? start.at : nil
+        self.snapshot = place
+        self.due = stays?.due(at: place)
+        self.beganStay = place.stay == place.seq ? place.at : nil
         self.clock = clock
-        self.began = start.seq == 0 ? start.at : nil
-        self.ages = ChangeAges(clock.moment, head: start.seq)
-        self.logged = start.seq
-        self.turns = Turns(on: loop, bell: bell, after: start.seq)
+        self.began = place.seq == 0 ? place.at : nil
+        self.ages = ChangeAges(clock.moment, head: place.seq)
+        self.logged = place.seq
+        self.turns = Turns(on: loop, bell: bell, after: place.seq)
         self.past = Past(
             ring: ChangeRing(
                 changes: limits.ringChanges,
                 bytes: limits.ringBytes,
-                after: start.seq
+                after: place.seq
             ),
-            declarations: schema.declaration.map { [Declared(declaration: $0, seq: start.seq)] }
+            declarations: schema.declaration.map { [Declared(declaration: $0, seq: place.seq)] }
                 ?? [],
             disk: disk
         )
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         listener.value = self
         self.turns.flush = { self.scheduleFlush() }
-        guard let last = disk?.history.newest, last.seq == start.seq else { return }
+        guard let last = disk?.history.newest, last.seq == place.seq else { return }
         self.origin = (last.by, last.cause)
     }
 
@@ -170,50 +173,46 @@ final class StateServer: @unchecked Sendable {
 
     /// A state was entered: the ring has it from now on.
     private func append(_ change: Change) {
-        let entered = self.encoded(change)
+        let (old, report) = (self.encoded(change.old), self.report(of: change))
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders {
             self.turns.writeToReaders(upTo: self.past.ring.head)
             self.tellLog()
         }
-        let left = exchange(&self.snapshot, with: entered)
+        self.snapshot = change.place
+        self.due = report.stay?.due
         self.origin = (change.setter, change.cause)
-        if entered.beginsStay { self.beganStay = entered.at }
+        if change.beginsStay { self.beganStay = change.at }
         ServerLine.writeChange(
             to: &self.scratch.line,
-            self.report(of: entered),
-            from: left.state.fragment,
+            report,
+            from: old.fragment,
             by: change.setter,
             cause: change.cause
         )
         self.scratch.line.withBytes {
-            self.past.ring.append(entered, by: change.setter, cause: change.cause, line: $0)
+            self.past.ring.append(change, due: report.stay?.due, line: $0)
         }
         self.counters.add(.changes)
-        self.counters.transitions.add(from: left.state.name, to: entered.state.name)
-        self.stays?.passed(change.place)
+        self.counters.transitions.add(from: old.name, to: change.new.name)
+        self.stays?.passed(self.snapshot)
     }
 
     private func endBurst() {
         // However the ring was brought up to them: these changes are of the time that the clocks show now.
         self.ages.look(at: self.clock.moment, head: self.past.ring.head)
         self.scheduleFlush()
-        self.stays?.moves.arm()
+        self.stays?.arm()
     }
 
     /// The deadline of the present stay has begun anew: who asks from now on is told.
-    func renewed(_ stay: ServerLine.Stay) {
-        if self.snapshot.stay?.seq == stay.seq { self.snapshot.stay = stay }
+    func renewed(_ stay: UInt64, due: ServerLine.Due?) {
+        if self.snapshot.stay == stay { self.due = due }
     }
 
     /// The newest state that the ring knows.
-    var report: ServerLine.Report { self.report(of: self.snapshot) }
-
-    /// How the machine looked at one place in the order.
-    func report(of snapshot: EncodedSnapshot) -> ServerLine.Report {
-        snapshot.report(in: self.epoch)
-    }
+    var report: ServerLine.Report { self.report(of: self.snapshot, due: self.due) }
 
     /// Writes who brought the machine to that place, and why, if it is where it is now.
     func writeOrigin(of seq: UInt64, to writer: inout LineWriter) {
@@ -228,12 +227,12 @@ final class StateServer: @unchecked Sendable {
         self.ages.look(at: now, head: self.past.ring.head)
         let present = self.snapshot
         writer.number(.ageMs, self.ages.age(of: present.seq, at: present.at, now))
-        guard let stay = present.stay, let began = self.beganStay else { return }
-        writer.number(.stayMs, self.ages.age(of: stay.seq, at: began, now))
+        guard self.stays != nil, let began = self.beganStay else { return }
+        writer.number(.stayMs, self.ages.age(of: present.stay, at: began, now))
     }
 
     /// Whether the newest state matches.
-    func isCurrent(_ pattern: Pattern) -> Bool { self.snapshot.state.matches(pattern) }
+    func isCurrent(_ pattern: Pattern) -> Bool { self.snapshot.value.matches(pattern) }
 
     /// Has every connection write what there is, once this turn's transitions are all in the ring.
     func scheduleFlush() {
@@ -319,8 +318,8 @@ final class StateServer: @unchecked Sendable {
 
     /// Makes the move of a new boot, if there is one, before anybody is there.
     func boot(_ done: @escaping () -> Void) {
-        guard let moves = self.stays?.moves else { return done() }
-        moves.boot {
+        guard let stays else { return done() }
+        stays.boot {
             self.catchUp()
             done()
         }
@@ -329,8 +328,7 @@ final class StateServer: @unchecked Sendable {
     /// Begins with all others; `tell` is called when they are withheld, and with nil when they no longer are.
     func beginMoving(telling tell: @escaping (Suspension?) -> Void) {
         self.stays?.begin(
-            catchingUp: { self.catchUp() },
-            correcting: { self.renewed($0) },
+            correcting: { self.renewed($0, due: $1) },
             telling: tell
         )
     }
@@ -374,11 +372,13 @@ extension StateServer {
         self.catchUp()
         self.stays?.redeclared(place)
         guard let declaration = schema.declaration else { return }
-        let snapshot = self.encoded(place)
-        self.past.declarations.append(Declared(declaration: declaration, seq: snapshot.seq))
+        self.past.declarations.append(Declared(declaration: declaration, seq: place.seq))
         self.descriptions = [:]
         // The machine looks as it did, and what is known of it is another, unless it has moved on.
-        if self.snapshot.seq == snapshot.seq { self.snapshot = snapshot }
+        if self.snapshot.seq == place.seq {
+            self.due = self.report(of: place).stay?.due
+            self.snapshot = place
+        }
         for connection in self.clients {
             connection.watches.redeclared()
         }

@@ -2,23 +2,59 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// The stays of a machine: since when each counts, and what lines show about it.
+/// The stays of a machine: since when each counts, what lines show about it, and the moves that the machine makes by
+/// itself: each is made when it is due, and tried again for as long as the stay lasts.
 ///
 /// `@unchecked Sendable`: its variables are touched on the event loop only.
 final class Stays: @unchecked Sendable {
     /// Since when they count; may be asked on any thread.
     let starts: StayStarts
-    /// What the machine does by itself.
-    let moves: OwnMoves
+    private let machine: Machine
     private let schema: any Schema
     private let loop: any EventLoop
+    /// Where the machine answers.
+    private let cursor: Drain
     private let keeper: StayKeeper?
+    /// Where the machine was when it was last handed over.
+    private var snapshot: Place
 
     /// The subscription that reports when the wall clock is set.
     private var setting: (any Sendable)?
-    private var catchUp: () -> Void = {}
-    /// Called with what lines show about the present stay when that has changed.
-    private var correct: (ServerLine.Stay) -> Void = { _ in }
+    /// Called with a stay and what is due in it when that has changed.
+    private var correct: (UInt64, ServerLine.Due?) -> Void = { _, _ in }
+
+    /// The stay that the new boot of the computer is to end; nil if none.
+    private var interrupted: UInt64?
+    private var pending: Pending?
+    /// The number of the last that was pending.
+    private var number: UInt64 = 0
+    private var timer: (any StayTimer)?
+    private var isMoving = false
+    private var breaker = MoveBreaker()
+    /// Called when moves are withheld, and with nil when they no longer are.
+    private var tell: (Suspension?) -> Void = { _ in }
+    /// Called when the boot move was made, or could not be.
+    private var onBoot: (() -> Void)?
+
+    private enum Reason {
+        case boot
+        case deadline
+    }
+
+    /// A move that is waited for, or is due and was not allowed.
+    private struct Pending {
+        let number: UInt64
+        let reason: Reason
+        let start: StayStart
+        /// When it is tried next, by the uptime in microseconds.
+        var at: Int64
+        /// How long to wait before it is tried once more.
+        var pause = GrowingPause()
+        /// Whether it is overdue, and is to be tried again.
+        var isOverdue = false
+        /// Whether it is being tried, or was made.
+        var isTried = false
+    }
 
     /// - Parameters:
     ///   - machine: the machine.
@@ -38,49 +74,41 @@ final class Stays: @unchecked Sendable {
         let history = machine.history as? any StayHistory
         let start = StayStart(stay: snapshot.stay, moment: clock.moment)
         self.starts = history?.starts ?? StayStarts(start, clock: clock)
+        self.machine = machine
+        self.snapshot = snapshot
         self.schema = schema
         self.loop = loop
+        self.cursor = cursor
         self.keeper = history.map { [starts] in StayKeeper($0, starts, on: loop) }
-        self.moves = OwnMoves(
-            of: machine,
-            from: snapshot,
-            schema,
-            self.starts,
-            isFirstInBoot: history?.isFirstInBoot ?? false,
-            on: loop,
-            at: cursor
-        )
+        let isFirstInBoot = history?.isFirstInBoot ?? false
+        self.interrupted =
+            isFirstInBoot && schema.boot(of: snapshot.value) != nil ? snapshot.stay : nil
     }
-
-    /// Where the machine was when it was last handed over.
-    private var snapshot: Place { self.moves.snapshot }
 
     // MARK: - What lines show
 
     /// What the line of a change shows about the stay; the same is recorded with the change.
     ///
     /// - Parameter change: the change; the state that it led to is encoded.
-    /// - Returns: its number, and what is due.
-    func stay(after change: Change) -> ServerLine.Stay {
+    /// - Returns: what is due.
+    func due(after change: Change) -> ServerLine.Due? {
         // Without a deadline the start of the stay is not looked up for every change.
-        let due = change.new.encoded.deadline.map { deadline in
-            deadline.due(since: self.starts.start(of: change.stay, at: change.seq, change.at))
-        }
-        return ServerLine.Stay(seq: change.stay, due: due)
+        change.new.encoded.deadline?
+            .due(since: self.starts.start(of: change.stay, at: change.seq, change.at))
     }
 
     /// What lines show now about the stay that a place is in, whose deadline may have begun again since.
     ///
     /// - Parameter place: where the machine was; its state is encoded.
-    /// - Returns: its number, and what is due.
-    func stay(at place: Place) -> ServerLine.Stay {
-        let due = place.value.encoded.deadline.map { deadline in
-            deadline.due(
-                since: self.starts.newest(of: place.stay)
-                    ?? self.starts.start(of: place.stay, at: place.seq, place.at)
-            )
-        }
-        return ServerLine.Stay(seq: place.stay, due: due)
+    /// - Returns: what is due.
+    func due(at place: Place) -> ServerLine.Due? {
+        place.value.encoded.deadline?.due(since: self.start(at: place))
+    }
+
+    /// Since when the stay counts that a place is in.
+    private func start(at place: Place) -> StayStart {
+        self.starts.newest(of: place.stay)
+            ?? self.starts.start(of: place.stay, at: place.seq, place.at)
     }
 
     /// The milliseconds that are left until the present state's deadline; 0 if it has passed, nil if there is
@@ -95,41 +123,57 @@ final class Stays: @unchecked Sendable {
 
     // MARK: - What happens
 
+    /// Makes the boot move, if there is one, before anybody is there.
+    ///
+    /// - Parameter done: called when it was made or could not be; a failed one is tried again later.
+    func boot(_ done: @escaping () -> Void) {
+        guard let stay = self.interrupted, let start = self.starts.newest(of: stay) else {
+            return done()
+        }
+        self.onBoot = done
+        self.expect(.boot, start, at: 0)
+        self.tryIt()
+    }
+
     /// Begins to make moves; all who may have a say are here.
     ///
     /// - Parameters:
-    ///   - catchUp: makes the machine hand over everything up to the present stay.
-    ///   - correct: called with what lines show about the present stay when that has changed
+    ///   - correct: called with the present stay and what is due in it when that has changed
     ///     because the wall clock was set.
     ///   - tell: called when moves are withheld, and with nil when they no longer are.
     func begin(
-        catchingUp catchUp: @escaping () -> Void,
-        correcting correct: @escaping (ServerLine.Stay) -> Void,
+        correcting correct: @escaping (UInt64, ServerLine.Due?) -> Void,
         telling tell: @escaping (Suspension?) -> Void
     ) {
-        self.catchUp = catchUp
         self.correct = correct
         self.setting = self.starts.clock.onSetting { [loop] in
             loop.execute { self.clockWasSet() }
         }
-        self.moves.begin(telling: tell)
+        self.tell = tell
+        self.isMoving = true
+        self.pending = nil
+        self.arm()
     }
 
     func stop() {
         self.setting = nil
-        self.catchUp = {}
-        self.correct = { _ in }
-        self.moves.stop()
+        self.correct = { _, _ in }
+        self.isMoving = false
+        self.pending = nil
+        self.timer?.stop()
+        self.timer = nil
+        self.tell = { _ in }
         self.keeper?.stop()
     }
 
     /// Notes how far the machine has been handed over.
-    func passed(_ snapshot: Place) { self.moves.passed(snapshot) }
+    func passed(_ snapshot: Place) { self.snapshot = snapshot }
 
     /// Adapts to a new declaration: what is due follows from it, counted from the stay's start.
     func redeclared(_ snapshot: Place) {
         if snapshot.seq == self.snapshot.seq { self.passed(snapshot) }
-        self.moves.armAnew()
+        if self.pending.take() != nil { self.timer?.stop() }
+        self.arm()
     }
 
     /// The move for an end of a stay's run; nil if none, or if the machine is in another stay.
@@ -146,25 +190,209 @@ final class Stays: @unchecked Sendable {
     /// Notes that a stay's deadline has begun anew, at an event's turn.
     func renewed(_ stay: UInt64) {
         self.keep(stay)
-        self.moves.arm()
+        self.arm()
     }
 
     private func clockWasSet() {
         // A stay that began before that and is not handed over yet counts from the clock as it was.
-        self.catchUp()
+        self.cursor.catchUp()
         guard let start = self.starts.newest(of: self.snapshot.stay) else { return }
         let adjusted = start.adjusted(to: self.starts.clock.moment)
         guard adjusted != start else { return }
         self.starts.correct(adjusted)
         self.keep(adjusted.stay)
-        self.moves.arm()
-        let due = self.schema.encoded(self.snapshot.value).deadline?.due(since: adjusted)
-        self.correct(ServerLine.Stay(seq: adjusted.stay, due: due))
+        self.arm()
+        let deadline = self.schema.encoded(self.snapshot.value).deadline
+        self.correct(adjusted.stay, deadline?.due(since: adjusted))
     }
 
     private func keep(_ stay: UInt64) {
         // If it counted from this boot, the next run could not tell that it was interrupted.
-        guard !self.moves.isInterrupted(stay) else { return }
+        guard self.interrupted != stay else { return }
         self.keeper?.changed(stay)
+    }
+
+    // MARK: - What may keep it from moving
+
+    /// Tries again after a hold or a guard has gone: what was denied may be allowed now.
+    func voterWent() {
+        self.pending?.pause.reset()
+        self.tryAgain()
+    }
+
+    /// Stops withholding moves: somebody asks for something.
+    func lift() {
+        guard self.breaker.lift() else { return }
+        self.tell(nil)
+        self.tryAgain()
+    }
+
+    private func tryAgain() {
+        guard self.pending?.isOverdue == true else { return }
+        self.pending?.at = self.now.uptime
+        // Not before everything that goes with it has happened.
+        self.loop.assumeIsolated().execute { self.rang() }
+    }
+
+    // MARK: - Moves that somebody else knows of
+
+    /// Why no move may be made now, so that the caller has to come again; nil if one may be.
+    func suspension() -> Suspension? {
+        let wasWithheld = self.breaker.isOpen
+        guard let (most, time) = self.schema.allowance(of: self.snapshot.value) else { return nil }
+        guard !self.breaker.permits(most, within: time, at: self.now) else { return nil }
+        let suspension = Suspension(moves: most, time: time)
+        if !wasWithheld { self.tell(suspension) }
+        return suspension
+    }
+
+    /// Notes that a move was made.
+    func madeMove() { self.breaker.moved(at: self.now) }
+
+    // MARK: - Waiting
+
+    private var now: StayMoment { self.starts.clock.moment }
+
+    /// Waits for what the present stay has, and for nothing else.
+    func arm() {
+        guard self.isMoving else { return }
+        let snapshot = self.snapshot
+        let start = self.start(at: snapshot)
+        let reason = self.interrupted == snapshot.stay ? Reason.boot : .deadline
+        if let pending, pending.start == start, pending.reason == reason { return }
+        let wasPending = self.pending.take() != nil
+        switch reason {
+        case .boot: self.expect(.boot, start, at: self.now.uptime)
+        case .deadline:
+            guard let deadline = self.schema.deadline(of: snapshot.value) else {
+                if wasPending { self.timer?.stop() }
+                return
+            }
+            let delay = deadline.delay.wholeMicroseconds
+            self.expect(.deadline, start, at: start.moment.uptime &+ delay)
+        }
+        self.wait()
+    }
+
+    private func expect(_ reason: Reason, _ start: StayStart, at uptime: Int64) {
+        self.number += 1
+        self.pending = Pending(number: self.number, reason: reason, start: start, at: uptime)
+    }
+
+    private func wait() {
+        guard let pending = self.pending else { return }
+        let left = Duration.microseconds(pending.at &- self.now.uptime)
+        guard left > .zero else { return self.loop.assumeIsolated().execute { self.rang() } }
+        if self.timer == nil {
+            self.timer = self.starts.clock.timer { [loop] in loop.execute { self.rang() } }
+        }
+        if let timer {
+            timer.set(after: left)
+        } else {
+            // Without a kernel timer: late by the time that the computer sleeps.
+            self.loop.assumeIsolated().scheduleTask(in: TimeAmount(left)) { self.rang() }
+        }
+    }
+
+    /// A moment has come, perhaps one that is not waited for any more.
+    private func rang() {
+        guard self.isMoving, let pending = self.pending, !pending.isTried else { return }
+        if pending.at > self.now.uptime { self.wait() } else { self.tryIt() }
+    }
+
+    // MARK: - Moving
+
+    private func tryIt() {
+        guard let pending = self.pending else { return }
+        guard self.suspension() == nil else {
+            self.pending?.isOverdue = true
+            self.onBoot.take()?()
+            return
+        }
+        let (start, starts, schema) = (pending.start, self.starts, self.schema)
+        let made: @Sendable (Value) -> MachineMove? =
+            switch pending.reason {
+            case .boot: { schema.boot(of: $0) }
+            case .deadline: { schema.deadline(of: $0)?.move }
+            }
+        let delay = schema.deadline(of: self.snapshot.value)?.delay
+        self.pending?.isTried = true
+        let cause = made(self.snapshot.value)?.cause
+        // At the move's turn the declaration, and with it what is due, may have changed.
+        let isDue: @Sendable (Place) -> Bool = {
+            $0.stay == start.stay && starts.newest(of: start.stay) == start
+                && schema.deadline(of: $0.value)?.delay == delay
+        }
+        self.machine.propose(
+            Move(
+                to: .made { place in made(place.value).map { .enter($0.next) } ?? .nothing(.same) },
+                if: .holds(isDue),
+                as: .enter,
+                cause: cause
+            ),
+            asking: Question(),
+            at: self.cursor
+        ) { self.tried(pending.number, $0) }
+    }
+
+    private func tried(_ number: UInt64, _ answer: Move.Answer) {
+        if case .success(.committed) = answer { self.madeMove() }
+        defer { self.onBoot.take()?() }
+        guard self.pending?.number == number else { return }
+        guard case .failure(let error) = answer else { return }
+        switch error.reason {
+        case .illegal: break
+        case .conflict:
+            // The stay has ended, or begun anew.
+            self.pending?.isTried = false
+            self.arm()
+        case .denied, .stale, .notCommitted, .overloaded, .wouldWait, .withdrawn: self.retry()
+        }
+    }
+
+    /// Tries once more after a pause that grows, for as long as the stay lasts.
+    private func retry() {
+        guard let pause = self.pending?.pause.next() else { return }
+        self.pending?.isTried = false
+        self.pending?.isOverdue = true
+        self.pending?.at = self.now.uptime &+ pause.wholeMicroseconds
+        self.wait()
+    }
+}
+
+/// Why a machine makes no moves of its own: it made so many in so much time, while nobody asked for
+/// anything.
+struct Suspension: Hashable, Sendable, CustomStringConvertible {
+    let moves: Int
+    let time: Duration
+
+    var description: String { "\(self.moves) within \(self.time)" }
+}
+
+/// Limits the moves per time that a machine makes by itself while nobody asks for anything.
+struct MoveBreaker {
+    /// When the moves since the last request were made, by the uptime in microseconds.
+    private var moves = CircularBuffer<Int64>()
+    /// Whether one was withheld; then all are, until somebody asks for something.
+    private(set) var isOpen = false
+
+    /// Whether one may be made now.
+    mutating func permits(_ most: Int, within time: Duration, at now: StayMoment) -> Bool {
+        let first = now.uptime &- time.wholeMicroseconds
+        while let move = self.moves.first, move <= first { self.moves.removeFirst() }
+        if self.moves.count >= most { self.isOpen = true }
+        return !self.isOpen
+    }
+
+    /// Notes that a move was made.
+    mutating func moved(at now: StayMoment) { self.moves.append(now.uptime) }
+
+    /// Starts counting anew: somebody asks for something.
+    ///
+    /// - Returns: whether moves were withheld.
+    mutating func lift() -> Bool {
+        guard !self.moves.isEmpty || self.isOpen else { return false }
+        self.moves.removeAll(keepingCapacity: true)
+        return exchange(&self.isOpen, with: false)
     }
 }

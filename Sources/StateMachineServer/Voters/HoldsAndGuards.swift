@@ -116,7 +116,7 @@ final class HoldsAndGuards {
             since: since
         )
         let voter = SocketVoter(record, asked, id: id, of: self)
-        if let next = self.server.voters.next { voter.patterns.expect(next) }
+        if let next = self.server.voters.next { voter.expect(next) }
         voter.begin(in: self.server)
         self.standing.voters.append(voter)
         return voter
@@ -188,7 +188,7 @@ final class HoldsAndGuards {
             }
         }
         for voter in guards { voter.owner?.end(voter.number) }
-        self.server.stays?.moves.voterWent()
+        self.server.stays?.voterWent()
     }
 
     // MARK: - Questions
@@ -222,7 +222,7 @@ final class HoldsAndGuards {
             let line = ServerLine.ask(
                 id: voter.requestID,
                 number: number,
-                self.server.report(of: self.server.encoded(motion.current)),
+                self.server.report(of: motion.current),
                 to: self.server.encoded(motion.proposed).fragment,
                 by: motion.by,
                 cause: motion.cause,
@@ -244,7 +244,7 @@ final class HoldsAndGuards {
     func end(_ number: UInt64) {
         for voter in self.voters where voter.number == number { self.end(voter) }
         self.standing.voters.removeAll { $0.number == number }
-        self.server.stays?.moves.voterWent()
+        self.server.stays?.voterWent()
     }
 
     private func end(_ voter: SocketVoter) {
@@ -259,7 +259,7 @@ final class HoldsAndGuards {
         guard !self.voters.isEmpty else { return }
         for voter in self.voters { self.end(voter) }
         self.standing.voters = []
-        self.server.stays?.moves.voterWent()
+        self.server.stays?.voterWent()
     }
 
     // MARK: - From one process to the next

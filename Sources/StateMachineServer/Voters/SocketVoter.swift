@@ -4,7 +4,7 @@ import StateMachineProtocol
 /// A client's hold or guard: its place among the machine's voters, on a connection or without one.
 ///
 /// `@unchecked Sendable`: everything but `let`s is touched on the event loop only; the machine asks it
-/// there.
+/// there. The gate finds out on any thread what it covers, by `covered`, which is behind a lock.
 final class SocketVoter: @unchecked Sendable {
     /// As it is recorded.
     let record: KeptVoter
@@ -32,8 +32,10 @@ final class SocketVoter: @unchecked Sendable {
     /// The votes in this process that were in time.
     private(set) var votes: (allowed: UInt64, denied: UInt64) = (0, 0)
 
-    /// The states whose proposals it votes on.
-    let patterns: VoterPatterns
+    /// The states whose proposals it votes on, by the requested patterns, under the names of the declaration in force.
+    private(set) var patterns: PatternList
+    /// What the gate goes by.
+    private let covered: Lock<[PatternList]>
 
     var number: UInt64 { self.record.number }
     var peer: Peer { self.record.peer }
@@ -73,13 +75,14 @@ final class SocketVoter: @unchecked Sendable {
         self.requestID = id
         self.owner = owner
         self.why = asked.why
-        self.patterns = VoterPatterns(asked.before)
+        self.patterns = asked.before
+        self.covered = Lock([asked.before])
         self.terms = record.missing.map { .missing(since: $0) } ?? asked.terms
     }
 
     /// Whether it denies that state at once.
     func blocks(_ state: Value) -> Bool {
-        self.terms.isBlocking && self.patterns.patterns.contains(where: state.matches)
+        self.terms.isBlocking && self.patterns.contains(where: state.matches)
     }
 
     /// Its denial of a state that it blocks; nil for one that it allows, delays or is asked about.
@@ -104,23 +107,59 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Has a say in that machine from now on.
     func begin(in server: StateServer) {
-        let (schema, patterns) = (server.states, self.patterns)
+        let schema = server.states
         // It is not asked about what came before it in this turn.
         server.machine.releaseGroups()
-        let registration = server.machine.addVoter(
+        self.registration = server.machine.addVoter(
             Machine.Voter(
                 label: self.label,
                 peer: self.peer,
                 deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline
             ),
             on: EventLoopContext(server.loop),
-            at: patterns.places,
-            before: { motion in patterns.contain { schema.matches($0, motion.proposed) } },
+            at: Self.places(of: self.covered.withLock { $0 }),
+            before: { motion in
+                // Nothing is called under the lock.
+                let lists = self.covered.withLock { $0 }
+                return lists.contains { $0.contains { schema.matches($0, motion.proposed) } }
+            },
             { self.asked($0) }
         )
-        self.registration = registration
-        self.patterns.registration = registration
     }
+
+    // MARK: - What it covers
+
+    /// Where states are found that the patterns match; nil: anywhere.
+    private static func places(of lists: [PatternList]) -> Set<Int>? {
+        lists.reduce([]) { all, list in all.flatMap { all in list.places.map(all.union) } }
+    }
+
+    /// Has these count from now on, at the gate too.
+    private func ask(_ lists: [PatternList]) {
+        self.covered.withLock { $0 = lists }
+        self.registration?.move(to: Self.places(of: lists))
+    }
+
+    /// Makes the patterns apply under the names of the next declaration too.
+    ///
+    /// It may come into force at the gate at any moment, and no held state may slip through.
+    func expect(_ next: StateSchema) {
+        self.ask([self.patterns, next.resolvedAgain(self.patterns)])
+    }
+
+    /// Settles on the declaration that is in force.
+    func settle(on schema: StateSchema) {
+        self.patterns = schema.resolvedAgain(self.patterns)
+        self.ask([self.patterns])
+    }
+
+    /// Covers nothing from now on: no further question is put.
+    private func retire() { self.ask([]) }
+
+    /// Whether no declared state can ever match.
+    func isVoid(in schema: StateSchema) -> Bool { schema.objection(to: self.patterns) != nil }
+
+    // MARK: - Questions
 
     private func asked(_ question: Ask, isInherited: Bool = false) {
         switch self.fate {
@@ -148,7 +187,7 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Takes a question that was put to another, if it would have been put to this one too.
     private func inherit(_ question: Ask) {
-        guard self.patterns.patterns.contains(where: question.motion.proposed.matches) else {
+        guard self.patterns.contains(where: question.motion.proposed.matches) else {
             return
         }
         self.asked(question, isInherited: true)
@@ -156,7 +195,7 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Takes the place of another, with its open question.
     func succeed(_ other: SocketVoter) {
-        other.patterns.retire()
+        other.retire()
         other.fate = .succeeded(by: self)
         other.dueMs = nil
         guard let (_, question) = other.question.take() else { return }
@@ -167,7 +206,7 @@ final class SocketVoter: @unchecked Sendable {
     ///
     /// - Parameter why: why an open question, or that one, is denied; nil: it is decided without it.
     func leave(denying why: String?) {
-        self.patterns.retire()
+        self.retire()
         self.fate = .gone(denying: why)
         self.owner = nil
         self.dueMs = nil
@@ -220,61 +259,4 @@ final class SocketVoter: @unchecked Sendable {
         self.question = nil
         self.dueMs = nil
     }
-}
-
-/// The states whose proposals a hold or a guard votes on.
-///
-/// Guarded state: `asked`, behind its lock: the gate reads it on any thread. `patterns` and `registration` are touched on the
-/// event loop only, which makes `@unchecked Sendable` true.
-final class VoterPatterns: @unchecked Sendable {
-    /// The requested patterns, under the names of the declaration in force.
-    private(set) var patterns: PatternList
-    private let asked: Lock<[PatternList]>
-    /// Where the gate finds the voter; nil until it has a say.
-    var registration: Registration?
-
-    init(_ patterns: PatternList) {
-        self.patterns = patterns
-        self.asked = Lock([patterns])
-    }
-
-    /// Where a state that they match is found; nil: anywhere.
-    var places: Set<Int>? { Self.places(of: self.asked.withLock { $0 }) }
-
-    private static func places(of lists: [PatternList]) -> Set<Int>? {
-        lists.reduce([]) { all, list in all.flatMap { all in list.places.map(all.union) } }
-    }
-
-    /// Has these count from now on, at the gate too.
-    private func ask(_ lists: [PatternList]) {
-        self.asked.withLock { $0 = lists }
-        self.registration?.move(to: Self.places(of: lists))
-    }
-
-    /// Makes the patterns apply under the names of the next declaration too.
-    ///
-    /// It may come into force at the gate at any moment, and no held state may slip through.
-    func expect(_ next: StateSchema) {
-        self.ask([self.patterns, next.resolvedAgain(self.patterns)])
-    }
-
-    /// Settles on the declaration that is in force.
-    func settle(on schema: StateSchema) {
-        self.patterns = schema.resolvedAgain(self.patterns)
-        self.ask([self.patterns])
-    }
-
-    /// Matches nothing from now on: no further question is put.
-    func retire() { self.ask([]) }
-
-    /// Whether they match a state; `names` says whether one pattern does.
-    ///
-    /// The gate calls this too.
-    func contain(where names: (Pattern) -> Bool) -> Bool {
-        // Nothing is called under the lock.
-        self.asked.withLock { $0 }.contains { $0.contains(where: names) }
-    }
-
-    /// Whether no declared state can ever match.
-    func areVoid(in schema: StateSchema) -> Bool { schema.objection(to: self.patterns) != nil }
 }

@@ -132,7 +132,7 @@ final class Voters {
             voter.leave(denying: voter.terms.silence)
         }
         self.endLater(away)
-        self.server.stays?.moves.voterWent()
+        self.server.stays?.voterWent()
     }
 
     /// Calls `body` once nothing is on its way to the history.
@@ -158,7 +158,7 @@ final class Voters {
         self.voting.values
             .filter { voter in
                 voter.isAway && voter.terms.isHold == isHold && voter.peer.uid == peer.uid
-                    && peer.owns(voter.peer) && voter.patterns.patterns == patterns
+                    && peer.owns(voter.peer) && voter.patterns == patterns
             }
             .min { $0.number < $1.number }
     }
@@ -190,7 +190,7 @@ final class Voters {
             voter.succeed(standIn)
             self.endLater([standIn])
             if voter.name != nil { self.tell(.connected, kept) }
-            self.server.stays?.moves.voterWent()
+            self.server.stays?.voterWent()
         }
         self.writer.keep(kept) { failure in
             if let before {
@@ -339,7 +339,7 @@ final class Voters {
         if let older = exchange(&self.voting[kept.number], with: voter) {
             voter.succeed(older)
             self.endLater([older])
-            self.server.stays?.moves.voterWent()
+            self.server.stays?.voterWent()
         }
         self.wait()
     }
@@ -370,7 +370,7 @@ final class Voters {
         let voter = self.standIn(number)
         self.remove(number, done: done)
         voter?.end()
-        self.server.stays?.moves.voterWent()
+        self.server.stays?.voterWent()
     }
 
     /// Ends the holds whose time is over.
@@ -408,7 +408,7 @@ final class Voters {
         let asked =
             VoterRequest(again: kept.request, in: schema) ?? VoterRequest(denyingAllOf: schema)
         let voter = SocketVoter(kept, asked)
-        if let next { voter.patterns.expect(next) }
+        if let next { voter.expect(next) }
         voter.begin(in: self.server)
         return voter
     }
@@ -479,7 +479,7 @@ final class Voters {
         if next == nil { self.follow() }
         let schema = self.server.schema
         for voter in self.voting.values {
-            if let next { voter.patterns.expect(next) } else { voter.patterns.settle(on: schema) }
+            if let next { voter.expect(next) } else { voter.settle(on: schema) }
         }
     }
 
@@ -497,7 +497,7 @@ final class Voters {
     /// Those that no longer match any state, for the log.
     var void: [SocketVoter] {
         let schema = self.server.schema
-        return self.voting.values.filter { $0.patterns.areVoid(in: schema) }
+        return self.voting.values.filter { $0.isVoid(in: schema) }
             .sorted { $0.number < $1.number }
     }
 }
