@@ -95,10 +95,7 @@ public struct Client: Sendable {
     ///
     /// The events door begins with a watch, which is ended here so that both doors behave alike
     /// afterwards; `limit` is how long that may take.
-    func dialogue(
-        isReading: Bool,
-        within limit: Duration = answerLimit
-    ) async throws -> Dialogue {
+    func dialogue(isReading: Bool, within limit: Duration = answerLimit) async throws -> Dialogue {
         do {
             return Dialogue(try await self.connect(to: .control))
         } catch ClientError.notPermitted(let path) {

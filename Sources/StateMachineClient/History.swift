@@ -20,10 +20,7 @@ extension Client {
         only: [Pattern] = [],
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        try await self.changes(
-            .history(since: since, limit: limit, only: only),
-            body
-        )
+        try await self.changes(.history(since: since, limit: limit, only: only), body)
     }
 
     /// The changes that a request for history asks for.

@@ -213,10 +213,7 @@ package enum PrometheusText {
         return [
             ("connections", "gauge", "Open connections.", doors),
             ("watches", "gauge", "Watches on all connections.", [([], self.whole(watches))]),
-            (
-                "lag_max", "gauge", "Changes that the slowest watch is behind.",
-                [([], String(lag))]
-            ),
+            ("lag_max", "gauge", "Changes that the slowest watch is behind.", [([], String(lag))]),
             (
                 "seq", "gauge", "The number of the last change.",
                 [([], reply.seq.map(String.init) ?? "NaN")]

@@ -135,10 +135,7 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
     package var isCurrent: Bool { self.thread.isCurrent ?? false }
 
     /// Commits the group in one transaction; see `Recording`.
-    package func record(
-        _ group: [Change],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) {
+    package func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.thread.enqueue {
             let failure = self.writer.append(group)
             self.troubles.note(failure, of: .commits)
@@ -151,10 +148,7 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
     }
 
     /// Records the start of a stay; see `StayHistory`.
-    package func keep(
-        _ start: StayStart,
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) {
+    package func keep(_ start: StayStart, done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.perform(done) { try $0.keep(start) }
     }
 

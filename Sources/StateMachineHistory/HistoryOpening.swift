@@ -117,9 +117,7 @@ struct HistoryOpening {
         self.isFirstInBoot = stay.isFirstInBoot
         self.starts = schema.hasStays ? StayStarts(stay.start, clock: clock) : nil
         if isNew {
-            var writer = LineWriter()
-            let due = schema.encoded(self.value).deadline?.due(since: stay.start)
-            newest.due = due?.text(by: &writer)
+            newest.due = schema.encoded(self.value).deadline?.due(since: stay.start).text
         }
         self.newest = newest
         self.carriedOver = isNew ? newest : nil

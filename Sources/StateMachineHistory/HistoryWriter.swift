@@ -51,7 +51,6 @@ struct HistoryWriter {
 
     private func rows(of group: [Change]) -> [RecordedTransition] {
         var (seq, state) = (self.newest, self.state)
-        var writer = LineWriter()
         return group.map { change in
             // What the last row entered is what this one leaves.
             let old = seq + 1 == change.seq ? state : self.schema.recorded(change.old)
@@ -59,7 +58,7 @@ struct HistoryWriter {
             let due = self.schema.encoded(change.new).deadline.flatMap { deadline in
                 self.starts.map { starts in
                     let start = starts.start(of: change.stay, at: seq, change.at)
-                    return deadline.due(since: start).text(by: &writer)
+                    return deadline.due(since: start).text
                 }
             }
             return RecordedTransition(

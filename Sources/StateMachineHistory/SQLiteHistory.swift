@@ -36,10 +36,7 @@ public final class SQLiteHistory<State: EnumState>: RecordingLog {
     ///   - directory: may hold only one history at a time.
     ///   - options: how safe it is, and how far it goes back.
     /// - Throws: ``HistoryError``.
-    public convenience init(
-        directory: String,
-        options: HistoryOptions = HistoryOptions()
-    ) throws {
+    public convenience init(directory: String, options: HistoryOptions = HistoryOptions()) throws {
         self.init(
             try History(
                 directory: directory,

@@ -22,11 +22,7 @@ extension WallTime {
     /// RFC 3339 in UTC with microseconds: `2026-11-20T21:55:03.120007Z`.
     ///
     /// RFC 3339 has the years 0 to 9999; a moment outside them is shown as the nearest one inside.
-    package var rfc3339: String {
-        var writer = LineWriter()
-        writer.time(self)
-        return writer.withBytes { String(decoding: $0, as: UTF8.self) }
-    }
+    package var rfc3339: String { LineWriter.text { $0.time(self) } }
 
     /// The moment that such a text names; nil if it is not one.
     ///

@@ -67,12 +67,7 @@ package enum WaitingClients {
         // What it has asked is not read by anybody; closing with it unread would look like an error.
         var asked = [UInt8](repeating: 0, count: 65_536)
         _ = recv(client, &asked, asked.count, CInt(MSG_DONTWAIT))
-        _ = send(
-            client,
-            farewell,
-            farewell.count,
-            CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
-        )
+        _ = send(client, farewell, farewell.count, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL))
         shutdown(client, CInt(SHUT_WR))
     }
 }

@@ -133,9 +133,7 @@ struct CommitGroups: Sendable {
     ///
     /// - Parameter machine: where the machine is.
     /// - Returns: the proposals whose proposers to tell, and those to evaluate again.
-    mutating func takeEnded(
-        at machine: Place
-    ) -> (told: [Evaluated], again: [Machine.Proposal])? {
+    mutating func takeEnded(at machine: Place) -> (told: [Evaluated], again: [Machine.Proposal])? {
         guard case .ended(let evaluated, let failure) = self.group else { return nil }
         self.group = .none
         guard let failure else { return (evaluated, []) }
@@ -151,9 +149,7 @@ struct CommitGroups: Sendable {
         // Proposals for a state that the group would have led to fail with it; otherwise each would be tried again alone.
         // Others that were evaluated against such a state are evaluated again.
         let last = evaluated.last { $0.entry != nil }?.entry?.change.seq ?? machine.seq
-        let answer = Gate.Answer.failure(
-            Refused(.notCommitted(why: failure), current: machine)
-        )
+        let answer = Gate.Answer.failure(Refused(.notCommitted(why: failure), current: machine))
         let all = evaluated + exchange(&self.gathering, with: [])
         var told: [Evaluated] = []
         var again: [Machine.Proposal] = []

@@ -56,13 +56,7 @@ package struct Change: Sendable {
 
     /// The state that a machine began with or is in, as a change from that state to itself.
     init(beginningAt place: Place) {
-        self.init(
-            seq: place.seq,
-            old: place.value,
-            new: place.value,
-            at: place.at,
-            stay: place.seq
-        )
+        self.init(seq: place.seq, old: place.value, new: place.value, at: place.at, stay: place.seq)
     }
 
     /// Where the machine was after it.

@@ -166,9 +166,7 @@ extension Machine {
     func trapOrReport(_ new: Value, _ refused: Refused) {
         switch refused.reason {
         case .illegal, .conflict, .denied, .stale, .wouldWait, .withdrawn:
-            preconditionFailure(
-                "\(new.text) was assigned to a machine that refuses it: \(refused)"
-            )
+            preconditionFailure("\(new.text) was assigned to a machine that refuses it: \(refused)")
         case .notCommitted, .overloaded: self.options.unassigned?(new, refused)
         }
     }

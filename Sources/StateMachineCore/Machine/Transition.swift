@@ -192,11 +192,7 @@ public struct Peer: Hashable, Sendable, Codable {
     /// A peer of that user, process and program.
     package init(uid: UInt32, pid: Int32, comm: String? = nil, unit: String? = nil) {
         let isKnown = comm != nil || unit != nil
-        self.init(
-            uid: uid,
-            pid: pid,
-            program: isKnown ? Program(comm: comm, unit: unit) : nil
-        )
+        self.init(uid: uid, pid: pid, program: isKnown ? Program(comm: comm, unit: unit) : nil)
     }
 
     package init(uid: UInt32, pid: Int32, program: Program?) {

@@ -102,11 +102,7 @@ final class TransitionReader: Sendable {
     private let mailbox: TransitionMailbox
     private weak let member: Member?
 
-    init(
-        of machine: Machine?,
-        starting start: Start,
-        delivering delivery: Delivery<Change>
-    ) {
+    init(of machine: Machine?, starting start: Start, delivering delivery: Delivery<Change>) {
         self.mailbox = TransitionMailbox(keeping: delivery.limit)
         guard let machine else {
             self.member = nil

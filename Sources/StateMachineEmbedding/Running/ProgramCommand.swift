@@ -60,11 +60,7 @@ extension DaemonError {
         switch error {
         case let error as DaemonError: self = error
         case let error as ConfigurationError:
-            self.init(
-                error.problems.joined(separator: "; "),
-                isLasting: true,
-                errno: error.errno
-            )
+            self.init(error.problems.joined(separator: "; "), isLasting: true, errno: error.errno)
         case let error as HistoryError:
             self.init(error.description, isLasting: error.isLasting, errno: error.errno)
         default: self.init("\(error)")

@@ -29,10 +29,7 @@ struct ConfigurationFile {
             text = try self.text(of: FilePath(file))
         } catch let error as Errno {
             if path == nil, error == .noSuchFileOrDirectory { return nil }
-            throw ConfigurationError(
-                "cannot read \(file): \(error)",
-                errno: error.rawValue
-            )
+            throw ConfigurationError("cannot read \(file): \(error)", errno: error.rawValue)
         } catch {
             throw ConfigurationError("cannot read \(file): \(error)")
         }
@@ -123,9 +120,7 @@ private struct SettingLines {
         }
     }
 
-    private func readMap(
-        _ found: (Int, String?, Scalar?) -> Void
-    ) throws(ConfigurationError) {
+    private func readMap(_ found: (Int, String?, Scalar?) -> Void) throws(ConfigurationError) {
         var places: [String: Int] = [:]
         while true {
             let (key, position) = try self.next()

@@ -53,10 +53,7 @@ extension Setting {
             )
         case .logTransitions:
             Row(
-                kind: .count(
-                    0...Setting.most,
-                    default: ServerLimits().transitionsLoggedPerSecond
-                ),
+                kind: .count(0...Setting.most, default: ServerLimits().transitionsLoggedPerSecond),
                 summary:
                     "Changes per second that are logged one by one; the others share one line.",
                 given: { $0.logTransitions.map { .number($0) } },

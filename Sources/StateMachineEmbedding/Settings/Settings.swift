@@ -146,10 +146,7 @@ extension Settings {
     /// The settings in force, in the form of the configuration file, each line with its origin.
     ///
     /// - Throws: `DaemonError` if nothing says where the sockets are to be.
-    func report(
-        environment: [String: String],
-        isRoot: Bool
-    ) throws(DaemonError) -> String {
+    func report(environment: [String: String], isRoot: Bool) throws(DaemonError) -> String {
         var lines: [(text: String, origin: String)] = []
         for setting in self.front.settings {
             if let value = self.values[setting] {

@@ -60,10 +60,10 @@ package struct RecordedTransition: Hashable, Sendable {
 extension RecordedTransition.State {
     /// `"state":"…","data":{…}`, with the data byte for byte as recorded.
     package var fragment: [UInt8] {
-        var writer = LineWriter()
-        writer.state(self.name)
-        writer.raw(self.data)
-        return writer.bytes
+        LineWriter.bytes { writer in
+            writer.state(self.name)
+            writer.raw(self.data)
+        }
     }
 
     /// A function that tells whether patterns cover it; parses its data once, if at all.

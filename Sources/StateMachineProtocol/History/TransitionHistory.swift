@@ -76,9 +76,7 @@ package protocol TransitionHistory: Recording {
     ///
     /// There is one handler; a later one replaces it. Called from anywhere; at once for what
     /// already fails.
-    func onTrouble(
-        _ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void
-    )
+    func onTrouble(_ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void)
 }
 
 /// The work of a history, for itself or as a log, that may fail.

@@ -63,9 +63,7 @@ struct JSONValueDecoder: Decoder, SingleValueDecodingContainer {
             if self.value[JSONCase.Key.state.rawValue] != nil,
                 let odd = members.first(where: { JSONCase.Key(rawValue: $0.key) == nil })
             {
-                throw self.objection(
-                    "a case has no key \(odd.key.quoted); known: state, data"
-                )
+                throw self.objection("a case has no key \(odd.key.quoted); known: state, data")
             }
             throw self.mismatch(JSONMember.self, JSONCase.expected)
         }

@@ -147,10 +147,7 @@ struct JSONScanner {
     }
 
     private mutating func parseUnicodeEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
-        let unpaired = JSONSyntaxError(
-            offset: self.position - 1,
-            message: "an unpaired surrogate"
-        )
+        let unpaired = JSONSyntaxError(offset: self.position - 1, message: "an unpaired surrogate")
         let first = try self.parseCodeUnit()
         if let scalar = Unicode.Scalar(UInt32(first)) { return scalar }
         guard UTF16.isLeadSurrogate(first), self.current == UInt8(ascii: "\\"),

@@ -113,11 +113,7 @@ extension JSONValue {
 
 extension JSONValue: CustomStringConvertible {
     /// The value as JSON on one line, without white space; safe to show on a terminal.
-    public var description: String {
-        var writer = LineWriter()
-        writer.json(self)
-        return writer.withBytes { String(decoding: $0, as: UTF8.self) }
-    }
+    public var description: String { LineWriter.text { $0.json(self) } }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,

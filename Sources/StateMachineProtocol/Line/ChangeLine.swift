@@ -14,18 +14,16 @@ package enum ChangeLine {
 
     /// The end of a line that stands for others too: `skipped` counts those left out.
     package static func tail(skipped: UInt64, isReplayed: Bool) -> [UInt8] {
-        var writer = LineWriter()
-        if skipped > 0 { writer.number(.skipped, skipped) }
-        if isReplayed { writer.bool(.replay, true) }
-        writer.text(self.tail)
-        return writer.bytes
+        LineWriter.bytes { writer in
+            if skipped > 0 { writer.number(.skipped, skipped) }
+            if isReplayed { writer.bool(.replay, true) }
+            writer.text(self.tail)
+        }
     }
 
     /// The beginning of the line for a watch with that id, instead of ``head``.
     package static func head(id: RequestID) -> [UInt8] {
-        var writer = LineWriter()
-        writer.begin("change", id: id)
-        return writer.bytes
+        LineWriter.bytes { $0.begin("change", id: id) }
     }
 }
 
@@ -45,9 +43,7 @@ extension ServerLine {
         by: Peer?,
         cause: String?
     ) -> [UInt8] {
-        var writer = LineWriter()
-        self.writeChange(to: &writer, report, from: old, by: by, cause: cause)
-        return writer.bytes
+        LineWriter.bytes { self.writeChange(to: &$0, report, from: old, by: by, cause: cause) }
     }
 
     /// The same, into `writer`, whose former content is discarded.

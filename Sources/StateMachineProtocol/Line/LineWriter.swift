@@ -18,13 +18,23 @@ package struct LineWriter: ~Copyable {
     /// The same bytes, as a copy.
     package var bytes: [UInt8] { self.withBytes { Array($0) } }
 
+    /// What `body` writes.
+    package static func bytes(_ body: (inout LineWriter) -> Void) -> [UInt8] {
+        var writer = LineWriter()
+        body(&writer)
+        return writer.bytes
+    }
+
+    /// What `body` writes, as text.
+    static func text(_ body: (inout LineWriter) -> Void) -> String {
+        var writer = LineWriter()
+        body(&writer)
+        return writer.withBytes { String(decoding: $0, as: UTF8.self) }
+    }
+
     /// Writes a whole line with its newline, and forgets what was written before.
     @inline(__always)
-    mutating func line(
-        _ type: StaticString,
-        id: RequestID?,
-        members: (inout LineWriter) -> Void
-    ) {
+    mutating func line(_ type: StaticString, id: RequestID?, members: (inout LineWriter) -> Void) {
         self.begin(type, id: id)
         members(&self)
         self.text("}\n")
@@ -137,11 +147,7 @@ package struct LineWriter: ~Copyable {
     }
 
     /// The object that lines contain for a peer, to be built once.
-    package static func written(_ peer: Peer) -> [UInt8] {
-        var writer = LineWriter()
-        writer.object(of: peer)
-        return writer.bytes
-    }
+    package static func written(_ peer: Peer) -> [UInt8] { self.bytes { $0.object(of: peer) } }
 
     /// A place in the order, as clients give it back.
     package mutating func cursor(_ key: LineKey, _ cursor: Cursor) {

@@ -77,12 +77,8 @@ extension ServerLine {
             self.init(Array(text.utf8.dropFirst().dropLast()), at: nil)
         }
 
-        /// The object, to be recorded; the writer's former content is discarded.
-        package func text(by writer: inout LineWriter) -> String {
-            writer.clear()
-            self.write(to: &writer)
-            return writer.withBytes { String(decoding: $0, as: UTF8.self) }
-        }
+        /// The object, to be recorded.
+        package var text: String { LineWriter.text { self.write(to: &$0) } }
 
         /// The same with the time left until then.
         fileprivate func counting(_ leftMs: Int64) -> Due {

@@ -33,9 +33,9 @@ package enum ServerLine {
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var writer = LineWriter()
-        self.writeReply(to: &writer, id: id, report: report, own: own, rest: rest)
-        return writer.bytes
+        LineWriter.bytes {
+            self.writeReply(to: &$0, id: id, report: report, own: own, rest: rest)
+        }
     }
 
     /// The same, into `writer`, whose former content is discarded.
@@ -81,9 +81,7 @@ package enum ServerLine {
         id: RequestID?,
         members: (inout LineWriter) -> Void
     ) -> [UInt8] {
-        var writer = LineWriter()
-        writer.line(type, id: id, members: members)
-        return writer.bytes
+        LineWriter.bytes { $0.line(type, id: id, members: members) }
     }
 
     /// The current state, at the beginning of a watch or instead of changes that are not available;
@@ -104,11 +102,7 @@ package enum ServerLine {
     }
 
     /// The end of a replay: from here on changes come live.
-    package static func live(
-        id: RequestID?,
-        _ report: Report,
-        isSelected: Bool = true
-    ) -> [UInt8] {
+    package static func live(id: RequestID?, _ report: Report, isSelected: Bool = true) -> [UInt8] {
         Self.mark("live", id: id, report, isSelected: isSelected)
     }
 
@@ -229,8 +223,7 @@ extension ServerLine {
         in epoch: Epoch
     ) -> [UInt8] {
         let begin = outline.entries.first?.at ?? WallTime(microseconds: 0)
-        var writer = LineWriter()
-        writer.line("outline", id: id) { writer in
+        return self.line("outline", id: id) { writer in
             writer.number(.seq, outline.first)
             writer.time(.at, begin)
             writer.json("states", .array(outline.names.map { .string($0) }))
@@ -247,7 +240,6 @@ extension ServerLine {
             writer.text("]")
             writer.cursor(.cursor, Cursor(epoch: epoch, seq: outline.examined))
         }
-        return writer.bytes
     }
 }
 

@@ -9,11 +9,7 @@ package struct FieldWords: Hashable, Sendable {
     /// What an update adds to present values: numbers.
     package private(set) var amounts: [JSONMember]
 
-    package init(
-        values: [JSONMember] = [],
-        words: [JSONMember] = [],
-        amounts: [JSONMember] = []
-    ) {
+    package init(values: [JSONMember] = [], words: [JSONMember] = [], amounts: [JSONMember] = []) {
         self.values = values
         self.words = words
         self.amounts = amounts
@@ -24,11 +20,7 @@ package struct FieldWords: Hashable, Sendable {
     ///   - place: where they are, for error messages.
     ///   - isUpdate: whether `key+=number` is possible.
     /// - Throws: `bad-request` or `limit`.
-    package init(
-        _ texts: [String],
-        in place: String,
-        isUpdate: Bool = false
-    ) throws(WireError) {
+    package init(_ texts: [String], in place: String, isUpdate: Bool = false) throws(WireError) {
         guard texts.count <= RequestLimits.fields else {
             throw WireError(
                 .limit,

@@ -106,10 +106,7 @@ public struct Pattern: Hashable, Sendable {
 
     /// The same, with words interpreted by those fields' types and, if it names a group, with that
     /// group.
-    func typed(
-        by fields: [StateField],
-        of group: StateGroup? = nil
-    ) throws(WireError) -> Pattern {
+    func typed(by fields: [StateField], of group: StateGroup? = nil) throws(WireError) -> Pattern {
         var pattern = self
         pattern.group = group
         pattern.data = try self.fields.members(typedBy: fields, of: self.name)
@@ -264,10 +261,7 @@ extension Pattern: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
 
 extension String {
     /// Splits by scalars: a separator stays one even if the next scalar combines with it.
-    package func split(
-        at separator: Unicode.Scalar,
-        maxSplits: Int = .max
-    ) -> [String] {
+    package func split(at separator: Unicode.Scalar, maxSplits: Int = .max) -> [String] {
         self.unicodeScalars.split(
             separator: separator,
             maxSplits: maxSplits,

@@ -352,9 +352,7 @@ extension Request {
         before: HistoryPlace? = nil,
         limit: UInt64? = nil
     ) -> Request {
-        Request(
-            .history(HistoryCall(limit: limit, after: after, before: before, isOutline: true))
-        )
+        Request(.history(HistoryCall(limit: limit, after: after, before: before, isOutline: true)))
     }
 
     /// The same request, of a search that tells how far it has come while it finds nothing.

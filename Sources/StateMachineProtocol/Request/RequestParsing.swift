@@ -21,10 +21,7 @@ extension Request {
 
     private static func words(of text: String) throws(WireError) -> [String] {
         // By bytes: a space stays one even if the next scalar combines with it.
-        let words = text.utf8.split(
-            maxSplits: RequestLimits.words,
-            whereSeparator: \.isWhiteSpace
-        )
+        let words = text.utf8.split(maxSplits: RequestLimits.words, whereSeparator: \.isWhiteSpace)
         guard words.count <= RequestLimits.words else {
             throw WireError(
                 .limit,
@@ -59,10 +56,7 @@ extension Request {
         if let key = parser.doubledKey {
             throw RefusedRequest(
                 id: id,
-                error: WireError(
-                    .badRequest,
-                    "the key \(key.quoted) is given twice in one object"
-                )
+                error: WireError(.badRequest, "the key \(key.quoted) is given twice in one object")
             )
         }
         do {
@@ -161,9 +155,7 @@ extension Request.Call {
                 throw WireError(.badRequest, "update needs a field: update key=value …")
             }
             let fields = try FieldWords(rest, in: operation.rawValue, isUpdate: true)
-            self = .update(
-                ChangeCall(data: fields.data, words: fields.words, add: fields.amounts)
-            )
+            self = .update(ChangeCall(data: fields.data, words: fields.words, add: fields.amounts))
             return
         case .watch:
             let patterns = try PatternList(words: rest)

@@ -128,10 +128,7 @@ extension Schema {
     package func fields(of value: Value) -> [StateField] { [] }
     package func isMember(_ value: Value, ofGroup name: String) -> Bool { false }
     package func declaration(of value: Value) -> RecordedDeclaration? { nil }
-    package func restated(
-        _ value: Value,
-        in present: Value
-    ) throws(WireError) -> Value? { nil }
+    package func restated(_ value: Value, in present: Value) throws(WireError) -> Value? { nil }
 }
 
 /// Why a recorded state cannot become one of a machine's.

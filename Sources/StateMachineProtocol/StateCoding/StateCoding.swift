@@ -86,10 +86,7 @@ public final class StateCoding<State: EnumState>: Schema {
     }
 
     /// The state of that name, else the one that used to have it; its fields likewise.
-    package func carried(
-        _ name: String,
-        data: [JSONMember]
-    ) throws(NotCarriedOver) -> Value {
+    package func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> Value {
         guard let found = self.described.case(ofOldState: name) else {
             throw NotCarriedOver(
                 sentence: "there is no state \(name.quoted); known: "
@@ -115,10 +112,7 @@ public final class StateCoding<State: EnumState>: Schema {
         } catch let error as DecodingError {
             throw WireError(.badData, error.sentence(about: name), known: found.fields.map(\.name))
         } catch {
-            throw WireError(
-                .badData,
-                "data of \(name) was refused: \("\(error)".excerpt(128))"
-            )
+            throw WireError(.badData, "data of \(name) was refused: \("\(error)".excerpt(128))")
         }
     }
 }

@@ -5,11 +5,7 @@ import StateMachineProtocol
 /// How what is asked for becomes what the machine does, and where each state is encoded.
 extension StateServer {
     /// The state that a line of that length asks for.
-    func state(
-        _ name: String,
-        data: JSONValue?,
-        lineLength: Int
-    ) throws(WireError) -> Value {
+    func state(_ name: String, data: JSONValue?, lineLength: Int) throws(WireError) -> Value {
         guard lineLength <= Self.recentBytes else {
             return try self.states.checked(self.current.value(name, data: data))
         }
@@ -26,11 +22,7 @@ extension StateServer {
     /// 64, of 1 KiB: more than most machines have, and some hundreds of KiB at most. Not tuned.
     private static let (recentStates, recentBytes) = (64, 1024)
 
-    func decide(
-        _ state: Value,
-        _ call: ChangeCall,
-        by setter: Peer
-    ) -> Move.Answer? {
+    func decide(_ state: Value, _ call: ChangeCall, by setter: Peer) -> Move.Answer? {
         guard !self.machine.hasLog else { return nil }
         self.stays?.lift()
         let move = Move(
@@ -311,10 +303,7 @@ extension Schema {
         }
         // Another file has come into force meanwhile, in the same stay.
         guard move.cause == cause else {
-            throw WireError(
-                .suspended,
-                "the machine's file has just been reloaded; send it again"
-            )
+            throw WireError(.suspended, "the machine's file has just been reloaded; send it again")
         }
         return .enter(try self.checked(move.next))
     }

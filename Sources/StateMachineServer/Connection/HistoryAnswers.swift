@@ -158,10 +158,7 @@ struct HistoryAnswers {
     }
 
     /// An outline of the first few of these changes: 256 at most, which takes some 25 µs.
-    private func outline(
-        of changes: ClosedRange<UInt64>,
-        for run: HistoryRun
-    ) -> ChangeLines {
+    private func outline(of changes: ClosedRange<UInt64>, for run: HistoryRun) -> ChangeLines {
         var outline = TransitionOutline(from: changes.lowerBound)
         for seq in changes.prefix(Int(min(run.left, 256))) {
             let change = self.server.past.ring[seq].change

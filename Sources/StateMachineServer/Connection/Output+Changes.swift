@@ -74,12 +74,7 @@ extension Output {
     }
 
     /// Sets up the vectors of one line alone, in which it stands for `skipped` others, and writes it.
-    func write(
-        _ seq: UInt64,
-        head: LineHead,
-        skipped: UInt64,
-        isReplayed: Bool
-    ) -> Sent {
+    func write(_ seq: UInt64, head: LineHead, skipped: UInt64, isReplayed: Bool) -> Sent {
         ChangeLine.tail(skipped: skipped, isReplayed: isReplayed).withUnsafeBytes { tail in
             self.scratch.vectors.removeAll(keepingCapacity: true)
             let length = self.gather(self.server.past.ring[seq], head: head, tail: tail)
@@ -136,9 +131,7 @@ extension Output {
     // MARK: - From before the ring
 
     /// Hands what was read over on the loop, and has the connection's turn come.
-    func handing<Value>(
-        to arrived: @escaping (Value) -> Void
-    ) -> @Sendable (Value) -> Void {
+    func handing<Value>(to arrived: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
         let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
         return { value in
             let (writer, arrived) = reader.value

@@ -266,12 +266,7 @@ final class Sets: @unchecked Sendable {
     ) {
         self.server.counters.add(.refusals)
         self.output.reply(
-            ServerLine.refusal(
-                id: id,
-                error,
-                report: self.server.report(of: current),
-                own: own
-            ),
+            ServerLine.refusal(id: id, error, report: self.server.report(of: current), own: own),
             after: current.seq
         )
     }

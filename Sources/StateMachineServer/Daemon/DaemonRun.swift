@@ -132,9 +132,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         }.get()
         var listeners: [Listener] = []
         for (door, socket) in doors.sockets {
-            listeners.append(
-                try await Listener(door, socket: socket, server: server, group: group)
-            )
+            listeners.append(try await Listener(door, socket: socket, server: server, group: group))
         }
         let watchdog = WatchdogInterval.requested.map {
             WatchdogProbe(of: server, within: $0, logger: self.logger) { try notifier.watchdog() }

@@ -66,10 +66,7 @@ extension Logger {
             )
         case (.pruning, nil): self.notice("old changes are removed again")
         case (.tidying, let why?):
-            self.warning(
-                "the history's files keep growing",
-                metadata: ["error": "\(why)"]
-            )
+            self.warning("the history's files keep growing", metadata: ["error": "\(why)"])
         case (.tidying, nil): self.notice("the history's files no longer grow")
         }
     }

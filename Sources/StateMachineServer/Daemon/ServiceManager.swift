@@ -13,10 +13,7 @@ struct ServiceManager: Sendable {
     private static let timeout = Duration.seconds(1)
 
     /// Tells it something, and waits for it to take that, but not for ever.
-    func tell(
-        _ what: String,
-        _ body: @escaping @Sendable (ServiceNotifier) throws -> Void
-    ) async {
+    func tell(_ what: String, _ body: @escaping @Sendable (ServiceNotifier) throws -> Void) async {
         _ = await self.ask(what, for: Self.timeout, body)
     }
 

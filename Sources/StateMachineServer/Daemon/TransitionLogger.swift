@@ -35,12 +35,7 @@ final class TransitionLogger: Sendable {
     ///   - seq: the newest one that has been logged.
     ///   - last: the newest of them.
     ///   - perSecond: how many a second are logged one by one.
-    func log(
-        _ ring: borrowing ChangeRing,
-        after seq: UInt64,
-        through last: Place,
-        perSecond: Int
-    ) {
+    func log(_ ring: borrowing ChangeRing, after seq: UInt64, through last: Place, perSecond: Int) {
         let isToBeHad = ring.reaches(back: seq)
         let action = self.pace.withLockedValue { pace in
             pace.entered(

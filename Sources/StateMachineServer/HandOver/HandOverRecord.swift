@@ -181,21 +181,13 @@ extension Output.Segment {
             case .history(let run): .history(run.row)
             case nil: nil
             }
-        return HandOverRecord.Segment(
-            bytes: Data(self.rest),
-            replies: self.replies,
-            mark: mark
-        )
+        return HandOverRecord.Segment(bytes: Data(self.rest), replies: self.replies, mark: mark)
     }
 }
 
 extension Output.Mark {
     /// Restores the mark, nil if its record makes no sense; `watch` gives the watch at a position.
-    init?(
-        _ record: HandOverRecord.Segment.Mark,
-        of schema: StateSchema,
-        watch: (Int) -> Watch?
-    ) {
+    init?(_ record: HandOverRecord.Segment.Mark, of schema: StateSchema, watch: (Int) -> Watch?) {
         let mark: Self? =
             switch record {
             case .start(let place): watch(place).map { .start($0) }

@@ -179,10 +179,7 @@ final class Stays: @unchecked Sendable {
     /// The move for an end of a stay's run; nil if none, or if the machine is in another stay.
     ///
     /// - Throws: `bad-data`, whatever the stay.
-    func move(
-        onEndOfRun data: [JSONMember],
-        in stay: UInt64
-    ) throws(WireError) -> MachineMove? {
+    func move(onEndOfRun data: [JSONMember], in stay: UInt64) throws(WireError) -> MachineMove? {
         let move = try self.schema.move(onEndOfRun: data, in: self.snapshot.value)
         return self.snapshot.stay == stay ? move : nil
     }

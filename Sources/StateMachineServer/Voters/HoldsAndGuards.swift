@@ -104,10 +104,7 @@ final class HoldsAndGuards {
             throw WireError(.internal, "the connection is closed")
         }
         try self.standing.checkRoom(for: line)
-        try self.standing.checkExceptions(
-            asked.before.inexactPatterns,
-            of: "a hold or guard"
-        )
+        try self.standing.checkExceptions(asked.before.inexactPatterns, of: "a hold or guard")
         let record = KeptVoter(
             number: number,
             name: asked.required,
@@ -196,12 +193,7 @@ final class HoldsAndGuards {
     /// Has a guard sent its question, when all that is queued before it has been written.
     ///
     /// The time of one that was put while its client was away is measured here.
-    func put(
-        _ question: Ask,
-        to voter: SocketVoter,
-        _ leftMs: UInt64,
-        _ isInherited: Bool
-    ) {
+    func put(_ question: Ask, to voter: SocketVoter, _ leftMs: UInt64, _ isInherited: Bool) {
         let number = self.server.voters.nextNumber()
         voter.put(question, number: number, leftMs: leftMs)
         self.server.scheduleFlush()

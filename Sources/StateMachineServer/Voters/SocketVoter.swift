@@ -88,11 +88,7 @@ final class SocketVoter: @unchecked Sendable {
     /// Its denial of a state that it blocks; nil for one that it allows, delays or is asked about.
     func denial(of state: Value) -> Vote.Denial? {
         guard self.blocks(state) else { return nil }
-        return Vote.Denial(
-            label: self.label,
-            peer: self.peer,
-            why: self.blockingWhy
-        )
+        return Vote.Denial(label: self.label, peer: self.peer, why: self.blockingWhy)
     }
 
     /// The reason that a denial by a blocking voter gives.

@@ -92,9 +92,7 @@ struct JointPlaces: Sendable, CustomStringConvertible {
     /// Reads an id; whatever is not one of ours is left out.
     init(_ id: String) {
         for part in id.split(separator: ".").prefix(Machines.most) {
-            let (name, rest) = (
-                part.prefix(Self.digits.name), part.dropFirst(Self.digits.both)
-            )
+            let (name, rest) = (part.prefix(Self.digits.name), part.dropFirst(Self.digits.both))
             let epoch = part.dropFirst(Self.digits.name).prefix(Self.digits.both - Self.digits.name)
             guard let seq = UInt64(rest, radix: 36), let cursor = Cursor("\(epoch):\(seq)") else {
                 continue
