@@ -176,9 +176,15 @@ struct JSONScanner {
 
     /// The text from there to the current byte.
     private func text(from start: Int) throws(JSONSyntaxError) -> String {
-        let bytes = self.bytes[start..<self.position]
-        if let text = String(validating: bytes, as: UTF8.self) { return text }
-        throw JSONSyntaxError(offset: start + bytes.validUTF8PrefixCount, message: "not UTF-8")
+        let bytes = self.bytes.span.extracting(start..<self.position)
+        do {
+            return String(copying: try UTF8Span(validating: bytes))
+        } catch {
+            throw JSONSyntaxError(
+                offset: start + error.byteOffsets.lowerBound,
+                message: "not UTF-8"
+            )
+        }
     }
 }
 
