@@ -206,7 +206,7 @@ final class Connection {
         if isToGoOn { self.server.turns.enqueue(self) }
         // Setters wait for its changes to be written, but not for its other requests.
         let isBehind = self.watches.hasChangesToWrite || self.waits.areBehind
-        if !isToGoOn || !isBehind { self.server.tookTurn(self) }
+        if !isToGoOn || !isBehind { self.server.turns.tookTurn(self) }
     }
 
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
@@ -226,7 +226,7 @@ final class Connection {
 
     /// A set was decided after others had their turn.
     func setWasDecided() {
-        if self.lifecycle.isGone { self.output.want() } else { self.server.answered(self) }
+        if self.lifecycle.isGone { self.output.want() } else { self.server.turns.answered(self) }
     }
 
     // MARK: - Output

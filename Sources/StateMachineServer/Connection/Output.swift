@@ -146,17 +146,7 @@ final class Output {
 
     /// Replies with the line that the server has put together; changes up to `seq` go before it.
     func replyWithLine(after seq: UInt64) {
-        guard !self.isClosed else { return }
-        if self.queue.isEmpty { self.queue.append(Segment(bytes: self.scratch.takeReplies())) }
-        if self.queue.last?.isOpen != true { self.queue.append(Segment()) }
-        let last = self.queue.count - 1
-        self.scratch.line.withBytes { line in
-            self.queue[last].bytes.append(contentsOf: line)
-            self.bytes += line.count
-        }
-        self.queue[last].replies += 1
-        self.queue[last].seq = max(self.queue[last].seq, seq)
-        self.repliesInFlight += 1
+        self.scratch.line.withBytes { self.append($0, replies: 1, after: seq) }
     }
 
     /// Whether an answer waits for the disk.
@@ -175,17 +165,25 @@ final class Output {
     /// Queues a line; `replies` is 1 if it counts as a reply in flight, and `mark` is what happens when its
     /// turn comes.
     func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0, mark: Mark? = nil) {
+        line.withUnsafeBytes { self.append($0, replies: replies, after: seq, mark: mark) }
+    }
+
+    private func append(
+        _ line: UnsafeRawBufferPointer,
+        replies: Int,
+        after seq: UInt64,
+        mark: Mark? = nil
+    ) {
         guard !self.isClosed else { return }
         self.repliesInFlight += replies
         self.bytes += line.count
-        if let last = self.queue.indices.last, self.queue[last].isOpen {
-            self.queue[last].bytes += line
-            self.queue[last].replies += replies
-            self.queue[last].seq = max(self.queue[last].seq, seq)
-            self.queue[last].mark = mark
-        } else {
-            self.queue.append(Segment(bytes: line, replies: replies, seq: seq, mark: mark))
-        }
+        if self.queue.isEmpty { self.queue.append(Segment(bytes: self.scratch.takeReplies())) }
+        if self.queue.last?.isOpen != true { self.queue.append(Segment()) }
+        let last = self.queue.count - 1
+        self.queue[last].bytes.append(contentsOf: line)
+        self.queue[last].replies += replies
+        self.queue[last].seq = max(self.queue[last].seq, seq)
+        self.queue[last].mark = mark
     }
 
     /// Queues an answer to `history`, which is written from the changes themselves when its turn has come.

@@ -84,7 +84,7 @@ final class Sets: @unchecked Sendable {
             UnderWay(number: number, operation: operation, call: call, id: id, isOrdered: isOrdered)
         )
         if isOrdered { self.ordered += 1 }
-        self.server.setBegan()
+        self.server.undecidedSets += 1
         let proposal = propose(number)
         // It may have been decided by now.
         guard let last = self.underWay.indices.last, self.underWay[last].number == number else {
@@ -148,7 +148,7 @@ final class Sets: @unchecked Sendable {
 
     /// Answers a set that had to wait.
     func decided(_ number: UInt64, _ answer: Move.Answer) {
-        self.server.setEnded()
+        self.server.undecidedSets -= 1
         // Answered already, if the daemon is shutting down.
         guard let index = self.underWay.firstIndex(where: { $0.number == number }) else { return }
         var isWithdrawn = false

@@ -9,24 +9,20 @@ enum ResourceLimits {
     private static let reserve: CInt = 16
 
     /// Whether no more than the reserve is left.
-    ///
-    /// The kernel gives out the lowest free number.
-    static var areDescriptorsScarce: Bool {
-        guard let limit = Self.descriptors else { return false }
-        let lowest = dup(STDERR_FILENO)
-        guard lowest >= 0 else { return errno == EMFILE || errno == ENFILE }
-        close(lowest)
-        return rlim_t(lowest + Self.reserve) >= limit.rlim_cur
-    }
+    static var areDescriptorsScarce: Bool { Self.left <= 0 }
 
     /// How many clients there are descriptors for, besides those that the process has open and the
     /// reserve; at least one.
-    static var clients: Int {
+    static var clients: Int { max(1, Self.left) }
+
+    /// The descriptors that are left, without the reserve.
+    private static var left: Int {
         guard let limit = Self.descriptors else { return .max }
+        // The kernel gives out the lowest free number.
         let lowest = dup(STDERR_FILENO)
-        guard lowest >= 0 else { return 1 }
+        guard lowest >= 0 else { return errno == EMFILE || errno == ENFILE ? 0 : .max }
         close(lowest)
-        return max(1, Int(clamping: limit.rlim_cur) - Int(lowest + Self.reserve))
+        return Int(clamping: limit.rlim_cur) - Int(lowest + Self.reserve)
     }
 
     /// Allows as many descriptors as the administrator does.

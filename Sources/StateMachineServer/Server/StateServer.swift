@@ -87,7 +87,7 @@ final class StateServer: @unchecked Sendable {
     let arrivals = Arrivals()
 
     /// Sets that are not decided, those of clients that have gone included.
-    private(set) var undecidedSets = 0
+    var undecidedSets = 0
 
     /// Answers to `describe`, which are the same for everybody at a door, and are made once for each schema.
     var descriptions: [Door: [UInt8]] = [:]
@@ -249,12 +249,6 @@ final class StateServer: @unchecked Sendable {
         }
     }
 
-    /// The connection has been written to.
-    func tookTurn(_ connection: Connection) { self.turns.tookTurn(connection) }
-
-    /// A set of the connection was answered after others had their turn.
-    func answered(_ connection: Connection) { self.turns.answered(connection) }
-
     /// Has everything logged that happens from now on.
     func log(to log: TransitionLogger) {
         self.log = log
@@ -307,12 +301,6 @@ final class StateServer: @unchecked Sendable {
         self.watches += change
         self.status?.changed(watches: self.watches)
     }
-
-    /// A set is waiting for its decision.
-    func setBegan() { self.undecidedSets += 1 }
-
-    /// It has been decided, or withdrawn.
-    func setEnded() { self.undecidedSets -= 1 }
 
     // MARK: - What the machine does by itself
 
@@ -439,7 +427,7 @@ extension StateServer {
     func remove(_ connection: Connection) {
         self.turns.remove(connection)
         self.users.left(connection)
-        self.tookTurn(connection)
+        self.turns.tookTurn(connection)
         self.turns.tellIfEmpty()
     }
 
