@@ -49,18 +49,8 @@ package struct RunnerState {
     /// there is one.
     private static func isThere(_ pid: pid_t, since start: Int64?) -> Bool {
         guard kill(pid, 0) == 0 || errno == EPERM else { return false }
-        do {
-            let bytes = try FileDescriptor.bytes(of: "/proc/\(pid)/stat", atMost: 4096)
-            let text = String(decoding: bytes, as: UTF8.self)
-            // After the name in parentheses come the third field of proc(5) and the rest; the third
-            // is Z for a process that has ended and has not been waited for, and the 22nd is the
-            // start.
-            let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
-            guard fields.count > 19 else { return true }
-            return fields[0] != "Z" && Int64(fields[19]) == start
-        } catch {
-            // Another user's process, where those are hidden.
-            return true
-        }
+        // Where other users' processes are hidden, it may be one of those.
+        guard let process = ProcessEntry(pid) else { return true }
+        return !process.isDead && Int64(exactly: process.start) == start
     }
 }

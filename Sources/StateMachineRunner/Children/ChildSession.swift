@@ -1,7 +1,6 @@
 import Glibc
 import Processes
 import StateMachineCore
-import SystemPackage
 
 /// The processes of one command: those in the session that its leader began.
 struct ChildSession: Hashable, Sendable {
@@ -108,56 +107,5 @@ struct ChildSession: Hashable, Sendable {
         // A process that was given no session of its own would be in this process's.
         let sessions = Set(own.map(\.session)).subtracting([getsid(0)])
         return all.filter { own.contains($0) || sessions.contains($0.session) }
-    }
-}
-
-/// A process as `/proc` shows it.
-struct ProcessEntry: Hashable, Sendable {
-    let pid: pid_t
-    let session: pid_t
-    let start: UInt64
-    /// Whether it has ended and has not been waited for.
-    let isDead: Bool
-
-    static func == (left: ProcessEntry, right: ProcessEntry) -> Bool {
-        left.pid == right.pid && left.start == right.start
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(self.pid)
-        hasher.combine(self.start)
-    }
-
-    /// The process of that number; nil if there is none.
-    init?(_ pid: pid_t) {
-        guard let text = Self.text(of: "/proc/\(pid)/stat") else { return nil }
-        // The name stands in parentheses and may contain anything.
-        guard let end = text.lastIndex(of: UInt8(ascii: ")")) else { return nil }
-        let fields = text[(end + 1)...].split(separator: UInt8(ascii: " "))
-            .map { String(decoding: $0, as: UTF8.self) }
-        // From the third of proc(5) on: state, ppid, pgrp, session, …, starttime.
-        guard fields.count > 19, let session = pid_t(fields[3]), let start = UInt64(fields[19])
-        else { return nil }
-        self.pid = pid
-        self.session = session
-        self.start = start
-        self.isDead = fields[0] == "Z" || fields[0] == "X"
-    }
-
-    /// All processes that can be seen.
-    static func all() -> [ProcessEntry] {
-        FilePath("/proc").names.compactMap { pid_t($0).flatMap { ProcessEntry($0) } }
-    }
-
-    /// Whether it was started with that variable, as far as this process may look.
-    func has(_ variable: String, _ value: String) -> Bool {
-        let wanted = Array("\(variable)=\(value)".utf8)
-        return Self.text(of: "/proc/\(self.pid)/environ")?
-            .split(separator: 0).contains { $0.elementsEqual(wanted) } ?? false
-    }
-
-    private static func text(of path: String) -> [UInt8]? {
-        // It may have ended just now, or belong to somebody else.
-        FileDescriptor.whole(path, atMost: WholeFile.limit)
     }
 }
