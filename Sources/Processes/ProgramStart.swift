@@ -2,6 +2,7 @@ internal import CPlatform
 internal import Dispatch
 internal import Glibc
 private import Synchronization
+internal import SystemPackage
 
 /// A program with all that it is given; in bytes, for names and values need not be UTF-8.
 package struct ProgramStart: Sendable {
@@ -23,8 +24,8 @@ package struct ProgramStart: Sendable {
     package var environment: [[UInt8]]
     /// Nil for this process's.
     package var directory: [UInt8]?
-    /// A descriptor that becomes its standard input; nil for this process's.
-    package var input: CInt?
+    /// What its standard input has, in memory, so that it need not read that; nil for this process's.
+    package var input: [UInt8]?
     /// A descriptor that becomes its standard error; nil for this process's.
     package var errors: CInt?
     /// Whether it leads a session of its own.
@@ -48,6 +49,8 @@ package struct ProgramStart: Sendable {
             }
         }
         defer { if directory >= 0 { close(directory) } }
+        let input = try self.input.map(Self.memoryFile)
+        defer { if let input { close(input) } }
         var pid: pid_t = 0
         let error = Self.withCString(self.path) { path in
             Self.withCStrings(self.words) { words in
@@ -58,7 +61,7 @@ package struct ProgramStart: Sendable {
                         words,
                         environment,
                         directory,
-                        self.input ?? -1,
+                        input ?? -1,
                         self.errors ?? -1,
                         self.leadsSession ? 1 : 0,
                         self.closesOthers ? 1 : 0
@@ -77,21 +80,44 @@ package struct ProgramStart: Sendable {
     /// The caller closes it. Negative, with `errno`, if there is none.
     package static func memoryFile() -> CInt { platform_memory_file("output") }
 
-    /// Where a program of that name is, in the directories of a `PATH`; nil if nowhere.
+    /// A descriptor of a file in memory with those bytes, at its beginning.
+    private static func memoryFile(of bytes: [UInt8]) throws(Failure) -> CInt {
+        let file = FileDescriptor(rawValue: self.memoryFile())
+        guard file.rawValue >= 0 else { throw .scarcity(errno) }
+        do {
+            try file.writeAll(bytes)
+            try file.seek(offset: 0, from: .start)
+            return file.rawValue
+        } catch {
+            close(file.rawValue)
+            throw .scarcity((error as? Errno ?? .ioError).rawValue)
+        }
+    }
+
+    /// Where a program of that name is, in the directories of a `PATH`; a name with a slash is a path itself.
     ///
-    /// A name with a slash is a path itself.
-    package static func path(of name: [UInt8], in directories: [UInt8]) -> [UInt8]? {
-        guard !name.contains(UInt8(ascii: "/")) else { return name }
-        guard !name.isEmpty else { return nil }
-        return directories.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-            .map { ($0.isEmpty ? [UInt8(ascii: ".")] : Array($0)) + [UInt8(ascii: "/")] + name }
-            .first { path in
-                Self.withCString(path) { path in
-                    var status = stat()
-                    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-                        && access(path, X_OK) == 0
-                }
+    /// - Throws: ``Failure/program(_:)`` with `EACCES` if it may not be executed anywhere, with `ENOENT` if it is
+    ///   nowhere.
+    package static func path(
+        of name: [UInt8],
+        in directories: [UInt8]
+    ) throws(Failure) -> [UInt8] {
+        let candidates =
+            name.contains(UInt8(ascii: "/"))
+            ? [name]
+            : directories.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+                .map { ($0.isEmpty ? [UInt8(ascii: ".")] : Array($0)) + [UInt8(ascii: "/")] + name }
+        var obstacle = ENOENT
+        for candidate in candidates {
+            let (isFile, isExecutable) = Self.withCString(candidate) { path in
+                var status = stat()
+                let isFile = stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFDIR
+                return (isFile, isFile && access(path, X_OK) == 0)
             }
+            if isExecutable { return candidate }
+            if isFile { obstacle = EACCES }
+        }
+        throw .program(obstacle)
     }
 
     /// Whether there is too little of something that others give back.

@@ -1,7 +1,6 @@
 @preconcurrency import Glibc
 import Processes
 import StateMachineDeclaration
-import Systemd
 
 /// A command as it is handed to the system.
 struct ChildStart: Sendable {
@@ -22,7 +21,6 @@ struct ChildStart: Sendable {
     }
 
     private let program: ProgramStart
-    private let input: [UInt8]
     /// How its processes will be recognised; their leader is not known yet.
     let session: ChildSession
 
@@ -32,7 +30,6 @@ struct ChildStart: Sendable {
         guard order.isSound, let name = order.words.first else { throw .program }
         let command = order.command
         self.session = ChildSession(grace: command.stop)
-        self.input = order.input
         let account = try ChildAccount.of(command)
         var variables = ["PATH": CommandOrder.path, "INVOCATION_ID": self.session.token]
         for name in ["LANG", "XDG_RUNTIME_DIR"] {
@@ -46,8 +43,14 @@ struct ChildStart: Sendable {
             guard let file = EnvironmentFile(path) else { throw .program }
             for variable in file.variables { variables[variable.name] = variable.value }
         }
+        let path: [UInt8]
         let directories = Array((variables["PATH"] ?? CommandOrder.path).utf8)
-        guard let path = ProgramStart.path(of: Array(name.utf8), in: directories) else {
+        do throws(ProgramStart.Failure) {
+            // What has a slash is looked for from the command's directory.
+            path =
+                name.contains("/")
+                ? Array(name.utf8) : try ProgramStart.path(of: Array(name.utf8), in: directories)
+        } catch {
             throw .program
         }
         var words = order.words
@@ -65,6 +68,7 @@ struct ChildStart: Sendable {
             words: words.map { Array($0.utf8) },
             environment: variables.map { Array("\($0.key)=\($0.value)".utf8) }
         )
+        program.input = order.input
         program.directory = Array(command.directory.utf8)
         program.leadsSession = true
         program.closesOthers = true
@@ -80,18 +84,8 @@ struct ChildStart: Sendable {
     }
 
     private func start() throws(Failure) -> RunningProgram {
-        let input: CInt
-        do throws(SealedMemoryError) {
-            input = try SealedMemory.make(self.input, name: "change")
-        } catch {
-            throw .scarcity(error.description)
-        }
-        defer { close(input) }
-        guard lseek(input, 0, SEEK_SET) == 0 else { throw .program }
-        var program = self.program
-        program.input = input
         do throws(ProgramStart.Failure) {
-            return try program.start()
+            return try self.program.start()
         } catch {
             switch error {
             case .directory: throw .directory

@@ -24,25 +24,14 @@ struct ChildCommand: Sendable {
     }
 
     /// Where the program is.
-    private func path() throws(Ending) -> String {
-        let program = self.words[0]
+    private func path() throws(Ending) -> [UInt8] {
         // Where there is no PATH, as confstr(3) has it.
         let directories = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
-        let candidates =
-            program.contains("/")
-            ? [program]
-            : directories.split(separator: ":", omittingEmptySubsequences: false)
-                .map { "\($0.isEmpty ? "." : $0)/\(program)" }
-        var obstacle = Ending.notFound
-        for candidate in candidates {
-            var status = stat()
-            guard stat(candidate, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
-                continue
-            }
-            if access(candidate, X_OK) == 0 { return candidate }
-            obstacle = .notStarted("permission denied")
+        do throws(ProgramStart.Failure) {
+            return try ProgramStart.path(of: Array(self.words[0].utf8), in: Array(directories.utf8))
+        } catch {
+            throw error == .program(ENOENT) ? .notFound : .notStarted("permission denied")
         }
-        throw obstacle
     }
 
     /// Throws if the command cannot be started.
@@ -115,17 +104,12 @@ struct ChildCommand: Sendable {
         errors: CInt?
     ) throws(Ending) -> RunningProgram {
         var program = ProgramStart(
-            path: Array(try self.path().utf8),
+            path: try self.path(),
             words: self.words.map { Array($0.utf8) },
             environment: self.environment(updates)
         )
         program.errors = errors
-        do {
-            program.input = try text.map(Self.standardInput)?.rawValue
-        } catch {
-            throw .notStarted("\(error)")
-        }
-        defer { program.input.map { _ = close($0) } }
+        program.input = text.map { Array($0.utf8) }
         do throws(ProgramStart.Failure) {
             return try program.start()
         } catch {
@@ -155,20 +139,6 @@ struct ChildCommand: Sendable {
             variables.append(Array("\(name)=\(value)".utf8))
         }
         return variables
-    }
-
-    /// A file in memory with that text: the command need not read it, and nobody waits until it does.
-    private static func standardInput(_ text: String) throws -> FileDescriptor {
-        let file = FileDescriptor(rawValue: ProgramStart.memoryFile())
-        guard file.rawValue >= 0 else { throw Errno(rawValue: errno) }
-        do {
-            try file.writeAll(text.utf8)
-            try file.seek(offset: 0, from: .start)
-            return file
-        } catch {
-            try file.close()
-            throw error
-        }
     }
 }
 
