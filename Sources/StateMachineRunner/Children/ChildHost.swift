@@ -91,8 +91,8 @@ final class Child: Sendable {
         /// Why it ends, if not by itself.
         var reason: RunEnd?
         var end: CommandEnd?
-        var waiting: [Int: CheckedContinuation<CommandEnd?, Never>] = [:]
-        var lastWaiting = 0
+        /// Each finished with the end.
+        var waiting: [AsyncStream<Void>.Continuation] = []
     }
 
     private let executor: QueueExecutor
@@ -149,24 +149,14 @@ final class Child: Sendable {
 
     /// Its end, once there is one; nil only if the task is cancelled.
     func end() async -> CommandEnd? {
-        let number = self.state.withLock { state in
-            state.lastWaiting += 1
-            return state.lastWaiting
+        let (ended, waiting) = AsyncStream.makeStream(of: Void.self)
+        let known = self.state.withLock { state in
+            if state.end == nil { state.waiting.append(waiting) }
+            return state.end
         }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let (isDone, end) = self.state.withLock { state -> (Bool, CommandEnd?) in
-                    // A cancellation after this finds it waiting.
-                    guard state.end == nil, !Task.isCancelled else { return (true, state.end) }
-                    state.waiting[number] = continuation
-                    return (false, nil)
-                }
-                if isDone { continuation.resume(returning: end) }
-            }
-        } onCancel: {
-            let continuation = self.state.withLock { $0.waiting.removeValue(forKey: number) }
-            continuation?.resume(returning: nil)
-        }
+        if let known { return known }
+        for await _ in ended {}
+        return self.state.withLock { $0.end }
     }
 
     /// Ends it by SIGTERM, and by SIGKILL after that time, its own if none is given; returns when nothing of it is
@@ -204,10 +194,10 @@ final class Child: Sendable {
         let end = CommandEnd(kind, duration: duration)
         let waiting = self.state.withLock { state in
             state.end = end
-            defer { state.waiting = [:] }
-            return state.waiting.values
+            defer { state.waiting = [] }
+            return state.waiting
         }
-        for continuation in waiting { continuation.resume(returning: end) }
+        for continuation in waiting { continuation.finish() }
     }
 }
 
