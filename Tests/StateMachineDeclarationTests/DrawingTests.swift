@@ -144,7 +144,7 @@ import Testing
         #expect(described?.dot == Drawing(machine).dot)
     }
 
-    @Test func asADiagram() throws {
+    @Test func withItsPast() throws {
         var drawing = Drawing(try declaration(Self.text), present: "burning")
         drawing.note(["off-now": .held, "burning": .guarded])
         drawing.note([
@@ -152,35 +152,6 @@ import Testing
             DrawingWay(from: "broken", to: "burning"): (1, nil),
             DrawingWay(from: "off-now", to: "gone"): (7, "1 s"),
         ])
-        func text(_ width: Int?) -> String? {
-            Diagram(drawing, width: width)?.rows.map { row in
-                row.map(\.text).joined().replacing(#/ +$/#, with: "")
-            }
-            .joined(separator: "\n")
-        }
-        #expect(
-            text(nil) == """
-                ○ off-now (start; held; in all) ◀─────────────┐
-                    look: ignore                              │
-                    press → burning  12 ×, 3 min ─────────────┼─┐
-                    set ↺  never                              │ │
-                ● burning (present; guarded; in all) ◀────────┼─┤
-                    level: low|high = low                     │ │
-                    note: string?                             │ │
-                    enter: /bin/light {level}                 │ │
-                    look: stay                                │ │
-                    press, ◷ after 1h, set → off-now  never ╌╌┘ │
-                ○ broken (final)                                │
-                    set → burning  1 × ─────────────────────────┘
-                    set → any
-                """
-        )
-        // With less room, only the lanes show where it leads.
-        #expect(text(48)?.contains("    press  12 ×, 3 min ───") == true)
-        // No row is wider than the terminal.
-        let rows = try #require(text(40)).split(separator: "\n")
-        #expect(rows.allSatisfy { $0.count <= 40 }, "\(rows)")
-        #expect(text(18) == nil)
         #expect(drawing.dot.contains(#"[label="press\n12 ×, 3 min", penwidth=2]"#))
         #expect(drawing.dot.contains(#"[label="set\nnever", color=gray50, style=dashed]"#))
         #expect(drawing.dot.contains(##"s0 [label="off-now\n⊘ held", color="#D55E00"]"##))

@@ -7,38 +7,38 @@ package import StateMachineProtocol
 /// arrows would hide the picture.
 package struct Drawing: Sendable {
     /// A state with its remarks and the ways out of it.
-    struct State: Sendable {
-        let name: String
+    package struct State: Sendable {
+        package let name: String
         let groups: [String]
         let isFinal: Bool
         /// Its fields, its commands, and the events that do not leave it, each as a line of text.
-        let lines: [String]
-        var arrows: [Arrow]
+        package let lines: [String]
+        package var arrows: [Arrow]
         /// Whether a client may set any state from it.
-        let isOpen: Bool
+        package let isOpen: Bool
         /// What keeps it from being entered at the moment.
         var bar: DrawingBar?
     }
 
     /// An arrow with everything that leads that way.
-    struct Arrow: Sendable {
+    package struct Arrow: Sendable {
         /// The number of a state.
-        let to: Int
-        let labels: [String]
+        package let to: Int
+        package let labels: [String]
         /// Whether only a client's `set` leads that way.
         let isSetOnly: Bool
         /// How often it has been taken; nil if that is not known.
-        var past: Past?
+        package var past: Past?
     }
 
     /// How often a way has been taken.
-    struct Past: Sendable {
-        let count: Int
+    package struct Past: Sendable {
+        package let count: Int
         /// The median of the stays that ended that way, as it is shown; nil if none did.
         let median: String?
 
         /// Beside an arrow: `12 ×, 3 min`.
-        var text: String {
+        package var text: String {
             guard self.count > 0 else { return "never" }
             return "\(self.count) ×\(self.median.map { ", \($0)" } ?? "")"
         }
@@ -46,11 +46,11 @@ package struct Drawing: Sendable {
 
     /// The machine's name; nil if it has none.
     let title: String?
-    var states: [State]
+    package var states: [State]
     /// The number of the state in which it begins.
     let initial: Int
     /// The number of the marked state; nil if none is.
-    let present: Int?
+    package let present: Int?
 
     /// Notes what keeps states from being entered, by their names.
     package mutating func note(_ bars: [String: DrawingBar]) {
@@ -105,7 +105,7 @@ package struct Drawing: Sendable {
 extension Drawing {
     package var plainText: String {
         self.states.enumerated().map { number, state in
-            let remarks = self.remarks(number).joined(separator: "; ")
+            let remarks = self.remarks(number)
             let title = remarks.isEmpty ? state.name : "\(state.name)  (\(remarks))"
             let arrows = state.arrows.map { arrow in
                 let past = arrow.past.map { "  (\($0.text))" } ?? ""
@@ -118,8 +118,8 @@ extension Drawing {
         .joined(separator: "\n\n")
     }
 
-    /// Short remarks about a state.
-    func remarks(_ number: Int) -> [String] {
+    /// Short remarks about a state; empty if there is nothing to remark.
+    package func remarks(_ number: Int) -> String {
         let state = self.states[number]
         var remarks: [String] = []
         if number == self.present { remarks.append("present") }
@@ -127,7 +127,7 @@ extension Drawing {
         if state.isFinal { remarks.append("final") }
         if let bar = state.bar { remarks.append(bar.rawValue) }
         if !state.groups.isEmpty { remarks.append("in \(state.groups.joined(separator: ", "))") }
-        return remarks
+        return remarks.joined(separator: "; ")
     }
 }
 

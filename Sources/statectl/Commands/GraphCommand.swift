@@ -130,20 +130,10 @@ extension GraphCommand {
         }
         let style = self.options.text.style
         return diagram.rows.map { row in
-            let line = row.reduce(StyledText()) { $0 + StyledText($1.text, as: Self.role($1.kind)) }
+            let line = row.reduce(StyledText()) { $0 + StyledText($1.text, as: $1.role) }
             return line.text(style).trimmed
         }
         .joined(separator: "\n")
-    }
-
-    private static func role(_ kind: Diagram.Kind) -> Style.Role? {
-        switch kind {
-        case .state: .state
-        case .present: .lit
-        case .remark: .aside
-        case .label: nil
-        case .lane: .label
-        }
     }
 }
 

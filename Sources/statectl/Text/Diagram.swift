@@ -1,17 +1,10 @@
+import StateMachineDeclaration
+
 /// A machine drawn with lines and letters: the states below each other, and to their right a lane
 /// for each state that is led to, with an arrowhead at it and a branch at everything that leads
 /// there.
-package struct Diagram: Sendable {
-    /// What a piece of a row is.
-    package enum Kind: Sendable {
-        case state
-        case present
-        case remark
-        case label
-        case lane
-    }
-
-    package typealias Piece = (text: String, kind: Kind)
+struct Diagram {
+    typealias Piece = (text: String, role: Style.Role?)
 
     /// The fewest columns for text with which a drawing is useful.
     private static let leastText = 16
@@ -22,7 +15,7 @@ package struct Diagram: Sendable {
     private static let mostStates = 12
 
     /// The rows, each made of consecutive pieces.
-    package private(set) var rows: [[Piece]] = []
+    private(set) var rows: [[Piece]] = []
 
     /// A row of text before lanes are drawn beside it.
     private struct Entry {
@@ -40,7 +33,7 @@ package struct Diagram: Sendable {
     /// - Parameters:
     ///   - drawing: the machine.
     ///   - width: columns of the terminal; nil if lines may have any length.
-    package init?(_ drawing: Drawing, width: Int?) {
+    init?(_ drawing: Drawing, width: Int?) {
         guard drawing.states.count <= Self.mostStates else { return nil }
         let named = Self.entries(drawing, namingTargets: true)
         let lanes = Self.lanes(named)
@@ -64,7 +57,7 @@ package struct Diagram: Sendable {
                 dash: isLeaving && canvas.hasBranch(row)
                     ? (entry.target?.isTaken ?? true ? "─" : "╌") : nil
             )
-            self.rows.append(entry.pieces + [(start + canvas.text(of: row), .lane)])
+            self.rows.append(entry.pieces + [(start + canvas.text(of: row), .label)])
         }
     }
 
@@ -75,20 +68,20 @@ package struct Diagram: Sendable {
         var entries: [Entry] = []
         for (number, state) in drawing.states.enumerated() {
             let isPresent = number == drawing.present
-            let remarks = drawing.remarks(number).joined(separator: "; ")
+            let remarks = drawing.remarks(number)
             var pieces: [Piece] = [
-                (isPresent ? "● " : "○ ", isPresent ? .present : .lane),
-                (state.name, isPresent ? .present : .state),
+                (isPresent ? "● " : "○ ", isPresent ? .lit : .label),
+                (state.name, isPresent ? .lit : .state),
             ]
-            if !remarks.isEmpty { pieces.append((" (\(remarks))", .remark)) }
+            if !remarks.isEmpty { pieces.append((" (\(remarks))", .aside)) }
             entries.append(Entry(pieces: pieces, state: number))
-            entries += state.lines.map { Entry(pieces: [("    \($0)", .remark)]) }
+            entries += state.lines.map { Entry(pieces: [("    \($0)", .aside)]) }
             for arrow in state.arrows {
                 let isBack = arrow.to == number
                 let target = isNaming ? " → \(drawing.states[arrow.to].name)" : ""
                 let label = "    \(arrow.labels.joined(separator: ", "))\(isBack ? " ↺" : target)"
-                var pieces: [Piece] = [(label, .label)]
-                if let past = arrow.past { pieces.append(("  \(past.text)", .remark)) }
+                var pieces: [Piece] = [(label, nil)]
+                if let past = arrow.past { pieces.append(("  \(past.text)", .aside)) }
                 entries.append(
                     Entry(
                         pieces: pieces,
@@ -96,7 +89,7 @@ package struct Diagram: Sendable {
                     )
                 )
             }
-            if state.isOpen { entries.append(Entry(pieces: [("    set → any", .label)])) }
+            if state.isOpen { entries.append(Entry(pieces: [("    set → any", nil)])) }
         }
         return entries
     }
@@ -133,10 +126,10 @@ extension [Diagram.Piece] {
         var room = width - 1
         var cut: [Diagram.Piece] = []
         for piece in self where room > 0 {
-            cut.append((String(piece.text.prefix(room)), piece.kind))
+            cut.append((String(piece.text.prefix(room)), piece.role))
             room -= piece.text.count
         }
-        if let last = cut.popLast() { cut.append((last.text + "…", last.kind)) }
+        if let last = cut.popLast() { cut.append((last.text + "…", last.role)) }
         self = cut
     }
 }
@@ -151,11 +144,6 @@ struct DiagramLane {
     let branches: [Branch]
     /// Which lane it is, counted from the text.
     var place = 0
-
-    init(head: Int, branches: [Branch]) {
-        self.head = head
-        self.branches = branches
-    }
 
     var rows: ClosedRange<Int> {
         let rows = self.branches.map(\.row) + [self.head]

@@ -1,0 +1,61 @@
+import StateMachineDeclaration
+import Testing
+
+@testable import statectl
+
+@Suite struct DiagramTests {
+    private static let text = """
+        start: off-now
+        to: [off-now]
+        events: {press: {}, look: {}}
+        groups: {all: {states: [off-now, burning]}}
+        states:
+          off-now: {when: {press: burning, look: ignore}}
+          burning:
+            fields: {level: {values: [low, high], default: low}, note: {type: string, optional: true}}
+            enter: /bin/light {level}
+            when: {press: off-now, look: stay}
+            after: {1h: off-now}
+          broken: {final: true, to: any}
+        """
+
+    @Test func lanesLeadFromEachWayToItsState() throws {
+        let reading = DeclarationReading(Array(Self.text.utf8))
+        var drawing = Drawing(try #require(reading.declaration), present: "burning")
+        drawing.note(["off-now": .held, "burning": .guarded])
+        drawing.note([
+            DrawingWay(from: "off-now", to: "burning"): (12, "3 min"),
+            DrawingWay(from: "broken", to: "burning"): (1, nil),
+            DrawingWay(from: "off-now", to: "gone"): (7, "1 s"),
+        ])
+        func text(_ width: Int?) -> String? {
+            Diagram(drawing, width: width)?.rows.map { row in
+                row.map(\.text).joined().replacing(#/ +$/#, with: "")
+            }
+            .joined(separator: "\n")
+        }
+        #expect(
+            text(nil) == """
+                ○ off-now (start; held; in all) ◀─────────────┐
+                    look: ignore                              │
+                    press → burning  12 ×, 3 min ─────────────┼─┐
+                    set ↺  never                              │ │
+                ● burning (present; guarded; in all) ◀────────┼─┤
+                    level: low|high = low                     │ │
+                    note: string?                             │ │
+                    enter: /bin/light {level}                 │ │
+                    look: stay                                │ │
+                    press, ◷ after 1h, set → off-now  never ╌╌┘ │
+                ○ broken (final)                                │
+                    set → burning  1 × ─────────────────────────┘
+                    set → any
+                """
+        )
+        // With less room, only the lanes show where it leads.
+        #expect(text(48)?.contains("    press  12 ×, 3 min ───") == true)
+        // No row is wider than the terminal.
+        let rows = try #require(text(40)).split(separator: "\n")
+        #expect(rows.allSatisfy { $0.count <= 40 }, "\(rows)")
+        #expect(text(18) == nil)
+    }
+}
