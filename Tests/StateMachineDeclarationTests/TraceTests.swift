@@ -27,7 +27,7 @@ import Testing
     private func run(_ trace: String) throws -> String {
         let machine = try declaration(Self.machine)
         do {
-            return try Trace(trace).run(on: machine).state.written
+            return try Trace(trace).run(on: machine).written
         } catch {
             return error.text(in: "t")
         }
@@ -145,6 +145,6 @@ import Testing
             """
         )
         let trace = #"set a t="say \"hi\" \\ \n" o="{\"a\": [\"b\"]}" -> a t="say \"hi\" \\ \n""#
-        #expect(try Trace(trace).run(on: machine).state.written.contains(#"\"a\""#))
+        #expect(try Trace(trace).run(on: machine).written.contains(#"\"a\""#))
     }
 }

@@ -62,12 +62,7 @@ package final class DeclaredSchema: Schema {
         in value: Value
     ) throws(WireError) -> Reaction {
         let state = value.declared
-        switch try state.declaration.effect(of: event, data: data, in: state) {
-        case .enter(let next): return .enter(TypedValue(next))
-        case .stay: return .stay
-        case .ignored: return .ignore
-        case .notHandled: return .unhandled
-        }
+        return try state.declaration.reaction(to: event, data: data, in: state)
     }
 
     package func updated(
@@ -84,19 +79,17 @@ package final class DeclaredSchema: Schema {
         in value: Value
     ) throws(WireError) -> MachineMove? {
         let state = value.declared
-        return state.declaration.move(on: try RunEnd(data), in: state).map { .init($0) }
+        return state.declaration.move(on: try RunEnd(data), in: state)
     }
 
     package func deadline(of value: Value) -> Deadline? {
         let state = value.declared
-        return state.declaration.deadline(of: state).map { delay, move in
-            Deadline(delay: delay, .init(move))
-        }
+        return state.declaration.deadline(of: state)
     }
 
     package func boot(of value: Value) -> MachineMove? {
         let state = value.declared
-        return state.declaration.boot(of: state).map { .init($0) }
+        return state.declaration.boot(of: state)
     }
 
     package func allowance(of value: Value) -> (moves: Int, time: Duration)? {
@@ -234,11 +227,7 @@ extension StateField {
 }
 
 extension Value {
-    fileprivate var declared: DeclaredState { TypedValue.state(of: self) }
-}
-
-extension MachineMove {
-    fileprivate init(_ move: OwnMove) { self.init(to: TypedValue(move.state), cause: move.cause) }
+    var declared: DeclaredState { TypedValue.state(of: self) }
 }
 
 extension DeclaredState {

@@ -86,12 +86,6 @@ public final class Declaration: Sendable {
         self.states[state].successors.contains(next)
     }
 
-    /// The numbers of the states that a name stands for, a state's or a group's; empty if it is neither.
-    package func states(named name: String) -> [Int] {
-        if let number = self.stateNumber(name) { return [number] }
-        return self.groups.first { $0.name.isSpelled(name) }?.members ?? []
-    }
-
     /// The groups that a state is in.
     package func groups(of state: Int) -> [Group] {
         self.groups.filter { $0.members.contains(state) }
@@ -111,29 +105,6 @@ extension [String] {
     var numbered: [Spelling: Int] {
         Dictionary(zip(self.map(Spelling.init), self.indices)) { first, _ in first }
     }
-}
-
-/// What an event does to the state that it finds.
-package enum EventEffect: Hashable, Sendable {
-    /// This state is entered, which may be the same with the event's data: a new stay.
-    case enter(DeclaredState)
-    /// Handled: nothing changes but the deadline, which begins anew.
-    case stay
-    /// Handled: nothing changes.
-    case ignored
-    /// The state has no reaction to it.
-    case notHandled
-}
-
-/// A move that a machine makes by itself.
-package struct OwnMove: Hashable, Sendable {
-    /// The state that is entered.
-    package let state: DeclaredState
-    /// What led to it.
-    package let kind: Edge.Kind
-
-    /// What led to it, in words: `after 2min`, `boot`, `done`, `exit 21`, `failed`, `interrupted`.
-    package var cause: String { self.kind.label }
 }
 
 // The declaration's decisions. Pure: the same answer every time, without clocks and without
@@ -156,19 +127,19 @@ extension Declaration {
     ///
     /// - Throws: `unknown-event`, or `bad-data` if the data
     ///   does not fit the event, or the state that it leads to.
-    package func effect(
-        of event: String,
+    package func reaction(
+        to event: String,
         data: [JSONMember],
         in present: DeclaredState
-    ) throws(WireError) -> EventEffect {
+    ) throws(WireError) -> Reaction {
         let number = try self.number(ofEvent: event)
         let values = try self.events[number].fields.values(of: data, owner: event)
         switch present.declared.reactions[number] {
         case .enter(let target), .again(let target):
-            return .enter(try self.evaluated(target, from: present, values))
+            return .enter(TypedValue(try self.evaluated(target, from: present, values)))
         case .stay: return .stay
-        case .ignore: return .ignored
-        case nil: return .notHandled
+        case .ignore: return .ignore
+        case nil: return .unhandled
         }
     }
 
@@ -205,14 +176,15 @@ extension Declaration {
     }
 
     /// When `after` moves the state, counted from the stay's start, and where; nil if never.
-    package func deadline(of present: DeclaredState) -> (delay: Duration, move: OwnMove)? {
+    package func deadline(of present: DeclaredState) -> Deadline? {
         present.declared.after.map { after in
-            (after.delay, self.move(after.target, from: present, .after(after.delay)))
+            let move = self.move(after.target, from: present, .after(after.delay))
+            return Deadline(delay: after.delay, move)
         }
     }
 
     /// The move at the first start in a new boot; nil if the state goes on.
-    package func boot(of present: DeclaredState) -> OwnMove? {
+    package func boot(of present: DeclaredState) -> MachineMove? {
         present.declared.boot.map { self.move($0, from: present, .boot) }
     }
 
@@ -220,7 +192,7 @@ extension Declaration {
     ///
     /// An interruption after which the command is to be run again leads where a failure does:
     /// whoever runs the command has to run it again first.
-    package func move(on end: RunEnd, in present: DeclaredState) -> OwnMove? {
+    package func move(on end: RunEnd, in present: DeclaredState) -> MachineMove? {
         guard let run = present.declared.run else { return nil }
         let failed = run.failed.map { self.move($0, from: present, .failed) }
         switch end {
@@ -238,8 +210,8 @@ extension Declaration {
         _ target: DeclaredTarget,
         from present: DeclaredState,
         _ kind: Edge.Kind
-    ) -> OwnMove {
-        OwnMove(state: self.filled(target, from: present), kind: kind)
+    ) -> MachineMove {
+        MachineMove(to: TypedValue(self.filled(target, from: present)), cause: kind.label)
     }
 }
 

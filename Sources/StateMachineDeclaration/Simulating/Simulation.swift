@@ -23,8 +23,6 @@ package struct Simulation {
     private let declaration: Declaration
     /// The state that the machine is in.
     package private(set) var state: DeclaredState
-    /// The ways that it has taken.
-    package private(set) var taken: Set<Edge> = []
     /// The number of the present stay.
     private var stay = 1
     private var now = Duration.zero
@@ -33,7 +31,7 @@ package struct Simulation {
     private var phase: Phase
     private var progress = RunProgress()
     /// A move that the breaker withholds.
-    private var withheld: OwnMove?
+    private var withheld: MachineMove?
     /// When the machine moved by itself, since a client's last request.
     private var ownMoves: [Duration] = []
 
@@ -50,10 +48,10 @@ package struct Simulation {
         data: [JSONMember]
     ) throws {
         self.clientAsks()
-        switch try self.declaration.effect(of: event, data: data, in: self.state) {
-        case .enter(let next): self.enter(next, .event(event))
+        switch try self.declaration.reaction(to: event, data: data, in: self.state) {
+        case .enter(let next): self.enter(next.declared)
         case .stay: self.began = self.now
-        case .ignored, .notHandled: break
+        case .ignore, .unhandled: break
         }
         try self.pass(.zero)
     }
@@ -66,7 +64,7 @@ package struct Simulation {
             if let refusal = self.declaration.legality(of: next, from: self.state) {
                 throw refusal
             }
-            self.enter(next, .set)
+            self.enter(next)
         }
         try self.pass(.zero)
     }
@@ -160,7 +158,7 @@ package struct Simulation {
         self.move(move)
     }
 
-    private mutating func move(_ move: OwnMove) {
+    private mutating func move(_ move: MachineMove) {
         let breaker = self.declaration.breaker
         self.ownMoves.removeAll { $0 + breaker.time <= self.now }
         guard self.ownMoves.count < breaker.most else {
@@ -168,11 +166,10 @@ package struct Simulation {
             return
         }
         self.ownMoves.append(self.now)
-        self.enter(move.state, move.kind)
+        self.enter(move.next.declared)
     }
 
-    private mutating func enter(_ next: DeclaredState, _ kind: Edge.Kind) {
-        self.taken.insert(Edge(from: self.state.number, to: next.number, kind: kind))
+    private mutating func enter(_ next: DeclaredState) {
         self.state = next
         self.stay += 1
         self.began = self.now

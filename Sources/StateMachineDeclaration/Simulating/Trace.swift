@@ -12,15 +12,14 @@ package struct Trace: Sendable {
     /// Runs a simulated machine through it.
     ///
     /// - Throws: The first line that cannot be carried out, or leads elsewhere.
-    /// - Returns: The machine after the last step.
-    @discardableResult
-    package func run(on declaration: Declaration) throws(TraceFailure) -> Simulation {
+    /// - Returns: The state after the last step.
+    package func run(on declaration: Declaration) throws(TraceFailure) -> DeclaredState {
         var simulation = Simulation(declaration)
         for step in self.steps {
             guard let sentence = self.fault(of: step, declaration, &simulation) else { continue }
             throw TraceFailure(line: step.line, sentence: sentence)
         }
-        return simulation
+        return simulation.state
     }
 
     /// Performs a step; returns what happened otherwise than it says.

@@ -85,7 +85,7 @@ struct TryCommand: ParsableCommand {
         let declaration = try DeclaredMachine.declaration(self.file)
         let text = try DeclaredMachine.text(of: self.trace)
         do {
-            let state = try Trace(text).run(on: declaration).state
+            let state = try Trace(text).run(on: declaration)
             try StandardOutput.offer("as expected; at the end: \(state.written.printable)")
         } catch let failure as TraceFailure {
             StandardError.write(failure.text(in: self.trace).printable)

@@ -249,11 +249,6 @@ extension Line {
         guard let at = self.at else { return .zero }
         return .microseconds(max(0, now.microseconds - at.microseconds))
     }
-
-    /// When its change was made, by the wall clock as it is now.
-    func moment(_ now: WallTime) -> WallTime {
-        WallTime(microseconds: now.microseconds - self.age(at: now).wholeMicroseconds)
-    }
 }
 
 extension Client {
