@@ -107,16 +107,16 @@ import Testing
     @Test func onlyWhatIsListedMayBeSet() throws {
         let idle = self.machine.initial
         let (playing, safe) = (try self.playing, try self.state("safe"))
-        #expect(self.machine.legality(of: playing, from: idle) == nil)
-        #expect(self.machine.legality(of: safe, from: idle) == nil)
-        #expect(self.machine.legality(of: idle, from: playing) == nil)
+        #expect(idle.legality(of: playing) == nil)
+        #expect(idle.legality(of: safe) == nil)
+        #expect(playing.legality(of: idle) == nil)
         // Another value of the same case is not listed.
         #expect(
-            self.machine.legality(of: playing, from: playing)?.message
+            playing.legality(of: playing)?.message
                 == #""playing" may not be set from "playing"; allowed: idle, safe"#
         )
         #expect(
-            self.machine.legality(of: try self.state("idle", [("title", "b")]), from: idle)
+            idle.legality(of: try self.state("idle", [("title", "b")]))
                 == WireError(
                     .illegalTransition,
                     #""idle" may not be set from "idle"; allowed: playing, safe"#,
@@ -133,7 +133,7 @@ import Testing
         in state: DeclaredState
     ) throws -> String {
         let members = try #require(JSONValue(parsing: data)?.members)
-        switch try self.machine.reaction(to: event, data: members, in: state) {
+        switch try state.reaction(to: event, data: members) {
         case .enter(let next): return self.written(next)
         case .stay: return "stay"
         case .ignore: return "ignore"
@@ -198,14 +198,14 @@ import Testing
     @Test func aMachineWithoutEventsSaysSo() throws {
         let machine = try declaration("start: a\nstates: {a: {final: true}}\n")
         #expect(
-            self.refusal { _ = try machine.reaction(to: "x", data: [], in: machine.initial) }
+            self.refusal { _ = try machine.initial.reaction(to: "x", data: []) }
                 == "this machine has no events"
         )
     }
 
     private func update(_ data: String, _ state: DeclaredState) throws -> DeclaredState {
         let members = try #require(JSONValue(parsing: data)?.members)
-        return try self.machine.updated(state, with: members)
+        return try state.updated(with: members)
     }
 
     @Test func updatesMergeAndNullRemovesAnOptionalField() throws {
@@ -230,7 +230,7 @@ import Testing
     }
 
     private func move(on end: RunEnd, in state: DeclaredState) -> String? {
-        self.machine.move(on: end, in: state).map { "\($0.cause) → \(self.written($0.next))" }
+        state.move(on: end).map { "\($0.cause) → \(self.written($0.next))" }
     }
 
     @Test func endsOfTheRunLeadWhereTheFileSays() throws {
@@ -249,21 +249,21 @@ import Testing
         let machine = try declaration(
             "start: a\nstates: {a: {run: /bin/a, failed: b}, b: {final: true}}\n"
         )
-        #expect(machine.move(on: .interrupted, in: machine.initial)?.cause == "failed")
+        #expect(machine.initial.move(on: .interrupted)?.cause == "failed")
     }
 
     @Test func timeAndBootsLeadWhereTheFileSays() throws {
         let playing = try self.playing
-        let deadline = try #require(self.machine.deadline(of: playing))
+        let deadline = try #require(playing.deadline)
         #expect(deadline.delay == .seconds(60))
         #expect(self.written(deadline.move.next) == "idle title=a")
         #expect(deadline.move.cause == "after 1min")
         let states = [playing, try self.state("safe"), self.machine.initial]
         #expect(
-            states.map { self.machine.boot(of: $0).map { self.written($0.next) } }
+            states.map { $0.boot.map { self.written($0.next) } }
                 == [playing.written, "idle title=x", nil]
         )
-        #expect(self.machine.deadline(of: self.machine.initial) == nil)
+        #expect(self.machine.initial.deadline == nil)
     }
 
     @Test(arguments: [

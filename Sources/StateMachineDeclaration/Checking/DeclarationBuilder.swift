@@ -108,11 +108,8 @@ struct DeclarationBuilder {
 
     private func run(_ draft: RunDraft, of number: Int) -> DeclaredCase.Run? {
         let target = { (target: TargetDraft) in self.resolver.target(target, left: number) }
-        let interrupted: DeclaredCase.Interruption =
-            switch draft.interrupted {
-            case .target(let draft): target(draft).map { .enter($0) } ?? .again
-            case .word, nil: .again
-            }
+        let interrupted: DeclaredTarget? =
+            if case .target(let draft)? = draft.interrupted { target(draft) } else { nil }
         let (done, failed) = (draft.done.flatMap(target), draft.failed.flatMap(target))
         let exits = draft.exits.compactMap { exit in target(exit.target).map { (exit.code, $0) } }
         return draft.command.map {

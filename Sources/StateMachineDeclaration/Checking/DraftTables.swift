@@ -20,27 +20,15 @@ struct DraftTables {
 
     func state(_ name: Located<String>, _ problems: Problems) -> Int? {
         if let number = self.stateNumbers[Spelling(name.value)] { return number }
+        let text = name.value.quoted
         if NameRule.reserved.contains(name.value) {
-            problems.error(
-                name.position,
-                "\(name.value.quoted) cannot be used here; name a state"
-            )
-        } else if self.groupNumbers[Spelling(name.value)] != nil {
-            problems.error(
-                name.position,
-                "\(name.value.quoted) is a group; name one of its states"
-            )
-        } else {
-            problems.error(
-                name.position,
-                "there is no state \(name.value.quoted)"
-                    + problems.suggestion(
-                        for: name.value,
-                        among: self.states.lazy.map(\.name.value)
-                    )
-            )
+            return problems.refuse(name.position, "\(text) cannot be used here; name a state")
         }
-        return nil
+        guard self.groupNumbers[Spelling(name.value)] == nil else {
+            return problems.refuse(name.position, "\(text) is a group; name one of its states")
+        }
+        let remark = problems.suggestion(for: name.value, among: self.states.lazy.map(\.name.value))
+        return problems.refuse(name.position, "there is no state \(text)\(remark)")
     }
 
     func event(_ name: Located<String>, _ problems: Problems) -> Int? {

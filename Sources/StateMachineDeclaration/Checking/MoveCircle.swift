@@ -12,8 +12,8 @@ struct MoveCircle {
         let length: Double
     }
 
-    /// The states of the cycle found, in order, from the first in the file; at most one cycle.
-    let states: [[Int]]
+    /// The states of the cycle found, in order, from the first in the file; nil if there is none.
+    let states: [Int]?
 
     init(_ declaration: Declaration, _ edges: [[Edge]]) {
         let breaker = declaration.breaker
@@ -22,7 +22,7 @@ struct MoveCircle {
             let time = Self.time(of: edge, declaration.states[edge.from])
             return time.map { Move(from: edge.from, to: edge.to, length: $0 - given) }
         }
-        self.states = Self.circle(moves, declaration.states.count).map { [$0] } ?? []
+        self.states = Self.circle(moves, declaration.states.count)
     }
 
     /// The least time in ms after which a machine takes that way by itself; nil if it never does.
@@ -120,7 +120,7 @@ extension Declaration {
             add(target, .exit(code))
         }
         add(state.run?.failed, .failed)
-        if case .enter(let target)? = state.run?.interrupted { add(target, .interrupted) }
+        add(state.run?.interrupted, .interrupted)
         add(state.boot, .boot)
         for successor in state.successors {
             edges.append(Edge(from: number, to: successor, kind: .set))

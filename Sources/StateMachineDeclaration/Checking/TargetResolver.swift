@@ -110,7 +110,7 @@ struct TargetResolver {
                 )
             }
             chain.append(isEvent ? .event(index) : .left(index))
-            return source.isCertain
+            return !source.isOptional
         }
         if let event, take(event.fields, of: event.name, isEvent: true) { return chain }
         if let left, take(left.fields, of: left.name, isEvent: false) { return chain }

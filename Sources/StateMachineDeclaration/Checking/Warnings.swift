@@ -25,7 +25,7 @@ struct Warnings {
             self.warnOfReboot(number, state)
         }
         self.warnOfUnusedEvents()
-        if let circle = MoveCircle(self.declaration, self.edges).states.first {
+        if let circle = MoveCircle(self.declaration, self.edges).states {
             let names = circle.map { self.declaration.states[$0].name }
             let what =
                 names.count == 1

@@ -61,8 +61,7 @@ package final class DeclaredSchema: Schema {
         data: [JSONMember],
         in value: Value
     ) throws(WireError) -> Reaction {
-        let state = value.declared
-        return try state.declaration.reaction(to: event, data: data, in: state)
+        try value.declared.reaction(to: event, data: data)
     }
 
     package func updated(
@@ -70,27 +69,19 @@ package final class DeclaredSchema: Schema {
         with data: [JSONMember],
         adding amounts: [JSONMember]
     ) throws(WireError) -> Value {
-        let state = value.declared
-        return TypedValue(try state.declaration.updated(state, with: data, adding: amounts))
+        TypedValue(try value.declared.updated(with: data, adding: amounts))
     }
 
     package func move(
         onEndOfRun data: [JSONMember],
         in value: Value
     ) throws(WireError) -> MachineMove? {
-        let state = value.declared
-        return state.declaration.move(on: try RunEnd(data), in: state)
+        value.declared.move(on: try RunEnd(data))
     }
 
-    package func deadline(of value: Value) -> Deadline? {
-        let state = value.declared
-        return state.declaration.deadline(of: state)
-    }
+    package func deadline(of value: Value) -> Deadline? { value.declared.deadline }
 
-    package func boot(of value: Value) -> MachineMove? {
-        let state = value.declared
-        return state.declaration.boot(of: state)
-    }
+    package func boot(of value: Value) -> MachineMove? { value.declared.boot }
 
     package func allowance(of value: Value) -> (moves: Int, time: Duration)? {
         let breaker = value.declared.declaration.breaker

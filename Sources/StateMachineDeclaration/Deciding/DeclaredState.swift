@@ -25,9 +25,6 @@ package struct DeclaredState: MachineState, Hashable {
     /// Its declared state.
     package var declared: DeclaredCase { self.declaration.states[self.number] }
 
-    /// The value of the field at an index; nil if it is absent.
-    package func value(at index: Int) -> JSONValue? { self.values[index] }
-
     /// The value of the field of that name; nil if there is none.
     package subscript(_ name: String) -> JSONValue? {
         self.declared.fieldIndex(name).flatMap { self.values[$0] }
@@ -44,8 +41,7 @@ package struct DeclaredState: MachineState, Hashable {
     ///
     /// Never true of a state of another declaration.
     package func mayBecome(_ next: Self) -> Bool {
-        next.declaration === self.declaration
-            && self.declaration.maySet(next.number, from: self.number)
+        next.declaration === self.declaration && self.declared.successors.contains(next.number)
     }
 
     /// Whether the values are the same, however they are spelled.
@@ -89,6 +85,98 @@ extension DeclaredState {
             }
         }
         return ([self.declared.name] + words).joined(separator: " ")
+    }
+}
+
+// What a machine does in the state. Pure: the same answer every time, without clocks and without
+// effects.
+extension DeclaredState {
+    /// Why another state may not be set from it; nil if it may.
+    package func legality(of next: DeclaredState) -> WireError? {
+        guard !self.mayBecome(next) else { return nil }
+        return .illegalTransition(
+            next.declared.name,
+            from: self.declared.name,
+            allowed: self.declared.successors.map { self.declaration.states[$0].name }
+        )
+    }
+
+    /// What an event does in it.
+    ///
+    /// - Throws: `unknown-event`, or `bad-data` if the data
+    ///   does not fit the event, or the state that it leads to.
+    package func reaction(to event: String, data: [JSONMember]) throws(WireError) -> Reaction {
+        let number = try self.declaration.number(ofEvent: event)
+        let values = try self.declaration.events[number].fields.values(of: data, owner: event)
+        switch self.declared.reactions[number] {
+        case .enter(let target), .again(let target):
+            let next = try self.declaration.evaluated(target, from: self, values)
+            return .enter(TypedValue(next))
+        case .stay: return .stay
+        case .ignore: return .ignore
+        case nil: return .unhandled
+        }
+    }
+
+    /// The state with some fields changed: a given value replaces, null removes an optional field,
+    /// an amount is added.
+    package func updated(
+        with data: [JSONMember],
+        adding amounts: [JSONMember] = []
+    ) throws(WireError) -> DeclaredState {
+        let state = self.declared
+        var values = self.values
+        for member in data {
+            let index = try state.fields.index(of: member.key, owner: state.name)
+            let field = state.fields[index]
+            if member.value != .null {
+                values[index] = try field.evaluated(member.value)
+            } else if field.isOptional {
+                values[index] = nil
+            } else {
+                throw .badData(
+                    "\(field.name)=null: \(state.name.quoted) needs it; only an optional field can be removed"
+                )
+            }
+        }
+        for member in amounts {
+            let index = try state.fields.index(of: member.key, owner: state.name)
+            let field = state.fields[index]
+            values[index] = try field.evaluated(
+                field.sum(of: self.values[index], and: member.value)
+            )
+        }
+        return DeclaredState(self.declaration, self.number, values)
+    }
+
+    /// When `after` moves it, counted from the stay's start, and where; nil if never.
+    package var deadline: Deadline? {
+        self.declared.after.map { after in
+            Deadline(delay: after.delay, self.move(after.target, .after(after.delay)))
+        }
+    }
+
+    /// The move at the first start in a new boot; nil if the state goes on.
+    package var boot: MachineMove? { self.declared.boot.map { self.move($0, .boot) } }
+
+    /// The move that follows the end of a run that is not retried; nil if the stay goes on.
+    ///
+    /// An interruption after which the command is to be run again leads where a failure does:
+    /// whoever runs the command has to run it again first.
+    package func move(on end: RunEnd) -> MachineMove? {
+        guard let run = self.declared.run else { return nil }
+        let failed = run.failed.map { self.move($0, .failed) }
+        return switch end {
+        case .exit(0): run.done.map { self.move($0, .done) }
+        case .exit(let code): run.exits[code].map { self.move($0, .exit(code)) } ?? failed
+        case .signal, .timeout: failed
+        case .interrupted: run.interrupted.map { self.move($0, .interrupted) } ?? failed
+        }
+    }
+
+    private func move(_ target: DeclaredTarget, _ kind: Edge.Kind) -> MachineMove {
+        let next = self.declaration.filled(target, from: self)
+        return MachineMove(to: TypedValue(next), cause: kind.label)
     }
 }
 

@@ -93,7 +93,7 @@ package struct RunProgress: Hashable, Sendable {
     /// Notes an end of the run, and returns what follows.
     package mutating func ended(_ end: RunEnd, of run: DeclaredCase.Run) -> Step {
         if case .exit(let code) = end, run.exits[code] != nil { return .over(end) }
-        if end == .interrupted, case .enter = run.interrupted { return .over(end) }
+        if end == .interrupted, run.interrupted != nil { return .over(end) }
         return self.ended(end, retrying: run.command.retry)
     }
 

@@ -264,8 +264,7 @@ extension String {
 extension Drawing {
     /// A drawing of a declared machine; the state of the name `present` is marked.
     package init(_ declaration: Declaration, present: String? = nil) {
-        let described = declaration.described
-        self.init(described["states"]?.elements ?? [], of: described, present, ranges: false)
+        self.init(of: declaration.described, present, ranges: false)
     }
 
     /// A drawing of the machine in a daemon's answer to `describe`, whatever kind of machine it is;
@@ -274,16 +273,12 @@ extension Drawing {
     /// - Returns: nil if the answer has no states.
     /// With `ranges`, fields have theirs: more than fits into a box of a picture.
     package init?(description: JSONValue, present: String? = nil, ranges: Bool = false) {
-        guard let states = description["states"]?.elements, !states.isEmpty else { return nil }
-        self.init(states, of: description, present, ranges: ranges)
+        guard description["states"]?.elements?.isEmpty == false else { return nil }
+        self.init(of: description, present, ranges: ranges)
     }
 
-    private init(
-        _ states: [JSONValue],
-        of description: JSONValue,
-        _ present: String?,
-        ranges: Bool
-    ) {
+    private init(of description: JSONValue, _ present: String?, ranges: Bool) {
+        let states = description["states"]?.elements ?? []
         let names = states.map { $0["state"]?.string ?? "?" }
         let numbers = names.numbered
         let number = { (name: String) in numbers[Spelling(name)] }

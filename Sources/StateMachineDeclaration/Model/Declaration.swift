@@ -81,11 +81,6 @@ public final class Declaration: Sendable {
 
     package func eventNumber(_ name: String) -> Int? { self.eventNumbers[Spelling(name)] }
 
-    /// Whether a client may set the one state from the other.
-    package func maySet(_ next: Int, from state: Int) -> Bool {
-        self.states[state].successors.contains(next)
-    }
-
     /// The groups that a state is in.
     package func groups(of state: Int) -> [Group] {
         self.groups.filter { $0.members.contains(state) }
@@ -104,114 +99,6 @@ extension [String] {
     /// The index of each text; for a repeated text, the first.
     var numbered: [Spelling: Int] {
         Dictionary(zip(self.map(Spelling.init), self.indices)) { first, _ in first }
-    }
-}
-
-// The declaration's decisions. Pure: the same answer every time, without clocks and without
-// effects.
-extension Declaration {
-    /// Why one state may not be set from another; nil if it may.
-    package func legality(
-        of next: DeclaredState,
-        from present: DeclaredState
-    ) -> WireError? {
-        guard !present.mayBecome(next) else { return nil }
-        return .illegalTransition(
-            next.declared.name,
-            from: present.declared.name,
-            allowed: present.declared.successors.map { self.states[$0].name }
-        )
-    }
-
-    /// What an event does in a state.
-    ///
-    /// - Throws: `unknown-event`, or `bad-data` if the data
-    ///   does not fit the event, or the state that it leads to.
-    package func reaction(
-        to event: String,
-        data: [JSONMember],
-        in present: DeclaredState
-    ) throws(WireError) -> Reaction {
-        let number = try self.number(ofEvent: event)
-        let values = try self.events[number].fields.values(of: data, owner: event)
-        switch present.declared.reactions[number] {
-        case .enter(let target), .again(let target):
-            return .enter(TypedValue(try self.evaluated(target, from: present, values)))
-        case .stay: return .stay
-        case .ignore: return .ignore
-        case nil: return .unhandled
-        }
-    }
-
-    /// The state with some fields changed: a given value replaces, null removes an optional field,
-    /// an amount is added.
-    package func updated(
-        _ present: DeclaredState,
-        with data: [JSONMember],
-        adding amounts: [JSONMember] = []
-    ) throws(WireError) -> DeclaredState {
-        let state = present.declared
-        var values = present.values
-        for member in data {
-            let index = try state.fields.index(of: member.key, owner: state.name)
-            let field = state.fields[index]
-            if member.value != .null {
-                values[index] = try field.evaluated(member.value)
-            } else if field.isOptional {
-                values[index] = nil
-            } else {
-                throw .badData(
-                    "\(field.name)=null: \(state.name.quoted) needs it; only an optional field can be removed"
-                )
-            }
-        }
-        for member in amounts {
-            let index = try state.fields.index(of: member.key, owner: state.name)
-            let field = state.fields[index]
-            values[index] = try field.evaluated(
-                field.sum(of: present.values[index], and: member.value)
-            )
-        }
-        return DeclaredState(self, present.number, values)
-    }
-
-    /// When `after` moves the state, counted from the stay's start, and where; nil if never.
-    package func deadline(of present: DeclaredState) -> Deadline? {
-        present.declared.after.map { after in
-            let move = self.move(after.target, from: present, .after(after.delay))
-            return Deadline(delay: after.delay, move)
-        }
-    }
-
-    /// The move at the first start in a new boot; nil if the state goes on.
-    package func boot(of present: DeclaredState) -> MachineMove? {
-        present.declared.boot.map { self.move($0, from: present, .boot) }
-    }
-
-    /// The move that follows the end of a run that is not retried; nil if the stay goes on.
-    ///
-    /// An interruption after which the command is to be run again leads where a failure does:
-    /// whoever runs the command has to run it again first.
-    package func move(on end: RunEnd, in present: DeclaredState) -> MachineMove? {
-        guard let run = present.declared.run else { return nil }
-        let failed = run.failed.map { self.move($0, from: present, .failed) }
-        switch end {
-        case .exit(0): return run.done.map { self.move($0, from: present, .done) }
-        case .exit(let code):
-            return run.exits[code].map { self.move($0, from: present, .exit(code)) } ?? failed
-        case .signal, .timeout: return failed
-        case .interrupted:
-            guard case .enter(let target) = run.interrupted else { return failed }
-            return self.move(target, from: present, .interrupted)
-        }
-    }
-
-    private func move(
-        _ target: DeclaredTarget,
-        from present: DeclaredState,
-        _ kind: Edge.Kind
-    ) -> MachineMove {
-        MachineMove(to: TypedValue(self.filled(target, from: present)), cause: kind.label)
     }
 }
 
@@ -248,7 +135,7 @@ extension Declaration {
                     switch source {
                     case .literal(let value), .fallback(let value): value
                     case .event(let index): event[index]
-                    case .left(let index): left?.value(at: index)
+                    case .left(let index): left?.values[index]
                     }
                 if let value { return value }
             }

@@ -14,13 +14,6 @@ package struct DeclaredCase: Sendable {
         case ignore
     }
 
-    /// What follows if a stop of the daemon, or a reboot, has ended the run.
-    package enum Interruption: Hashable, Sendable {
-        /// It is run again, three times in a row at the most.
-        case again
-        case enter(DeclaredTarget)
-    }
-
     /// What the passage of time does.
     package struct Deadline: Hashable, Sendable {
         /// From the stay's start.
@@ -34,7 +27,9 @@ package struct DeclaredCase: Sendable {
         package let done: DeclaredTarget?
         package let exits: [Int: DeclaredTarget]
         package let failed: DeclaredTarget?
-        package let interrupted: Interruption
+        /// Where a stop of the daemon, or a reboot, leads that has ended the run; nil if it is run again, three times
+        /// in a row at the most.
+        package let interrupted: DeclaredTarget?
     }
 
     package let name: String

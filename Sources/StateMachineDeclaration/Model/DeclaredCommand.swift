@@ -184,33 +184,29 @@ package struct UnitProperty: Hashable, Sendable {
         "StandardInput": nil, "StandardInputData": nil, "StandardInputText": nil,
     ]
 
-    /// The properties in a map; those that are none are problems.
-    init?(_ entry: YAMLEntry, _ problems: Problems) {
+    /// The property of an entry of a map; nil, after reporting it, if it is none.
+    static func of(_ entry: YAMLEntry, _ problems: Problems) -> UnitProperty? {
         let name = entry.key.text
         guard name.utf8.allSatisfy(\.isLetterOrDigit), !name.isEmpty else {
-            problems.error(
+            return problems.refuse(
                 entry.position,
                 "\(name.quoted) is not the name of a property; write one as in a unit file, like MemoryMax"
             )
-            return nil
         }
-        if let key = Self.own[name] {
-            let remedy = key.map { "write \($0.quoted) in the command instead" }
-            problems.error(
+        if let key = self.own[name] {
+            let remedy = key.map { "write \($0.quoted) in the command instead" } ?? "leave it out"
+            return problems.refuse(
                 entry.position,
-                "\(name.quoted) is set by the runner; \(remedy ?? "leave it out")"
+                "\(name.quoted) is set by the runner; \(remedy)"
             )
-            return nil
         }
-        guard let value = Self.value(entry.value) else {
-            problems.error(
+        guard let value = self.value(entry.value) else {
+            return problems.refuse(
                 entry.value.position,
                 "write the value of \(name) on one line, or a list of such values, as in a unit file"
             )
-            return nil
         }
-        self.name = name
-        self.value = value
+        return UnitProperty(name: name, value: value)
     }
 
     private static func value(_ node: YAMLNode) -> String? {

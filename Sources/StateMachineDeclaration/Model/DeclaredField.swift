@@ -22,9 +22,6 @@ package struct DeclaredField: Hashable, Sendable {
     /// Its old names.
     package internal(set) var oldNames: [String] = []
 
-    /// Whether a value is there whenever the state or event is.
-    package var isCertain: Bool { !self.isOptional }
-
     /// What its type is called, with an article.
     package var typeName: String {
         switch self.type {

@@ -28,7 +28,7 @@ struct CommandSettings {
         let properties = section["properties"]?.entries(of: "properties", problems) ?? []
         // systemd takes yes and no for what they are.
         for entry in properties { problems.booleans.note(entry.value) }
-        self.properties = properties.compactMap { UnitProperty($0, problems) }
+        self.properties = properties.compactMap { UnitProperty.of($0, problems) }
     }
 
     /// A command with these settings; missing ones come from `others`, and a timeout that neither

@@ -12,8 +12,11 @@ extension DraftReader {
     ]
 
     func fields(_ node: YAMLNode?, of key: String, _ table: KeyTable) -> [DeclaredField] {
-        self.named(node, key, most: Self.mostFields, "fields")
-            .compactMap { self.field($0.value, $0.name, table) }
+        self.named(node, key, most: Self.mostFields, "fields").compactMap { name, node in
+            let field = self.field(node, name, table)
+            if field == nil { self.problems.doubt(field: name.value) }
+            return field
+        }
     }
 
     private func field(
@@ -22,33 +25,23 @@ extension DraftReader {
         _ table: KeyTable
     ) -> DeclaredField? {
         if let text = node.text, !node.isEmpty {
-            guard let type = self.type(text, node.position, of: name) else { return nil }
-            return DeclaredField(name: name.value, type: type)
+            return self.type(text, node.position).map { DeclaredField(name: name.value, type: $0) }
         }
         guard let section = Section(node, table, at: name.position, self.problems) else {
-            self.problems.doubt(field: name.value)
             return nil
         }
-        let type: JSONFieldType
-        if let written = section["type"] {
-            guard let text = written.text(of: "type", self.problems) else {
-                self.problems.doubt(field: name.value)
-                return nil
-            }
-            guard let known = self.type(text.value, text.position, of: name) else { return nil }
-            type = known
-        } else {
+        guard let written = section["type"] else {
             guard section["values"] != nil else {
-                self.problems.error(
+                return self.problems.refuse(
                     name.position,
                     "\(name.value.quoted) needs a type, or values; write \(name.value): string"
                 )
-                self.problems.doubt(field: name.value)
-                return nil
             }
-            type = .string
+            return self.field(section, name, .string)
         }
-        return self.field(section, name, type)
+        return written.text(of: "type", self.problems)
+            .flatMap { self.type($0.value, $0.position) }
+            .map { self.field(section, name, $0) }
     }
 
     private func field(
@@ -81,11 +74,7 @@ extension DraftReader {
     }
 
     /// The type of that name, or the one meant; if nil, no more is reported about the field.
-    private func type(
-        _ text: String,
-        _ position: FilePosition,
-        of name: Located<String>
-    ) -> JSONFieldType? {
+    private func type(_ text: String, _ position: FilePosition) -> JSONFieldType? {
         if let type = JSONFieldType(rawValue: text) { return type }
         if let type = Self.foreignNames[text] {
             self.problems.error(
@@ -96,7 +85,7 @@ extension DraftReader {
         }
         // `type?`, as a schema shows it and many languages write it.
         let optional = text.last == "?" ? JSONFieldType(rawValue: String(text.dropLast())) : nil
-        self.problems.error(
+        return self.problems.refuse(
             position,
             "there is no type \(text.quoted)"
                 + (optional.map { "; write {type: \($0.rawValue), optional: true}" }
@@ -105,8 +94,6 @@ extension DraftReader {
                         among: ["boolean", "integer", "number", "string", "array", "object"]
                     ))
         )
-        self.problems.doubt(field: name.value)
-        return nil
     }
 
     private func values(_ node: YAMLNode, _ type: JSONFieldType) -> [JSONValue] {

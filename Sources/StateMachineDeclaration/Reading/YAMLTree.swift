@@ -44,13 +44,7 @@ struct YAMLTree {
         private(set) var entries: [YAMLEntry] = []
         var key = Key.awaited
         /// The position of each key; filled once there are too many to search one by one.
-        private var places: [Spelling: FilePosition] = [:]
-
-        init(position: FilePosition, isMapping: Bool, isKey: Bool) {
-            self.position = position
-            self.isMapping = isMapping
-            self.isKey = isKey
-        }
+        fileprivate var places: [Spelling: FilePosition] = [:]
 
         var awaitsKey: Bool {
             guard self.isMapping, case .awaited = self.key else { return false }

@@ -48,7 +48,7 @@ package struct Simulation {
         data: [JSONMember]
     ) throws {
         self.clientAsks()
-        switch try self.declaration.reaction(to: event, data: data, in: self.state) {
+        switch try self.state.reaction(to: event, data: data) {
         case .enter(let next): self.enter(next.declared)
         case .stay: self.began = self.now
         case .ignore, .unhandled: break
@@ -61,9 +61,7 @@ package struct Simulation {
         self.clientAsks()
         let next = try self.declaration.state(name, data: data)
         if next != self.state {
-            if let refusal = self.declaration.legality(of: next, from: self.state) {
-                throw refusal
-            }
+            if let refusal = self.state.legality(of: next) { throw refusal }
             self.enter(next)
         }
         try self.pass(.zero)
@@ -75,7 +73,7 @@ package struct Simulation {
         adding amounts: [JSONMember] = []
     ) throws {
         self.clientAsks()
-        self.state = try self.declaration.updated(self.state, with: data, adding: amounts)
+        self.state = try self.state.updated(with: data, adding: amounts)
         try self.pass(.zero)
     }
 
@@ -83,7 +81,7 @@ package struct Simulation {
     package mutating func pass(_ time: Duration) throws {
         let end = self.now + time
         var moves = 0
-        while self.withheld == nil, let deadline = self.declaration.deadline(of: self.state),
+        while self.withheld == nil, let deadline = self.state.deadline,
             self.began + deadline.delay <= end
         {
             moves += 1
@@ -133,7 +131,7 @@ package struct Simulation {
         case .again(let wait): self.phase = .waiting(until: self.now + wait)
         case .over(let end):
             self.phase = .over
-            if let move = self.declaration.move(on: end, in: self.state) { self.move(move) }
+            if let move = self.state.move(on: end) { self.move(move) }
         }
         try self.pass(.zero)
     }
@@ -142,7 +140,7 @@ package struct Simulation {
     package mutating func reboot() throws {
         self.ownMoves = []
         self.withheld = nil
-        if let move = self.declaration.boot(of: self.state) {
+        if let move = self.state.boot {
             self.move(move)
         } else if case .running = self.phase {
             return try self.endRun(.interrupted)
