@@ -108,7 +108,7 @@ import Testing
         #expect(progress.lineReceived(try self.each("change", 11)) == .run(.change, resync: nil))
     }
 
-    private typealias State = LastingState<ContinuousClock.Instant>
+    private typealias State = LastingState
 
     private let now = ContinuousClock.now
 

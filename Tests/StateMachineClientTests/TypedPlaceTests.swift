@@ -1,3 +1,4 @@
+import ArgumentParser
 import Glibc
 import StateMachineClient
 import StateMachineCore
@@ -55,7 +56,7 @@ import Testing
     }
 
     private func time(_ option: String, _ text: String) throws -> String? {
-        let place = try TypedPlace.place(option, text, isUTC: false)
+        let place = try SharedOptions.parse([]).place(option, text)
         guard case .time(let time)? = place else { return nil }
         return time.rfc3339
     }

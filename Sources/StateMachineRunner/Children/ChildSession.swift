@@ -10,21 +10,13 @@ struct ChildSession: Hashable, Sendable {
     private static let interval = Duration.milliseconds(20)
 
     /// 0 as long as there is no leader.
-    let leader: pid_t
+    var leader: pid_t = 0
     /// When the leader began, in the kernel's ticks since the machine's start; 0 if it had ended already.
-    let start: UInt64
+    var start: UInt64 = 0
     /// In `$INVOCATION_ID` of all processes that keep it: a process number may be reused.
-    let token: String
+    var token = newToken()
     /// From SIGTERM to SIGKILL.
     let grace: Duration
-
-    /// A session that was begun, or is to be.
-    init(leader: pid_t = 0, start: UInt64 = 0, token: String = newToken(), grace: Duration) {
-        self.leader = leader
-        self.start = start
-        self.token = token
-        self.grace = grace
-    }
 
     /// The same session once its leader has begun.
     func led(by leader: pid_t) -> ChildSession {

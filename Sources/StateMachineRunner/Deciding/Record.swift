@@ -62,13 +62,13 @@ package struct Record: Hashable, Sendable {
     /// The stay is left, and its run was dropped: the hooks of the change are next.
     mutating func left(by change: Change) {
         let left = change.from ?? self.stay?.state
-        self.hooks = HookWork(change, left: left, leftStay: self.stay?.number)
+        self.hooks = HookWork(change: change, left: left, leftStay: self.stay?.number)
     }
 
     /// The hooks of the change are done: the new stay is entered.
     mutating func entered(by change: Change) {
         self.cursor = change.cursor
-        self.stay = EnteredStay(change)
+        self.stay = EnteredStay(number: change.stay, state: change.state, line: change.line)
         self.hooks = nil
     }
 
@@ -172,7 +172,7 @@ extension HookWork {
             let change = Change(line)
         else { return nil }
         self.init(
-            change,
+            change: change,
             left: json["left"].flatMap(NamedState.of),
             leftStay: json["leftStay"]?.unsigned
         )

@@ -80,16 +80,6 @@ package struct EnteredStay: Hashable, Sendable {
     package var state: NamedState
     /// The line that began it, or the first that mentioned it.
     package let line: Line
-
-    init(number: UInt64, state: NamedState, line: Line) {
-        self.number = number
-        self.state = state
-        self.line = line
-    }
-
-    init(_ change: Change) {
-        self.init(number: change.stay, state: change.state, line: change.line)
-    }
 }
 
 /// The commands of leaving and entering for one change, and how far they have come.
@@ -104,12 +94,6 @@ package struct HookWork: Hashable, Sendable {
     package internal(set) var work = RunWork()
     /// The last one that has ended for good; nil if none has.
     package internal(set) var last: CommandName.Key?
-
-    init(_ change: Change, left: NamedState?, leftStay: UInt64?) {
-        self.change = change
-        self.left = left
-        self.leftStay = leftStay
-    }
 
     /// The name of the command that was begun.
     package var name: CommandName? { self.work.phase == .running ? self.work.name : nil }
@@ -190,8 +174,6 @@ package struct RunWork: Hashable, Sendable {
     private var isKept = false
     /// Whether starting it failed in a way that leaves open whether it runs.
     private var isUncertain = false
-
-    init() {}
 
     /// Decides what is next and enters the phase for it; `order` is the command if it may be begun
     /// now, `run` what is declared, nil while that is not known.

@@ -82,25 +82,9 @@ struct TypedPlace {
     static let example = "22:40, \"2026-11-20 22:40\", 1h, 41 or a cursor"
 
     let now: WallTime
-    private let isUTC: Bool
+    let isUTC: Bool
     /// Whether of two moments that a clock shows the same the later is meant, as at the end of a span.
-    private let isLater: Bool
-
-    init(now: WallTime, isUTC: Bool, isLater: Bool = false) {
-        (self.now, self.isUTC, self.isLater) = (now, isUTC, isLater)
-    }
-
-    /// The place that an option names; nil if it was not given.
-    static func place(_ option: String, _ text: String?, isUTC: Bool) throws -> HistoryPlace? {
-        guard let text else { return nil }
-        let typed = TypedPlace(now: .now, isUTC: isUTC, isLater: option == "--until")
-        guard let place = typed.place(text) else {
-            throw ValidationError(
-                "\(option) is neither a time nor a change: \(text.quoted); write \(self.example)"
-            )
-        }
-        return place
-    }
+    var isLater = false
 
     /// The place that a text names; nil if it names none.
     func place(_ text: String) -> HistoryPlace? {
@@ -234,6 +218,20 @@ struct TypedPlace {
         let ahead = (Int32(day) - self.day().tm_wday + 7) % 7
         let moment = self.moment(self.day(ahead: ahead), clock)
         return moment > self.now ? moment : self.moment(self.day(ahead: ahead + 7), clock)
+    }
+}
+
+extension SharedOptions {
+    /// The place that an option names; nil if it was not given.
+    func place(_ option: String, _ text: String?) throws -> HistoryPlace? {
+        guard let text else { return nil }
+        let typed = TypedPlace(now: .now, isUTC: self.utc, isLater: option == "--until")
+        guard let place = typed.place(text) else {
+            throw ValidationError(
+                "\(option) is neither a time nor a change: \(text.quoted); write \(TypedPlace.example)"
+            )
+        }
+        return place
     }
 }
 

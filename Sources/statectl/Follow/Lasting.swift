@@ -116,14 +116,14 @@ struct StuckWatch: Sendable {
 ///
 /// It takes the lines of a watch for these states alone: a change whose number does not follow the
 /// last one's comes back from another state.
-struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration {
+struct LastingState {
     /// The seq of the last line, while the machine is in one of them; nil otherwise.
     private(set) var seq: UInt64?
     /// Since when; nil while it is in none.
-    private(set) var since: Instant?
+    private(set) var since: ContinuousClock.Instant?
 
     /// Takes a line of the watch, whose change was made that long ago.
-    mutating func lineReceived(_ line: Line, at now: Instant, _ age: Duration) {
+    mutating func lineReceived(_ line: Line, at now: ContinuousClock.Instant, _ age: Duration) {
         switch line.kind {
         case .change, .state: break
         case .live where !line.isSelected: return self.left()
@@ -175,7 +175,7 @@ extension WaitCommand {
         _ span: Duration,
         _ timer: StayTimer
     ) async throws -> Line {
-        var state = LastingState<ContinuousClock.Instant>()
+        var state = LastingState()
         try await Follow(watch: watch).run { news in
             switch news {
             case .line(let line):

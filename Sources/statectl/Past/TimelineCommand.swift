@@ -44,8 +44,8 @@ struct TimelineCommand: DaemonCommand {
             throw ValidationError("--svg and --json cannot be used together; give one")
         }
         try demand(self.svg != "", "--svg is empty; name the file")
-        let since = try self.place("--since", self.since)
-        let until = try self.place("--until", self.until)
+        let since = try self.options.place("--since", self.since)
+        let until = try self.options.place("--until", self.until)
         guard case .time(let start)? = since else { return }
         try demand(start < .now, "--since is in the future; write \(TypedPlace.example)")
         if case .time(let end)? = until, end <= start {
@@ -58,8 +58,8 @@ struct TimelineCommand: DaemonCommand {
         try await self.machines.targets(self.options, one: one).each { target in
             let reading = PastReading(
                 client: try await target.client,
-                since: try self.place("--since", self.since),
-                until: try self.place("--until", self.until)
+                since: try self.options.place("--since", self.since),
+                until: try self.options.place("--until", self.until)
             )
             let span = try await reading.span()
             if let file = self.svg { return try await self.draw(span, reading, to: file) }
@@ -93,39 +93,28 @@ struct TimelineCommand: DaemonCommand {
             throw Refusal("cannot write \(file.printable): \(error)")
         }
     }
-
-    private func place(_ option: String, _ text: String?) throws -> HistoryPlace? {
-        try TypedPlace.place(option, text, isUTC: self.options.utc)
-    }
 }
 
 extension PastSpan {
     /// The span as JSON, for the commands that show it.
     fileprivate var object: JSONValue {
         func ms(_ microseconds: Int64) -> JSONValue { .integer(microseconds / 1000) }
-        return .object([
-            JSONMember("from", .string(WallTime(microseconds: self.start).rfc3339)),
-            JSONMember("until", .string(WallTime(microseconds: self.end).rfc3339)),
-            JSONMember("changes", .integer(self.stays.changes)),
-            JSONMember(
-                "states",
-                .array(
-                    self.summaries().map { row in
-                        .object([
-                            JSONMember("state", .string(row.name)),
-                            JSONMember("ms", ms(row.time)),
-                            JSONMember(
-                                "share",
-                                .number("\((row.share * 10_000).rounded() / 10_000)")
-                            ),
-                            JSONMember("entered", .integer(row.entered)),
-                            JSONMember("medianMs", row.median.map(ms) ?? .null),
-                            JSONMember("longestMs", ms(row.longest)),
-                        ])
-                    }
-                )
-            ),
-        ])
+        let states = self.summaries().map { row -> JSONValue in
+            [
+                "state": .string(row.name),
+                "ms": ms(row.time),
+                "share": .number("\((row.share * 10_000).rounded() / 10_000)"),
+                "entered": .integer(row.entered),
+                "medianMs": row.median.map(ms) ?? .null,
+                "longestMs": ms(row.longest),
+            ]
+        }
+        return [
+            "from": .string(WallTime(microseconds: self.start).rfc3339),
+            "until": .string(WallTime(microseconds: self.end).rfc3339),
+            "changes": .integer(self.stays.changes),
+            "states": .array(states),
+        ]
     }
 }
 

@@ -294,11 +294,13 @@ struct LocalTime: Equatable {
     let date: String
     let time: String
 
-    init(date: String, time: String) {
-        self.date = date
-        self.time = time
+    /// The time, with the date before it if that is not today's.
+    func text(today: LocalTime?) -> String {
+        self.date == today?.date ? self.time : "\(self.date) \(self.time)"
     }
+}
 
+extension LocalTime {
     /// In this process's time zone, or in UTC, marked `Z`; nil beyond the years the system knows.
     init?(_ moment: WallTime, inUTC isUTC: Bool = false) {
         let microseconds = moment.microseconds
@@ -316,11 +318,6 @@ struct LocalTime: Equatable {
         let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { digits($0, 2) }
         let thousandths = digits(microseconds / 1000 % 1000, 3)
         self.time = "\(clock.joined(separator: ":")).\(thousandths)\(isUTC ? "Z" : "")"
-    }
-
-    /// The time, with the date before it if that is not today's.
-    func text(today: LocalTime?) -> String {
-        self.date == today?.date ? self.time : "\(self.date) \(self.time)"
     }
 }
 

@@ -153,19 +153,13 @@ final class Columns: Sendable {
     /// 60: a wide window shows two of them and the rest.
     private static let most = 60
 
-    private struct Widths {
-        var seq: Int
-        var state: Int
-        var from: Int
-    }
-
-    private let widths: Lock<Widths>
+    private let widths: Lock<(seq: Int, state: Int, from: Int)>
 
     /// - Parameter width: columns of the terminal; nil if lines may have any length.
     init(width: Int?) {
         let state = width.map { Swift.min(Self.state, $0 / 5) } ?? Self.state
         let from = width == nil ? state + 4 : state
-        self.widths = Lock(Widths(seq: Self.seq, state: state, from: from))
+        self.widths = Lock((Self.seq, state, from))
     }
 
     /// The width of the numbers' column, after a number of that many columns.
