@@ -20,7 +20,7 @@ struct CommandSettings {
         self.group = section["group"].flatMap { Self.account($0, "group", problems) }
         self.timeout = section["timeout"]?.time(of: "timeout", problems)
         self.stop = section["stop"]?.time(of: "stop", problems)
-        self.retry = section.entry("retry").flatMap { Self.retry($0, problems) }
+        self.retry = section.section("retry", .retry).map { Self.retry($0) }
         self.directory = section["directory"]?.path(of: "directory", problems)
         self.environment = Self.environment(section["environment"], problems)
         self.environmentFile = section["environment-file"]?
@@ -71,10 +71,8 @@ struct CommandSettings {
         return text.value
     }
 
-    private static func retry(_ entry: YAMLEntry, _ problems: Problems) -> Retry? {
-        guard let section = Section(entry.value, .retry, at: entry.position, problems) else {
-            return nil
-        }
+    private static func retry(_ section: Section) -> Retry {
+        let problems = section.problems
         let times = section["times"]?.integer(of: "times", in: 1...Retry.most, problems)
         let wait = section["wait"]?.time(of: "wait", problems) ?? .seconds(1)
         // A wait beyond the usual longest is intended.

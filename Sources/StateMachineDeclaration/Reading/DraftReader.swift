@@ -32,7 +32,8 @@ struct DraftReader {
     }
 
     /// One name or a list of them, of things that are looked up later.
-    func names(_ node: YAMLNode, of key: String, orOne: Bool = false) -> [Located<String>] {
+    func names(_ node: YAMLNode?, of key: String, orOne: Bool = false) -> [Located<String>] {
+        guard let node else { return [] }
         switch node.content {
         case .scalar(let scalar) where orOne && !node.isEmpty:
             return [Located(scalar.text, node.position)]

@@ -53,7 +53,9 @@ extension DraftReader {
         field.isOptional = section["optional"]?.boolean(of: "optional", self.problems) ?? false
         field.values = section["values"].map { self.values($0, type) } ?? []
         field.bounds = self.bounds(section, type, hasValues: !field.values.isEmpty)
-        if section.table.has("was") { field.oldNames = self.oldNames(section) }
+        if section.table.has("was") {
+            field.oldNames = self.names(section["was"], of: "was", orOne: true).map(\.value)
+        }
         if let node = section["default"] {
             if type == .boolean { self.problems.booleans.note(node) }
             // A default that does not fit is reported once; for targets the field still has a
@@ -67,10 +69,6 @@ extension DraftReader {
             }
         }
         return field
-    }
-
-    private func oldNames(_ section: Section) -> [String] {
-        (section["was"].map { self.names($0, of: "was", orOne: true) } ?? []).map(\.value)
     }
 
     /// The type of that name, or the one meant; if nil, no more is reported about the field.

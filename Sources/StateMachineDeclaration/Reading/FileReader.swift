@@ -11,10 +11,9 @@ extension DraftReader {
         let text = { (key: String) in section[key]?.text(of: key, self.problems) }
         let target = { (key: String) in section[key].flatMap { self.target($0, of: key) } }
         var reader = self
-        let defaults = section.entry("defaults").flatMap {
-            Section($0.value, .defaults, at: $0.position, self.problems)
+        if let defaults = section.section("defaults", .defaults) {
+            reader.defaults = CommandSettings(defaults)
         }
-        if let defaults { reader.defaults = CommandSettings(defaults) }
         return FileDraft(
             machine: text("machine").map { self.name($0.value, $0.position).value },
             version: text("version")?.value,
@@ -23,10 +22,10 @@ extension DraftReader {
             lost: target("lost"),
             boot: section["boot"].flatMap { self.move($0, of: "boot", words: ["again"]) },
             to: section["to"].map { self.namesOrAny($0, of: "to") },
-            always: section["always"].map { self.names($0, of: "always") } ?? [],
+            always: self.names(section["always"], of: "always"),
             events: self.events(section["events"]),
             groups: self.groups(section["groups"]),
-            breaker: self.breaker(section.entry("moves")),
+            breaker: self.breaker(section.section("moves", .moves)),
             states: reader.states(section.entry("states"))
         )
     }
@@ -52,7 +51,7 @@ extension DraftReader {
             else { return nil }
             return GroupDraft(
                 name: group.name,
-                members: section["states"].map { self.names($0, of: "states") } ?? [],
+                members: self.names(section["states"], of: "states"),
                 reactions: self.reactions(section["when"])
             )
         }
@@ -69,11 +68,8 @@ extension DraftReader {
             .map { self.state($0.value, $0.name) }
     }
 
-    private func breaker(_ entry: YAMLEntry?) -> Declaration.Breaker {
-        let section = entry.flatMap {
-            Section($0.value, .moves, at: $0.position, self.problems)
-        }
-        return Declaration.Breaker(
+    private func breaker(_ section: Section?) -> Declaration.Breaker {
+        Declaration.Breaker(
             most: section?["most"]?.integer(of: "most", in: 1...100_000, self.problems) ?? 50,
             time: section?["in"]?.time(of: "in", self.problems) ?? .seconds(60)
         )
@@ -86,7 +82,7 @@ extension DraftReader {
         return StateDraft(
             name: name,
             about: section["about"]?.text(of: "about", self.problems)?.value,
-            oldNames: section["was"].map { self.names($0, of: "was", orOne: true) } ?? [],
+            oldNames: self.names(section["was"], of: "was", orOne: true),
             fields: self.fields(section["fields"], of: "fields", .field),
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             reactions: self.reactions(section["when"]),

@@ -49,6 +49,11 @@ struct Section {
         return self.entries.first { $0.key.text.isSpelled(key) }
     }
 
+    /// The map that is the value for a key, if it is given, and is one.
+    func section(_ key: String, _ table: KeyTable) -> Section? {
+        self.entry(key).flatMap { Section($0.value, table, at: $0.position, self.problems) }
+    }
+
     private func refuse(_ entry: YAMLEntry) {
         let key = entry.key.text
         let remark: String

@@ -97,7 +97,9 @@ struct YAMLTree {
                 }
             case .scalar, .sequence, .mapping, .end, .alias:
                 guard self.take(event) else { return nil }
-                if self.isOver { return self.rootSoFar() }
+                guard self.isOver else { continue }
+                while !self.open.isEmpty { self.close() }
+                return self.root
             }
         }
     }
@@ -122,10 +124,11 @@ struct YAMLTree {
                 self.problems.error(event.position, Self.tooDeep)
                 return false
             }
-            var isMapping = false
-            if case .mapping = event.value { isMapping = true }
+            let isMapping = if case .mapping = event.value { true } else { false }
             let isKey = self.open.last?.awaitsKey ?? false
-            if isKey { self.refuseKey(event.position) }
+            if isKey {
+                self.problems.error(event.position, "a key must be a word, not a list or a map")
+            }
             self.open.append(Open(position: event.position, isMapping: isMapping, isKey: isKey))
         case .end: self.close()
         case .alias:
@@ -181,16 +184,7 @@ struct YAMLTree {
         self.problems.cut(position, "\(sentence) up to here; no machine has that many")
     }
 
-    private mutating func rootSoFar() -> YAMLNode? {
-        while !self.open.isEmpty { self.close() }
-        return self.root
-    }
-
     private mutating func setKey(_ key: Open.Key) { self.open[self.open.count - 1].key = key }
-
-    private func refuseKey(_ position: FilePosition) {
-        self.problems.error(position, "a key must be a word, not a list or a map")
-    }
 
     private func refuse(_ properties: YAMLEvents.Properties, _ position: FilePosition) {
         if properties.hasTag {

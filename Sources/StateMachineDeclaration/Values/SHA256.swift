@@ -1,13 +1,11 @@
 import Glibc
+import StateMachineCore
 
 /// The hash that identifies declarations, the one that `sha256sum` prints: FIPS 180-4.
 package enum SHA256 {
     /// In hexadecimal digits.
     static func hexadecimal(of bytes: [UInt8]) -> String {
-        self.hash(of: bytes).map { word in
-            let digits = String(word, radix: 16)
-            return String(repeating: "0", count: 8 - digits.count) + digits
-        }.joined()
+        self.hash(of: bytes).map { $0.digits(8, radix: 16) }.joined()
     }
 
     /// Its 32 bytes.

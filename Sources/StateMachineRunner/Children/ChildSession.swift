@@ -26,11 +26,7 @@ struct ChildSession: Hashable, Sendable {
 
     /// A new token in systemd's form: 32 hexadecimal digits.
     static func newToken() -> String {
-        (0..<2).map { _ in
-            let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }
-        .joined()
+        (0..<2).map { _ in UInt64.random(in: 0...UInt64.max).digits(16, radix: 16) }.joined()
     }
 
     /// Whether the leader has ended, though perhaps nobody has waited for it yet.

@@ -1,5 +1,6 @@
 import Logging
 import StateMachineClient
+import StateMachineCore
 import StateMachineDeclaration
 
 /// What a runner logs: each command's beginning and end, and whatever keeps one waiting.
@@ -167,7 +168,6 @@ extension Duration {
     /// In seconds, to a thousandth: `0.042`.
     var seconds: String {
         let milliseconds = max(0, self.wholeMilliseconds)
-        let rest = String(milliseconds % 1000)
-        return "\(milliseconds / 1000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
+        return "\(milliseconds / 1000).\((milliseconds % 1000).digits(3))"
     }
 }

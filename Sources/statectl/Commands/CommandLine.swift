@@ -233,7 +233,7 @@ enum ArgumentBytes {
             let byte = UInt8(bitPattern: byte)
             return (0x20..<0x7F).contains(byte)
                 ? String(Unicode.Scalar(byte))
-                : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+                : "\\x" + byte.digits(2, radix: 16)
         }
         .joined()
     }

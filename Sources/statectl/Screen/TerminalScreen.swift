@@ -56,16 +56,15 @@ final class TerminalScreen {
     func show(_ lines: [String]) throws {
         let size = self.size
         let isWhole = size != self.lastSize
+        let lines = (0..<size.rows).map { $0 < lines.count ? lines[$0] : "" }
         var text = isWhole ? "\u{1B}[2J" : ""
-        for row in 0..<size.rows {
-            let line = row < lines.count ? lines[row] : ""
-            guard isWhole || row >= self.last.count || self.last[row] != line else { continue }
+        for (row, line) in lines.enumerated() where isWhole || self.last[row] != line {
             // Cleared first: after a line as wide as the screen, clearing would remove the last
             // letter.
             text += "\u{1B}[\(row + 1);1H\u{1B}[K\(line)"
         }
         self.lastSize = size
-        self.last = (0..<size.rows).map { $0 < lines.count ? lines[$0] : "" }
+        self.last = lines
         guard !text.isEmpty else { return }
         try StandardOutput.pass("\u{1B}[?2026h\(text)\u{1B}[?2026l")
     }

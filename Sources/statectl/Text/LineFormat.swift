@@ -157,13 +157,7 @@ extension JSONValue {
         guard text.unicodeScalars.contains(where: \.isUnprintable) else { return text }
         return text.unicodeScalars.map { scalar in
             guard scalar.isUnprintable else { return String(scalar) }
-            return UTF16.encode(scalar).map { units in
-                units.map { unit in
-                    let digits = String(unit, radix: 16)
-                    return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-                }
-                .joined()
-            } ?? ""
+            return String(scalar).utf16.map { "\\u" + $0.digits(4, radix: 16) }.joined()
         }
         .joined()
     }

@@ -227,9 +227,7 @@ extension LineText {
     /// The reply to `ping`: `answered in 0.42 ms   #41`.
     func answer(_ line: Line, after duration: Duration) -> String {
         let hundredths = Int64((duration / .microseconds(10)).rounded())
-        let fraction = String(hundredths % 100)
-        let zero = fraction.count < 2 ? "0" : ""
-        let time = "answered in \(hundredths / 100).\(zero)\(fraction) ms"
+        let time = "answered in \(hundredths / 100).\((hundredths % 100).digits(2)) ms"
         return time + (line.seq.map { "   " + self.style.text("#\($0)", as: .aside) } ?? "")
     }
 }
@@ -309,14 +307,10 @@ extension LocalTime {
         guard microseconds >= 0,
             (isUTC ? gmtime_r(&seconds, &fields) : localtime_r(&seconds, &fields)) != nil
         else { return nil }
-        func digits(_ number: some BinaryInteger, _ count: Int) -> String {
-            let text = String(number)
-            return String(repeating: "0", count: max(0, count - text.count)) + text
-        }
-        let year = digits(fields.tm_year + 1900, 4)
-        self.date = "\(year)-\(digits(fields.tm_mon + 1, 2))-\(digits(fields.tm_mday, 2))"
-        let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { digits($0, 2) }
-        let thousandths = digits(microseconds / 1000 % 1000, 3)
+        let day = [fields.tm_mon + 1, fields.tm_mday].map { $0.digits(2) }
+        self.date = "\((fields.tm_year + 1900).digits(4))-\(day.joined(separator: "-"))"
+        let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { $0.digits(2) }
+        let thousandths = (microseconds / 1000 % 1000).digits(3)
         self.time = "\(clock.joined(separator: ":")).\(thousandths)\(isUTC ? "Z" : "")"
     }
 }

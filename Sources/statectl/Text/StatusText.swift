@@ -204,33 +204,30 @@ extension LineText {
         return lines.joined(separator: "\n")
     }
 
-    private func connections(_ rows: [JSONValue]) -> [String] {
-        var columns = Self.columns
-        var (cells, widths) = ([[String]](), [Int]())
-        var head: [String] = []
-        repeat {
-            head = ["who", "door"] + columns
-            cells = rows.map { row in
-                [self.process(row), row["door"]?.shortText ?? "?"]
-                    + columns.map { row[$0]?.shortText ?? "?" }
-            }
-            widths = head.indices.map { column in
-                ([head] + cells).map { $0[column].columns }.max() ?? 0
-            }
-            // If there is no room for all, those that say least are left out.
-            guard let width = self.width, widths.reduce(0, { $0 + $1 + 2 }) - 2 > width,
-                let least = Self.leastFirst.first(where: columns.contains)
-            else { break }
-            columns.removeAll { $0 == least }
-        } while true
-        func line(_ cells: [String]) -> String {
-            cells.enumerated().map { column, cell in
-                let padding = String(repeating: " ", count: widths[column] - cell.columns)
-                // Names begin in one column, numbers end in one.
-                return column < 2 ? cell + padding : padding + cell
-            }.joined(separator: "  ")
+    /// The connections; if there is no room for all columns, those that say least are left out.
+    private func connections(_ rows: [JSONValue], omitting omitted: Int = 0) -> [String] {
+        let columns = Self.columns.filter { !Self.leastFirst.prefix(omitted).contains($0) }
+        let cells = rows.map { row in
+            [self.process(row), row["door"]?.shortText ?? "?"]
+                + columns.map { row[$0]?.shortText ?? "?" }
         }
-        return [self.style.text(line(head), as: .label)] + cells.map(line)
+        let table = [["who", "door"] + columns] + cells
+        let widths = table[0].indices.map { column in
+            table.map { $0[column].columns }.max() ?? 0
+        }
+        let width = widths.reduce(-2) { $0 + $1 + 2 }
+        if omitted < Self.leastFirst.count, width > self.width ?? .max {
+            return self.connections(rows, omitting: omitted + 1)
+        }
+        let lines = table.map { cells in
+            zip(cells, widths).enumerated().map { column, cell in
+                let padding = String(repeating: " ", count: cell.1 - cell.0.columns)
+                // Names begin in one column, numbers end in one.
+                return column < 2 ? cell.0 + padding : padding + cell.0
+            }
+            .joined(separator: "  ")
+        }
+        return [self.style.text(lines[0], as: .label)] + lines.dropFirst()
     }
 
     /// The holds and guards, if there are any.
