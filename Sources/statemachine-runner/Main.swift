@@ -114,7 +114,8 @@ struct RunnerCommand: ParsableCommand, Sendable {
         }
         let signals = Signals.stream(
             of: [
-                (SIGTERM, RunnerSignal.stop), (SIGINT, .stop), (SIGUSR2, .leave), (SIGHUP, .reread),
+                (SIGTERM, RunnerSignal.end(.stop)), (SIGINT, .end(.stop)), (SIGUSR2, .end(.leave)),
+                (SIGHUP, .reread),
             ],
             evenIgnored: [SIGTERM, SIGINT, SIGUSR2, SIGHUP]
         )

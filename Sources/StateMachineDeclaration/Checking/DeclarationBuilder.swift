@@ -73,8 +73,6 @@ struct DeclarationBuilder {
         let draft = self.tables.states[number]
         let target = { (target: TargetDraft) in self.resolver.target(target, left: number) }
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
-        var maySet = [Bool](repeating: false, count: self.tables.states.count)
-        for state in next + always { maySet[state] = true }
         for command in draft.commands {
             self.check(command, in: draft)
         }
@@ -83,7 +81,7 @@ struct DeclarationBuilder {
             about: draft.about,
             oldNames: draft.oldNames.map(\.value),
             fields: draft.fields,
-            successors: maySet.indices.filter { maySet[$0] },
+            successors: Set(next + always).sorted(),
             reactions: self.reactions(number, draft.reactions + shared),
             after: draft.after.flatMap { after in
                 target(after.target).map {

@@ -130,11 +130,7 @@ public struct DeclarationProblem: Hashable, Sendable {
 
     /// The problem as a line of text: `FILE:LINE:COLUMN: sentence`, without anything that a terminal would obey.
     public func line(in file: String) -> String {
-        let mark =
-            switch self.severity {
-            case .error: ""
-            case .warning: "warning: "
-            }
+        let mark = self.severity == .warning ? "warning: " : ""
         return "\(file):\(self.position.line):\(self.position.column): \(mark)\(self.sentence)"
             .printable
     }

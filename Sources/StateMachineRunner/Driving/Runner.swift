@@ -33,10 +33,8 @@ package struct RunnerConfiguration: Sendable {
 
 /// What a runner is asked to do from outside.
 package enum RunnerSignal: Sendable {
-    /// To end, and to stop what runs.
-    case stop
-    /// To end for another that takes its place, and to leave what runs.
-    case leave
+    /// To end; what runs is left if another takes its place.
+    case end(Conductor.Ending)
     /// To read the file again.
     case reread
 }
@@ -210,7 +208,7 @@ package final class Runner {
         for await event in self.events {
             switch event {
             case .rereadDue: return true
-            case .signal(.stop), .signal(.leave): return false
+            case .signal(.end): return false
             case .signal(.reread), .line, .connected, .disconnected, .gaveUp, .ended, .failed,
                 .stopped, .told, .woke, .recordDue:
                 continue
@@ -255,12 +253,9 @@ package final class Runner {
         case .told(let answer, let stay): return conductor.told(answer, stay: stay, at: now)
         case .woke(let alarm): return conductor.woke(alarm, at: now)
         case .signal(.reread), .rereadDue: return self.compared(reading: true, &conductor, at: now)
-        case .signal(.stop):
+        case .signal(.end(let ending)):
             self.effects.willEnd()
-            return conductor.end(.stop, at: now)
-        case .signal(.leave):
-            self.effects.willEnd()
-            return conductor.end(.leave, at: now)
+            return conductor.end(ending, at: now)
         case .recordDue:
             self.effects.recordIsDue()
             return [.record]

@@ -162,8 +162,9 @@ struct TimelinePicture {
             "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
             "<text x=\"16\" y=\"26\" font-size=\"16\">\(self.heading(span))</text>",
         ]
-        for mark in self.axis(span) {
-            let x = left + self.column(of: mark.time, span)
+        let axis = TimeAxis(start: span.start, end: span.end, isUTC: self.isUTC)
+        for mark in axis.marks(atMost: Self.columns / 80) {
+            let x = left + Int(self.place(of: mark.time, span))
             lines.append(
                 "<path d=\"M\(x).5 \(Self.top - 6)V\(bottom + 6)\" stroke=\"#ddd\"/>"
                     + "<text x=\"\(x)\" y=\"\(bottom + 22)\" text-anchor=\"middle\" "
@@ -191,15 +192,6 @@ struct TimelinePicture {
             .markup()
     }
 
-    private func axis(_ span: PastSpan) -> [TimeAxis.Mark] {
-        TimeAxis(start: span.start, end: span.end, isUTC: self.isUTC)
-            .marks(atMost: Self.columns / 80)
-    }
-
-    private func column(of time: Int64, _ span: PastSpan) -> Int {
-        Int(self.place(of: time, span))
-    }
-
     private func place(of time: Int64, _ span: PastSpan) -> Double {
         Double(time - span.start) / Double(max(1, span.end - span.start)) * Double(Self.columns)
     }
@@ -209,8 +201,6 @@ struct TimelinePicture {
     private func y(_ state: Int) -> Int {
         Self.top + Self.lane.height * state + (Self.lane.height - Self.lane.band) / 2
     }
-
-    private static func colour(_ state: Int) -> String { self.colours[state % self.colours.count] }
 
     /// The name, what there is to say of the state, and its crowds.
     private func lane(
@@ -296,7 +286,8 @@ struct TimelinePicture {
 
     private func rectangle(_ place: String, _ state: Int, _ title: [String]) -> String {
         let text = title.map { $0.markup() }.joined(separator: "&#10;")
-        return "<rect \(place) fill=\"\(Self.colour(state))\"><title>\(text)</title></rect>"
+        let colour = Self.colours[state % Self.colours.count]
+        return "<rect \(place) fill=\"\(colour)\"><title>\(text)</title></rect>"
     }
 
     private func moment(_ microseconds: Int64) -> String {
