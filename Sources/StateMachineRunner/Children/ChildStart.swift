@@ -77,25 +77,20 @@ struct ChildStart: Sendable {
 
     /// Runs it to its end; `started` is called with its session once it runs.
     func run(started: (ChildSession) -> Void) async throws(Failure) -> RunningProgram.End {
-        let process = try self.start()
-        // Nobody has waited for it yet, so that its number is its own.
-        started(self.session.led(by: process.pid))
-        return await process.end()
-    }
-
-    private func start() throws(Failure) -> RunningProgram {
+        let process: RunningProgram
         do throws(ProgramStart.Failure) {
-            return try self.program.start()
+            process = try self.program.start()
         } catch {
             switch error {
             case .directory: throw .directory
             case .program: throw .program
             case .scarcity(let code):
-                throw .scarcity(
-                    "cannot create a process: \(String(cString: strerror(code)))"
-                )
+                throw .scarcity("cannot create a process: \(String(cString: strerror(code)))")
             }
         }
+        // Nobody has waited for it yet, so that its number is its own.
+        started(self.session.led(by: process.pid))
+        return await process.end()
     }
 }
 

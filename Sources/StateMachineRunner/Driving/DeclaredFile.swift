@@ -7,10 +7,9 @@ import StateMachineProtocol
 struct DeclaredFile {
     private let source: DeclarationSource
     private(set) var declaration: Declaration
-    /// Whether the file as last read can be used.
-    private var isGood = true
     private var daemonHas: String?
     private var rereading = GrowingPause()
+    /// Why the file as last read cannot be used; nil if it can.
     private var problem: String?
 
     init(_ source: DeclarationSource, _ declaration: Declaration) {
@@ -19,7 +18,7 @@ struct DeclaredFile {
     }
 
     /// Whether the file declares what the daemon has.
-    var isAgreed: Bool { self.isGood && self.daemonHas == self.declaration.recorded.hash }
+    var isAgreed: Bool { self.problem == nil && self.daemonHas == self.declaration.recorded.hash }
 
     /// Notes the hash of the daemon's declaration; nil if no file declares its machine.
     mutating func daemonHas(_ hash: String?) {
@@ -35,11 +34,9 @@ struct DeclaredFile {
         let before = self.problem
         do throws(RunnerError) {
             let declaration = try self.source.declaration()
-            self.isGood = declaration != nil
             self.problem = declaration == nil ? "the file that declares the machine is gone" : nil
             if let declaration { self.declaration = declaration }
         } catch {
-            self.isGood = false
             self.problem = error.description
         }
         return self.problem == before ? nil : self.problem
