@@ -27,7 +27,7 @@ package struct DeclaredState: MachineState, Hashable {
 
     /// The value of the field of that name; nil if there is none.
     package subscript(_ name: String) -> JSONValue? {
-        self.declared.fieldIndex(name).flatMap { self.values[$0] }
+        self.declared.fields.firstIndex { $0.name.isSpelled(name) }.flatMap { self.values[$0] }
     }
 
     package var name: CaseName<Self> { CaseName(rawValue: self.declared.name) }

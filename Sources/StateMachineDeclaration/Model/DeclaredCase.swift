@@ -57,9 +57,4 @@ package struct DeclaredCase: Sendable {
         (self.run.map { [("run", $0.command)] } ?? []) + self.enter.map { ("enter", $0) }
             + self.leave.map { ("leave", $0) }
     }
-
-    /// The index of the field of that name.
-    package func fieldIndex(_ name: String) -> Int? {
-        self.fields.firstIndex { $0.name.isSpelled(name) }
-    }
 }

@@ -4,7 +4,6 @@ import StateMachineProtocol
 ///
 /// Reports unknown keys, missing keys, and values of the wrong kind.
 struct Section {
-    let position: FilePosition
     let problems: Problems
     let table: KeyTable
     private let entries: [YAMLEntry]
@@ -20,7 +19,6 @@ struct Section {
     ) {
         self.problems = problems
         self.table = table
-        self.position = position ?? node.position
         switch node.content {
         case .mapping(let entries): self.entries = entries
         case .scalar where node.isEmpty: self.entries = []
@@ -36,7 +34,7 @@ struct Section {
             self.refuse(entry)
         }
         for key in table.keys where key.isNeeded && self[key.name] == nil {
-            problems.error(self.position, "\(table.title) needs \"\(key.name)\"")
+            problems.error(position ?? node.position, "\(table.title) needs \"\(key.name)\"")
         }
     }
 

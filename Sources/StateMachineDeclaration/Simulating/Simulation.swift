@@ -109,15 +109,12 @@ package struct Simulation {
 
     private mutating func endRun(_ end: RunEnd) throws {
         let stay = self.stay
-        guard let run = self.state.declared.run else {
-            throw SimulationError.noRun(self.state.declared.name)
-        }
         if case .waiting(let until) = self.phase {
             try self.pass(max(.zero, until - self.now))
             guard self.stay == stay else { throw SimulationError.leftMeanwhile }
             self.phase = .running(since: until)
         }
-        guard case .running(let since) = self.phase else {
+        guard let run = self.state.declared.run, case .running(let since) = self.phase else {
             throw SimulationError.noRun(self.state.declared.name)
         }
         if end == .timeout {
