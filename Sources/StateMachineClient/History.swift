@@ -123,59 +123,6 @@ extension Client {
     }
 }
 
-/// A daemon's past, which is read page by page.
-package struct PastPages: Sendable {
-    package let client: Client
-    /// What is looked for; it moves on behind what was found.
-    package var call: HistoryCall
-    /// The last answer; nil before the first.
-    package private(set) var reply: Line?
-
-    package init(_ client: Client, _ call: HistoryCall) {
-        self.client = client
-        self.call = call
-    }
-
-    /// Whether there may be changes that were not asked for yet.
-    package var hasMore: Bool { self.reply?.hasMore ?? true }
-
-    /// Calls `body` with the next changes.
-    ///
-    /// - Parameters:
-    ///   - most: how many at most.
-    ///   - progress: as for ``Client/changes(_:progress:_:)``.
-    ///   - body: called with each change.
-    /// - Returns: the daemon's last reply.
-    /// - Throws: ``ClientError``, also for a refusal, `CancellationError`, or what `body` throws.
-    package mutating func next(
-        _ most: UInt64,
-        progress: ((_ examined: UInt64, _ whole: UInt64) -> Void)? = nil,
-        _ body: (Line) throws -> Void
-    ) async throws -> Line {
-        var left = most
-        while true {
-            var last: HistoryPlace?
-            self.call.limit = min(left, RequestLimits.historyChanges)
-            let reply = try await self.client.changes(
-                Request(.history(self.call)),
-                progress: progress
-            ) { line in
-                last = line.cursor.map { .cursor($0) }
-                try body(line)
-            }
-            .accepted()
-            self.reply = reply
-            left -= min(left, reply.count ?? left)
-            guard let last else { return reply }
-            switch self.call.order {
-            case .newest: self.call.before = last
-            case .oldest: self.call.after = last
-            }
-            guard left > 0, reply.hasMore else { return reply }
-        }
-    }
-}
-
 extension Dialogue {
     /// Asks for changes and calls `body` with each.
     fileprivate func changes(

@@ -57,12 +57,7 @@ struct TopFrame {
             return lines.isEmpty ? [StyledText("…", as: .aside)] : lines
         }
         let rows = self.text.rows(of: status)
-        let label = rows.map(\.0.count).max() ?? 0
-        for (name, parts) in rows {
-            let title = StyledText(name.padded(to: label), as: .label)
-            lines += self.wrapped([title] + parts, indent: label + 3)
-        }
-        return lines
+        return lines + rows.flatMap { self.wrapped($0, indent: $0[0].columns + 3) }
     }
 
     private func several(_ views: [MachineView]) -> [StyledText] {

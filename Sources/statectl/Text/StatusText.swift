@@ -12,17 +12,12 @@ extension LineText {
 
     /// Several lines, without the last one's newline.
     func status(_ status: MachineStatus) -> String {
-        let rows = self.rows(of: status)
-        let width = rows.map(\.0.count).max() ?? 0
-        return rows.map { name, parts in
-            let label = StyledText(name.padded(to: width), as: .label)
-            return self.wrapped([label] + parts, indent: width + 3)
-        }
-        .joined(separator: "\n")
+        self.rows(of: status).map { self.wrapped($0, indent: $0[0].columns + 3) }
+            .joined(separator: "\n")
     }
 
-    /// The label of each thing, and its parts.
-    func rows(of status: MachineStatus) -> [(String, [StyledText])] {
+    /// The label of each thing, all of one width, and its parts.
+    func rows(of status: MachineStatus) -> [[StyledText]] {
         let runner = status.runner
         var rows = [("state", self.parts(of: status.state))]
         rows += status.holds.map { ("held", self.voter($0)) }
@@ -52,7 +47,8 @@ extension LineText {
         if runner != nil || status.hasCommands {
             rows.append(("runner", [self.runner(runner)]))
         }
-        return rows
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { [StyledText($0.padded(to: width), as: .label)] + $1 }
     }
 
     /// How a command ended; EXIT_EXEC of systemd.exec(5) is not the command's own status.
