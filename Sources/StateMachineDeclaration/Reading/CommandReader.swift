@@ -126,14 +126,8 @@ extension DraftReader {
             }
             texts = scalar.text.splitAtWhiteSpace.map { Located($0, node.position) }
         case .sequence(let elements):
-            texts = elements.compactMap { element in
-                if let text = element.text, !element.isEmpty {
-                    return Located(text, element.position)
-                }
-                return self.problems.refuse(
-                    element.position,
-                    "an argument of a command must be text, not \(element.kind)"
-                )
+            texts = elements.texts(self.problems) {
+                "an argument of a command must be text, not \($0)"
             }
             guard texts.count == elements.count else { return nil }
         case .mapping:

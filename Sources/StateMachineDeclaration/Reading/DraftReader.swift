@@ -38,14 +38,8 @@ struct DraftReader {
         case .scalar(let scalar) where orOne && !node.isEmpty:
             return [Located(scalar.text, node.position)]
         case .sequence(let elements):
-            return elements.compactMap { element in
-                if let text = element.text, !element.isEmpty {
-                    return Located(text, element.position)
-                }
-                return self.problems.refuse(
-                    element.position,
-                    "\(key.quoted) must be a list of names, but this is \(element.kind)"
-                )
+            return elements.texts(self.problems) {
+                "\(key.quoted) must be a list of names, but this is \($0)"
             }
         case .scalar(let scalar):
             let example = node.isEmpty ? "[]" : "[\(scalar.text.excerpt())]"

@@ -51,8 +51,9 @@ extension DraftReader {
     ) -> DeclaredField {
         var field = DeclaredField(name: name.value, type: type)
         field.isOptional = section["optional"]?.boolean(of: "optional", self.problems) ?? false
-        field.values = section["values"].map { self.values($0, type) } ?? []
-        field.bounds = self.bounds(section, type, hasValues: !field.values.isEmpty)
+        field.values = section["values"].flatMap { self.values($0, type) } ?? []
+        let bounds = self.bounds(section, type, hasValues: !field.values.isEmpty)
+        field.bounds = bounds ?? DeclaredField.Bounds()
         if section.table.has("was") {
             field.oldNames = self.names(section["was"], of: "was", orOne: true).map(\.value)
         }
@@ -94,20 +95,18 @@ extension DraftReader {
         )
     }
 
-    private func values(_ node: YAMLNode, _ type: JSONFieldType) -> [JSONValue] {
+    private func values(_ node: YAMLNode, _ type: JSONFieldType) -> [JSONValue]? {
         guard type == .string || type == .integer else {
-            self.problems.error(
+            return self.problems.refuse(
                 node.position,
                 "a field of type \(type.rawValue) cannot have \"values\"; only string and integer can"
             )
-            return []
         }
         guard case .sequence(let elements) = node.content, !elements.isEmpty else {
-            self.problems.error(
+            return self.problems.refuse(
                 node.position,
                 "\"values\" must be a list of at least one value, like [a, b]"
             )
-            return []
         }
         let plain = DeclaredField(name: "values", type: type)
         var values: [JSONValue] = []
@@ -130,15 +129,13 @@ extension DraftReader {
         _ section: Section,
         _ type: JSONFieldType,
         hasValues: Bool
-    ) -> DeclaredField.Bounds {
-        let none = DeclaredField.Bounds()
-        guard let first = section["min"] ?? section["max"] else { return none }
+    ) -> DeclaredField.Bounds? {
+        guard let first = section["min"] ?? section["max"] else { return nil }
         guard !hasValues else {
-            self.problems.error(
+            return self.problems.refuse(
                 first.position,
                 "\"min\" and \"max\" cannot be used with \"values\"; remove them"
             )
-            return none
         }
         let read: (String) -> JSONDecimal?
         let what: String
@@ -155,11 +152,10 @@ extension DraftReader {
             let end = "\(Double.greatestFiniteMagnitude)"
             (read, what, widest) = (Self.number, "a number", ["-" + end, end])
         case .boolean, .array, .object:
-            self.problems.error(
+            return self.problems.refuse(
                 first.position,
                 "\"min\" and \"max\" apply to integers, numbers and strings, not to type \(type.rawValue)"
             )
-            return none
         }
         func bound(_ key: String, _ widest: String) -> JSONDecimal?? {
             guard let node = section[key] else { return .some(nil) }
@@ -169,14 +165,13 @@ extension DraftReader {
             return self.problems.refuse(node.position, "\(key.quoted) must be \(what)")
         }
         guard let least = bound("min", widest[0]), let most = bound("max", widest[1]) else {
-            return none
+            return nil
         }
         if let least, let most, most < least {
-            self.problems.error(
+            return self.problems.refuse(
                 (section["max"] ?? first).position,
                 "\"max\" is less than \"min\", so no value would fit; correct one"
             )
-            return none
         }
         return DeclaredField.Bounds(least: least, most: most)
     }

@@ -120,6 +120,18 @@ extension YAMLNode {
     }
 }
 
+extension [YAMLNode] {
+    /// The texts of a list; `sentence` reports what is none, by its kind.
+    func texts(_ problems: Problems, _ sentence: (String) -> String) -> [Located<String>] {
+        self.compactMap { node in
+            guard let text = node.text, !node.isEmpty else {
+                return problems.refuse(node.position, sentence(node.kind))
+            }
+            return Located(text, node.position)
+        }
+    }
+}
+
 /// The places of values that are declared as booleans.
 ///
 /// A class, as it is filled wherever a boolean is read; it is not used outside one reading.

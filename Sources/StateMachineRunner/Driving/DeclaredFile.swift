@@ -80,16 +80,7 @@ package struct DeclarationSource: Sendable {
                 exitStatus: EX_CONFIG
             )
         }
-        if geteuid() != 0 { try Self.refuseAccounts(in: declaration, path) }
-        return declaration
-    }
-
-    /// Refuses commands that are to run as somebody else, which only root can do.
-    private static func refuseAccounts(
-        in declaration: Declaration,
-        _ path: String
-    ) throws(RunnerError) {
-        for state in declaration.states {
+        for state in declaration.states where geteuid() != 0 {
             for command in state.commands where command.user != nil || command.group != nil {
                 let key = command.user == nil ? "group" : "user"
                 throw RunnerError(
@@ -99,5 +90,6 @@ package struct DeclarationSource: Sendable {
                 )
             }
         }
+        return declaration
     }
 }

@@ -63,7 +63,7 @@ struct TimelineCommand: DaemonCommand {
             )
             let span = try await reading.span()
             if let file = self.svg { return try await self.draw(span, reading, to: file) }
-            try target.print(span.object) { text in
+            try target.print(span.object.description) { text in
                 TimelineText(text: text, isUTC: self.options.utc).text(span)
                     + (target.mark == nil ? "" : "\n")
             }

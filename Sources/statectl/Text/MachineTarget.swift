@@ -32,14 +32,10 @@ struct MachineTarget: Sendable {
         try self.print(line.text, line, as: text)
     }
 
-    /// Prints an object that is no line, or text.
-    func print(_ object: JSONValue, as text: (LineText) -> String) throws(OutputError) {
-        try self.print(object.description, nil, as: text)
-    }
-
-    private func print(
+    /// The same of JSON that is no line, if none is given.
+    func print(
         _ json: String,
-        _ line: Line?,
+        _ line: Line? = nil,
         as text: (LineText) -> String
     ) throws(OutputError) {
         do {
