@@ -57,12 +57,6 @@ package struct Conductor: Sendable {
         known.filter { !self.record.knows($0) }
     }
 
-    /// Where the watch goes on; nil to begin with the state as it is.
-    package var since: String? { self.record.since }
-
-    /// The cursor with which the present stay began; nil between two stays.
-    package var stayBeginning: String? { self.record.stayBeginning }
-
     /// How many changes wait.
     package var backlog: Int { self.queue.count }
 

@@ -30,7 +30,7 @@ package struct Record: Hashable, Sendable {
     }
 
     /// Where the watch goes on; nil to begin with the state as it is.
-    var since: String? { self.hooks?.change.cursor ?? self.cursor }
+    package var since: String? { self.hooks?.change.cursor ?? self.cursor }
 
     /// The cursor with which the stay began; nil between two stays.
     var stayBeginning: String? { self.hooks == nil ? self.stay?.line.cursor : nil }

@@ -160,7 +160,7 @@ package final class Runner {
         let post = self.post
         let (credits, credit) = AsyncStream.makeStream(of: Void.self)
         let intake = LineIntake(client: Client(self.configuration.directory)) { post.yield($0) }
-        let (since, stay) = (conductor.since, conductor.stayBeginning)
+        let (since, stay) = (conductor.record.since, conductor.record.stayBeginning)
         group.addTask { await intake.run(since: since, stay: stay, credits: credits) }
         await self.effects.perform(conductor, in: &group)
         for await event in self.events {

@@ -62,7 +62,6 @@ extension TopCommand {
         case key(UInt8)
         case signal(CInt)
         case second
-        case keysEnded
     }
 
     /// The shortest time between two frames that only news calls for.
@@ -92,7 +91,6 @@ extension TopCommand {
                 views[index].isPressing = false
             case .key(let key):
                 guard ![UInt8(ascii: "q"), UInt8(ascii: "Q"), 3, 4].contains(key) else { return }
-            case .keysEnded: return
             case .signal(SIGWINCH), .second: break
             case .signal(SIGTSTP):
                 screen.close()
@@ -122,7 +120,8 @@ extension TopCommand {
         return followed + [
             Task {
                 for await key in TerminalKeys.stream() { event.yield(.key(key)) }
-                event.yield(.keysEnded)
+                // The terminal has gone, which is as good as its Ctrl-D.
+                event.yield(.key(4))
             },
             Task {
                 for await number in Signals.stream(signals) { event.yield(.signal(number)) }
