@@ -98,10 +98,7 @@ package struct ProgramStart: Sendable {
     ///
     /// - Throws: ``Failure/program(_:)`` with `EACCES` if it may not be executed anywhere, with `ENOENT` if it is
     ///   nowhere.
-    package static func path(
-        of name: [UInt8],
-        in directories: [UInt8]
-    ) throws(Failure) -> [UInt8] {
+    package static func path(of name: [UInt8], in directories: [UInt8]) throws(Failure) -> [UInt8] {
         let candidates =
             name.contains(UInt8(ascii: "/"))
             ? [name]

@@ -121,13 +121,7 @@ struct TypedPlace {
 
     /// The calendar's day that many days from now.
     private func day(ahead days: Int32 = 0) -> tm {
-        var seconds = time_t(self.now.microseconds / 1_000_000)
-        var fields = tm()
-        if self.isUTC {
-            gmtime_r(&seconds, &fields)
-        } else {
-            localtime_r(&seconds, &fields)
-        }
+        var fields = self.now.fields(inUTC: self.isUTC) ?? tm()
         fields.tm_mday += days
         return fields
     }

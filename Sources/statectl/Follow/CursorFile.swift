@@ -12,9 +12,6 @@ struct CursorFile: Sendable {
 
     let path: String
 
-    /// What is there is a directory, a pipe, a device.
-    private struct NoFile: Error {}
-
     /// The cursor; nil if there is no such file.
     func read() throws(Refusal) -> String? {
         let text: String
@@ -28,7 +25,7 @@ struct CursorFile: Sendable {
             text = try file.closeAfter {
                 var status = stat()
                 guard fstat(file.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-                    throw NoFile()
+                    throw self.unreadable("it is not a regular file")
                 }
                 var buffer = [UInt8](repeating: 0, count: Self.limit)
                 let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
@@ -38,8 +35,8 @@ struct CursorFile: Sendable {
             return nil
         } catch Errno.tooManySymbolicLinkLevels {
             throw self.unreadable("it is a link; name the file itself")
-        } catch is NoFile {
-            throw self.unreadable("it is not a regular file")
+        } catch let refusal as Refusal {
+            throw refusal
         } catch {
             throw self.unreadable("\(error)")
         }

@@ -280,11 +280,8 @@ struct TimeAxis {
 
     /// The microseconds by which local time is ahead of UTC.
     private func offset(at time: Int64) -> Int64 {
-        guard !self.isUTC else { return 0 }
-        var seconds = time_t(time / Self.second)
-        var fields = tm()
-        localtime_r(&seconds, &fields)
-        return Int64(fields.tm_gmtoff) * Self.second
+        let fields = WallTime(microseconds: time).fields(inUTC: self.isUTC)
+        return Int64(fields?.tm_gmtoff ?? 0) * Self.second
     }
 }
 

@@ -302,16 +302,23 @@ extension LocalTime {
     /// In this process's time zone, or in UTC, marked `Z`; nil beyond the years the system knows.
     init?(_ moment: WallTime, inUTC isUTC: Bool = false) {
         let microseconds = moment.microseconds
-        var seconds = time_t(microseconds / 1_000_000)
-        var fields = tm()
-        guard microseconds >= 0,
-            (isUTC ? gmtime_r(&seconds, &fields) : localtime_r(&seconds, &fields)) != nil
-        else { return nil }
+        guard microseconds >= 0, let fields = moment.fields(inUTC: isUTC) else { return nil }
         let day = [fields.tm_mon + 1, fields.tm_mday].map { $0.digits(2) }
         self.date = "\((fields.tm_year + 1900).digits(4))-\(day.joined(separator: "-"))"
         let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { $0.digits(2) }
         let thousandths = (microseconds / 1000 % 1000).digits(3)
         self.time = "\(clock.joined(separator: ":")).\(thousandths)\(isUTC ? "Z" : "")"
+    }
+}
+
+extension WallTime {
+    /// What a calendar and a clock show of it, in this process's time zone or in UTC; nil beyond the years the system
+    /// knows.
+    func fields(inUTC isUTC: Bool) -> tm? {
+        var seconds = time_t(self.microseconds / 1_000_000)
+        var fields = tm()
+        let shown = isUTC ? gmtime_r(&seconds, &fields) : localtime_r(&seconds, &fields)
+        return shown == nil ? nil : fields
     }
 }
 
