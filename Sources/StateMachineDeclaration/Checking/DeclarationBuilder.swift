@@ -73,9 +73,7 @@ struct DeclarationBuilder {
         let draft = self.tables.states[number]
         let target = { (target: TargetDraft) in self.resolver.target(target, left: number) }
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
-        for command in draft.commands {
-            self.check(command, in: draft)
-        }
+        for command in draft.commands { self.check(command, in: draft) }
         return DeclaredCase(
             name: draft.name.value,
             about: draft.about,
@@ -84,9 +82,7 @@ struct DeclarationBuilder {
             successors: Set(next + always).sorted(),
             reactions: self.reactions(number, draft.reactions + shared),
             after: draft.after.flatMap { after in
-                target(after.target).map {
-                    DeclaredCase.Deadline(delay: after.delay, target: $0)
-                }
+                target(after.target).map { DeclaredCase.Deadline(delay: after.delay, target: $0) }
             },
             boot: (draft.boot ?? self.file.boot).flatMap { self.target($0, of: number) },
             run: draft.run.flatMap { self.run($0, of: number) },

@@ -49,8 +49,7 @@ struct DraftTables {
             } else if let group = self.groupNumbers[Spelling(name.value)] {
                 numbers.formUnion(self.members(self.groups[group]))
             } else {
-                let known =
-                    self.states.map(\.name.value) + self.groups.map(\.name.value)
+                let known = self.states.map(\.name.value) + self.groups.map(\.name.value)
                 problems.error(
                     name.position,
                     "there is no state or group \(name.value.quoted)"

@@ -25,11 +25,7 @@ struct TargetResolver {
         return target
     }
 
-    private func newTarget(
-        _ draft: TargetDraft,
-        _ left: Int?,
-        _ event: Int?
-    ) -> DeclaredTarget? {
+    private func newTarget(_ draft: TargetDraft, _ left: Int?, _ event: Int?) -> DeclaredTarget? {
         guard let number = self.tables.state(draft.state, self.problems) else { return nil }
         let state = self.tables.states[number]
         for literal in draft.data
@@ -125,8 +121,7 @@ struct TargetResolver {
                 case (let owner?, nil, false), (nil, let owner?, false):
                     ", which is optional in \(owner)"
                 case (let left?, _?, true): ", which neither \(left) nor the event has"
-                case (let left?, _?, false):
-                    ", which may be absent from \(left) and from the event"
+                case (let left?, _?, false): ", which may be absent from \(left) and from the event"
                 }
             let remedy =
                 left == nil && event == nil

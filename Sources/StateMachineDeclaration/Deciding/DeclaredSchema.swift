@@ -36,10 +36,7 @@ package final class DeclaredSchema: Schema {
 
     package var lost: Value? { self.declared.lostState.map { TypedValue($0) } }
 
-    package func carried(
-        _ name: String,
-        data: [JSONMember]
-    ) throws(NotCarriedOver) -> Value {
+    package func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> Value {
         TypedValue(try self.declared.carried(name, data: data))
     }
 
@@ -101,10 +98,7 @@ package final class DeclaredSchema: Schema {
         value.declared.declaration.recorded
     }
 
-    package func restated(
-        _ value: Value,
-        in present: Value
-    ) throws(WireError) -> Value? {
+    package func restated(_ value: Value, in present: Value) throws(WireError) -> Value? {
         let (state, present) = (value.declared, present.declared)
         guard state.declaration !== present.declaration else { return nil }
         return TypedValue(

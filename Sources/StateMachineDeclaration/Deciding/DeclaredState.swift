@@ -184,10 +184,7 @@ extension Declaration {
     /// The state of that name with that data, as a client may ask for it or as it has been recorded.
     ///
     /// A missing field gets its default; null counts as missing.
-    package func state(
-        _ name: String,
-        data: [JSONMember]
-    ) throws(WireError) -> DeclaredState {
+    package func state(_ name: String, data: [JSONMember]) throws(WireError) -> DeclaredState {
         let number = try self.number(ofState: name)
         return DeclaredState(
             self,
@@ -228,10 +225,7 @@ extension Declaration {
 
 extension [DeclaredField] {
     /// The values that members give, evaluated; a missing field gets its default, and null counts as missing.
-    func values(
-        of data: [JSONMember],
-        owner: String
-    ) throws(WireError) -> [JSONValue?] {
+    func values(of data: [JSONMember], owner: String) throws(WireError) -> [JSONValue?] {
         var values = [JSONValue?](repeating: nil, count: self.count)
         for member in data {
             let index = try self.index(of: member.key, owner: owner)
@@ -274,10 +268,7 @@ extension [DeclaredField] {
 
 extension DeclaredField {
     /// The value of a word after `key=`, or after `key:=`, where it is always JSON.
-    fileprivate func value(
-        ofWord word: String,
-        isJSON: Bool
-    ) throws(FieldObjection) -> JSONValue {
+    fileprivate func value(ofWord word: String, isJSON: Bool) throws(FieldObjection) -> JSONValue {
         // A text may be "null".
         if self.isOptional, word == "null", isJSON || self.type != .string { return .null }
         guard isJSON else { return try self.value(ofText: word) }
@@ -350,8 +341,7 @@ extension WireError {
 
     static func noField(_ name: String, owner: String, known: [String]) -> WireError {
         let nearest = NearestName.of(name, among: known).map { "; did you mean \($0)?" }
-        let all =
-            known.isEmpty ? "; it has none" : "; known: \(known.joined(separator: ", "))"
+        let all = known.isEmpty ? "; it has none" : "; known: \(known.joined(separator: ", "))"
         return .badData(
             "\(owner.quoted) has no field \(name.quoted)\(nearest ?? all)",
             known: known.map { .string($0) }
@@ -364,11 +354,7 @@ extension WireError {
     }
 
     /// The state may not be set from the present one.
-    static func illegalTransition(
-        _ name: String,
-        from: String,
-        allowed: [String]
-    ) -> WireError {
+    static func illegalTransition(_ name: String, from: String, allowed: [String]) -> WireError {
         WireError(
             .illegalTransition,
             "\(name.quoted) may not be set from \(from.quoted); "

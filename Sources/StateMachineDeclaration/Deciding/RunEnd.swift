@@ -46,9 +46,7 @@ extension RunEnd {
             self = .exit(Int(code))
         case ("signal", let value):
             guard let name = value.string, Self.isSignal(name) else {
-                throw .badData(
-                    "signal=\(value): write the name of the signal, like SIGKILL"
-                )
+                throw .badData("signal=\(value): write the name of the signal, like SIGKILL")
             }
             self = .signal(name)
         case (let key, .bool(true)): self = key.isSpelled("timeout") ? .timeout : .interrupted

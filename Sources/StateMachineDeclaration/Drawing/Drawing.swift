@@ -63,9 +63,7 @@ package struct Drawing: Sendable {
     ///
     /// A way that was taken but has no arrow gets one: what a client may set is drawn once somebody
     /// did.
-    package mutating func note(
-        _ past: [DrawingWay: (count: Int, median: String?)]
-    ) {
+    package mutating func note(_ past: [DrawingWay: (count: Int, median: String?)]) {
         let numbers = self.states.map(\.name).numbered
         for from in self.states.indices {
             let ways = past.filter { $0.key.from.isSpelled(self.states[from].name) }
@@ -201,9 +199,7 @@ extension Drawing {
 extension String {
     /// The text without characters that mean something in Mermaid, which has no escape for them; a
     /// daemon's states may have any name.
-    fileprivate var harmless: String {
-        String(self.map { "\"<>;#:%".contains($0) ? "_" : $0 })
-    }
+    fileprivate var harmless: String { String(self.map { "\"<>;#:%".contains($0) ? "_" : $0 }) }
 }
 
 extension Drawing {

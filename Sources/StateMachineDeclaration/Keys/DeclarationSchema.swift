@@ -80,8 +80,7 @@ public enum DeclarationSchema {
                 self.list(self.any([self.reference("words"), self.table(.hook)])),
             ])
         case .table(let table): self.table(table)
-        case .field(let table):
-            self.any([self.form(.fieldType), self.table(table)])
+        case .field(let table): self.any([self.form(.fieldType), self.table(table)])
         case .map(let form):
             self.map("^[A-Za-z][A-Za-z0-9_-]{0,63}$", form, self.type("object", "null"))
         case .exitCodes: self.map("^[0-9]{1,3}$", .target, self.type("object"))

@@ -90,9 +90,7 @@ public final class Declaration: Sendable {
     package var initial: DeclaredState { self.filled(self.start, from: nil) }
 
     /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
-    package var lostState: DeclaredState? {
-        self.lost.map { self.filled($0, from: nil) }
-    }
+    package var lostState: DeclaredState? { self.lost.map { self.filled($0, from: nil) } }
 }
 
 extension [String] {

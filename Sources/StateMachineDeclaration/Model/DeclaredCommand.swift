@@ -195,10 +195,7 @@ package struct UnitProperty: Hashable, Sendable {
         }
         if let key = self.own[name] {
             let remedy = key.map { "write \($0.quoted) in the command instead" } ?? "leave it out"
-            return problems.refuse(
-                entry.position,
-                "\(name.quoted) is set by the runner; \(remedy)"
-            )
+            return problems.refuse(entry.position, "\(name.quoted) is set by the runner; \(remedy)")
         }
         guard let value = self.value(entry.value) else {
             return problems.refuse(

@@ -221,8 +221,7 @@ extension YAMLNode {
         switch self.content {
         case .scalar(let scalar): .string(scalar.text)
         case .sequence(let elements): .array(elements.map(\.json))
-        case .mapping(let entries):
-            .object(entries.map { JSONMember($0.key.text, $0.value.json) })
+        case .mapping(let entries): .object(entries.map { JSONMember($0.key.text, $0.value.json) })
         }
     }
 }

@@ -55,11 +55,7 @@ struct CommandSettings {
         )
     }
 
-    private static func account(
-        _ node: YAMLNode,
-        _ key: String,
-        _ problems: Problems
-    ) -> String? {
+    private static func account(_ node: YAMLNode, _ key: String, _ problems: Problems) -> String? {
         guard let text = node.text(of: key, problems) else { return nil }
         guard !text.value.isEmpty, !text.value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x3A })
         else {

@@ -61,16 +61,11 @@ struct DraftReader {
         case .mapping:
             guard let section = Section(node, .target, self.problems) else { return nil }
             let data = section["data"]?.entries(of: "data", self.problems) ?? []
-            guard let state = section["state"]?.text(of: "state", self.problems) else {
-                return nil
-            }
+            guard let state = section["state"]?.text(of: "state", self.problems) else { return nil }
             return TargetDraft(
                 state: state,
                 data: data.map {
-                    TargetDraft.Literal(
-                        field: Located($0.key.text, $0.position),
-                        value: $0.value
-                    )
+                    TargetDraft.Literal(field: Located($0.key.text, $0.position), value: $0.value)
                 }
             )
         case .scalar, .sequence:
@@ -81,11 +76,7 @@ struct DraftReader {
         }
     }
 
-    private func target(
-        _ text: String,
-        _ position: FilePosition,
-        of key: String
-    ) -> TargetDraft? {
+    private func target(_ text: String, _ position: FilePosition, of key: String) -> TargetDraft? {
         let words = text.splitAtWhiteSpace
         guard let state = words.first else {
             return self.problems.refuse(

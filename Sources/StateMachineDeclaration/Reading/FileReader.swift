@@ -32,10 +32,7 @@ extension DraftReader {
 
     private func events(_ node: YAMLNode?) -> [EventDraft] {
         self.named(node, "events", most: Self.mostEvents, "events").map {
-            EventDraft(
-                name: $0.name,
-                fields: self.fields($0.value, of: $0.name.value, .eventField)
-            )
+            EventDraft(name: $0.name, fields: self.fields($0.value, of: $0.name.value, .eventField))
         }
     }
 

@@ -59,10 +59,7 @@ final class Problems {
     }
 
     /// Adds an error, and returns nil for what cannot be read.
-    func refuse<Value>(
-        _ position: FilePosition,
-        _ sentence: @autoclosure () -> String
-    ) -> Value? {
+    func refuse<Value>(_ position: FilePosition, _ sentence: @autoclosure () -> String) -> Value? {
         self.error(position, sentence())
         return nil
     }
@@ -100,11 +97,7 @@ final class Problems {
         _ position: FilePosition,
         _ sentence: String
     ) -> Bool {
-        let problem = DeclarationProblem(
-            severity: severity,
-            position: position,
-            sentence: sentence
-        )
+        let problem = DeclarationProblem(severity: severity, position: position, sentence: sentence)
         guard self.known.insert(problem).inserted else { return false }
         self.found.append(problem)
         return true

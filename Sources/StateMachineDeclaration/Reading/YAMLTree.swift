@@ -132,10 +132,7 @@ struct YAMLTree {
             self.open.append(Open(position: event.position, isMapping: isMapping, isKey: isKey))
         case .end: self.close()
         case .alias:
-            self.problems.error(
-                event.position,
-                "aliases are not supported; write the value itself"
-            )
+            self.problems.error(event.position, "aliases are not supported; write the value itself")
             if self.open.last?.awaitsKey ?? false {
                 self.setKey(.refused)
             } else {
@@ -154,14 +151,9 @@ struct YAMLTree {
             )
             return self.take(YAMLScalar(text: "?", isPlain: scalar.isPlain), position)
         }
-        guard self.open.last?.awaitsKey ?? false else {
-            return self.put(.scalar(scalar), position)
-        }
+        guard self.open.last?.awaitsKey ?? false else { return self.put(.scalar(scalar), position) }
         if scalar.isPlain && scalar.text == "<<" {
-            self.problems.error(
-                position,
-                "merge keys are not supported; write the keys themselves"
-            )
+            self.problems.error(position, "merge keys are not supported; write the keys themselves")
             return self.setKey(.refused)
         }
         let last = self.open.count - 1

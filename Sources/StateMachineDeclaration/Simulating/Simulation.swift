@@ -43,10 +43,7 @@ package struct Simulation {
     }
 
     /// Sends an event, as a client does.
-    package mutating func send(
-        _ event: String,
-        data: [JSONMember]
-    ) throws {
+    package mutating func send(_ event: String, data: [JSONMember]) throws {
         self.clientAsks()
         switch try self.state.reaction(to: event, data: data) {
         case .enter(let next): self.enter(next.declared)
@@ -68,10 +65,7 @@ package struct Simulation {
     }
 
     /// Changes fields of the present state, as a client does.
-    package mutating func update(
-        _ data: [JSONMember],
-        adding amounts: [JSONMember] = []
-    ) throws {
+    package mutating func update(_ data: [JSONMember], adding amounts: [JSONMember] = []) throws {
         self.clientAsks()
         self.state = try self.state.updated(with: data, adding: amounts)
         try self.pass(.zero)

@@ -63,10 +63,7 @@ package struct Trace: Sendable {
         case .wait(let time): try simulation.pass(time)
         case .run(let end, let times): try simulation.endRun(end, times: times)
         case .send(let event, let words):
-            try simulation.send(
-                event,
-                data: declaration.data(ofWords: words, forEvent: event)
-            )
+            try simulation.send(event, data: declaration.data(ofWords: words, forEvent: event))
         case .set(let state, let words):
             try simulation.set(state, data: declaration.data(ofWords: words, forState: state))
         case .update(let words):
@@ -164,10 +161,7 @@ private enum TraceReader {
 
     static func steps(of text: String) throws(TraceFailure) -> [TraceStep] {
         var steps: [TraceStep] = []
-        let lines = text.utf8.split(
-            separator: UInt8(ascii: "\n"),
-            omittingEmptySubsequences: false
-        )
+        let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
             do throws(TimeText.Objection) {
                 let step = try self.step(self.words(Substring(line)), index + 1)
@@ -191,9 +185,7 @@ private enum TraceReader {
         if let arrow {
             let words = words[(arrow + 1)...]
             guard let state = words.first else {
-                throw TimeText.Objection(
-                    sentence: "write the expected state after ->"
-                )
+                throw TimeText.Objection(sentence: "write the expected state after ->")
             }
             expected = TraceStep.Expectation(
                 state: state,
@@ -203,9 +195,7 @@ private enum TraceReader {
         return TraceStep(line: line, action: action, expected: expected)
     }
 
-    private static func action(
-        _ words: [String]
-    ) throws(TimeText.Objection) -> TraceStep.Action {
+    private static func action(_ words: [String]) throws(TimeText.Objection) -> TraceStep.Action {
         let rest = words.dropFirst()
         switch (words.first, rest.count) {
         case (nil, _): return .look
@@ -259,9 +249,7 @@ private enum TraceReader {
         for word in words {
             let parts = word.split(at: "=", maxSplits: 1)
             guard parts.count == 2, !parts[0].isEmpty else {
-                throw TimeText.Objection(
-                    sentence: "\(word.quoted) is not key=value"
-                )
+                throw TimeText.Objection(sentence: "\(word.quoted) is not key=value")
             }
             fields.append((parts[0], parts[1]))
         }

@@ -65,8 +65,7 @@ package enum TimeText {
                 "\(written): write whole numbers, like 1h30min"
             case let name where name.utf8.contains(UInt8(ascii: " ")):
                 "\(written): write it without spaces, like 1h30min"
-            case "m":
-                "\(written): \"m\" may be minutes or months; write \(number.excerpt())min"
+            case "m": "\(written): \"m\" may be minutes or months; write \(number.excerpt())min"
             default:
                 "\(written): there is no unit \(name.quoted)"
                     + (unit.map { "; write \(number.excerpt())\($0.name)" }

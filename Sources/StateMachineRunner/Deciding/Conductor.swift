@@ -153,8 +153,7 @@ package struct Conductor: Sendable {
         switch answer {
         case .refused(let code, let message):
             self.activity.pauseAfterTrouble { .refused(name, code, message, retryingIn: $0) }
-        case .lost(let why):
-            self.activity.pauseAfterTrouble { .untold(name, why, retryingIn: $0) }
+        case .lost(let why): self.activity.pauseAfterTrouble { .untold(name, why, retryingIn: $0) }
         case .taken, .late, .unhandled:
             if answer == .unhandled { self.activity.note(.unhandled(name, end)) }
             self.activity.endTrouble()

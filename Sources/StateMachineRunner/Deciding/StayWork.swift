@@ -43,8 +43,7 @@ package struct Change: Hashable, Sendable {
             return nil
         }
         switch line.kind {
-        case .change:
-            self.kind = line.stay == nil ? .entered : .updated
+        case .change: self.kind = line.stay == nil ? .entered : .updated
         case .state:
             switch line.resync {
             case nil: self.kind = .found(.none)

@@ -104,10 +104,7 @@ struct Effects {
     mutating func recordIsDue() { self.recordTimer = nil }
 
     /// Carries out what can be done.
-    mutating func perform(
-        _ conductor: Conductor,
-        in group: inout TaskGroup<Void>
-    ) async {
+    mutating func perform(_ conductor: Conductor, in group: inout TaskGroup<Void>) async {
         var isSeen = !self.hasReported
         while !self.pending.isEmpty, !self.isFinished {
             let action = self.pending.removeFirst()
@@ -144,8 +141,7 @@ struct Effects {
                     let answer = await Answer.of(client, to: end, stay: stay)
                     post.yield(.told(answer, stay: stay))
                 }
-            case .wake(let number, let pause):
-                self.alarm = self.timer(.woke(number), after: pause)
+            case .wake(let number, let pause): self.alarm = self.timer(.woke(number), after: pause)
             case .finish: self.isFinished = true
             }
         }
@@ -317,9 +313,7 @@ extension Answer {
                 to: .send(StateSchema.endOfRun.name, data: end.data.members, ifStay: stay),
                 within: nil
             )
-            guard reply.isOK != true else {
-                return reply.isHandled == false ? .unhandled : .taken
-            }
+            guard reply.isOK != true else { return reply.isHandled == false ? .unhandled : .taken }
             if reply.error == .conflict { return .late }
             return .refused(reply.error ?? .internal, message: reply.message ?? "")
         } catch {

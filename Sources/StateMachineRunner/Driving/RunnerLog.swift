@@ -144,11 +144,7 @@ struct RunnerLog: Sendable {
     }
 
     private func log(_ level: Logger.Level, _ message: String, _ facts: [String: String]) {
-        self.logger.log(
-            level: level,
-            "\(message)",
-            metadata: facts.mapValues { .string($0) }
-        )
+        self.logger.log(level: level, "\(message)", metadata: facts.mapValues { .string($0) })
     }
 }
 

@@ -116,8 +116,7 @@ extension RunnerError {
     /// For a lock that cannot be had; `taken` says what another runner does with it, and a remedy.
     fileprivate init(_ failure: LockFile.Failure, at path: String, taken: String) {
         switch failure {
-        case .taken(let owner):
-            self.init("another statemachine-runner\(owner) \(taken)")
+        case .taken(let owner): self.init("another statemachine-runner\(owner) \(taken)")
         case .obstructed:
             self.init(
                 "\(path) is in the way: it is not a lock file of this user; remove it",

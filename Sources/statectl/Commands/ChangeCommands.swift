@@ -150,13 +150,7 @@ struct UpdateCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let call = try self.typed.call(
-            "",
-            self.values,
-            self.conditions,
-            self.cause,
-            isUpdate: true
-        )
+        let call = try self.typed.call("", self.values, self.conditions, self.cause, isUpdate: true)
         try await self.options.change(by: Request(.update(call)))
     }
 }
@@ -164,8 +158,7 @@ struct UpdateCommand: DaemonCommand {
 struct ReloadCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract:
-            "Make the daemon read its files again.",
+        abstract: "Make the daemon read its files again.",
         discussion: """
             The settings and the machine's file, as on SIGHUP, but with an answer: what is in force now, and which \
             settings wait for the next start. If anything is wrong, nothing changes and every error is shown. For \

@@ -59,8 +59,7 @@ struct WordCheck {
     /// The commands' names in other programs.
     private static let otherNames = [
         "follow": "watch", "info": "describe", "list": "machines", "log": "history",
-        "logs": "history",
-        "ls": "machines", "monitor": "top", "show": "status", "stat": "status",
+        "logs": "history", "ls": "machines", "monitor": "top", "show": "status", "stat": "status",
         "state": "get", "tail": "watch", "validate": "check",
     ]
 
@@ -219,10 +218,7 @@ enum ArgumentBytes {
     /// The first word that is not UTF-8, with its other bytes as `\\xff`: what the standard library makes of it names
     /// another value, and another file.
     static var firstUnreadable: String? {
-        let words = UnsafeBufferPointer(
-            start: CommandLine.unsafeArgv,
-            count: Int(CommandLine.argc)
-        )
+        let words = UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
         return words.lazy.compactMap(\.self).compactMap { self.unreadable($0) }.first
     }
 

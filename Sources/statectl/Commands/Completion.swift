@@ -32,14 +32,10 @@ struct Completion: Sendable {
     let words: [String]
     let index: Int
 
-    var states: [String] {
-        get async { Self.harmless(await self.description.states.map(\.name)) }
-    }
+    var states: [String] { get async { Self.harmless(await self.description.states.map(\.name)) } }
 
     /// The names of the events that may be sent.
-    var events: [String] {
-        get async { Self.harmless(await self.description.events.map(\.name)) }
-    }
+    var events: [String] { get async { Self.harmless(await self.description.events.map(\.name)) } }
 
     /// The names of guards that are required, or of holds that belong to no connection.
     func names(of rows: String, under key: String) async -> [String] {

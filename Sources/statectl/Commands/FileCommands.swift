@@ -356,10 +356,7 @@ final class RecordedChanges {
             cause: row.text(8),
             by: row.isNull(6)
                 ? nil
-                : Peer(
-                    uid: UInt32(clamping: row.integer(6)),
-                    pid: Int32(clamping: row.integer(7))
-                )
+                : Peer(uid: UInt32(clamping: row.integer(6)), pid: Int32(clamping: row.integer(7)))
         )
     }
 

@@ -16,8 +16,7 @@ struct GraphCommand: DaemonCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "graph",
-        abstract:
-            "Draw a machine: the daemon's, or a file's.",
+        abstract: "Draw a machine: the daemon's, or a file's.",
         discussion: """
             As text, for Mermaid (which many sites show as a picture), for Graphviz (dot), or as an SVG picture, \
             which needs the package graphviz. Text is a drawing if the machine has at most twelve states and the \

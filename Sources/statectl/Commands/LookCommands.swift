@@ -34,8 +34,7 @@ struct GetCommand: DaemonCommand {
 struct StatusCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract:
-            "Show the state, who set it, holds, guards, watchers.",
+        abstract: "Show the state, who set it, holds, guards, watchers.",
         discussion: """
             Shows the state, since when, who set it and why; the holds and guards, and the states that they apply \
             to; the watchers, how many changes each is behind, with its command and service if they can be seen; \

@@ -171,9 +171,7 @@ struct FormatOption: ParsableArguments {
     var format: String?
 
     /// The format that was given.
-    var parsed: LineFormat? {
-        get throws { try self.format.map { try LineFormat($0) } }
-    }
+    var parsed: LineFormat? { get throws { try self.format.map { try LineFormat($0) } } }
 
     func validate() throws {
         try demand(self.format != "", "--format is empty; name what to show, as in '{state}'")
@@ -194,9 +192,7 @@ extension SharedOptions {
             guard self.machine.count < 2 else {
                 throw ValidationError("this command takes one machine; give --machine once")
             }
-            return Client(
-                try .find(path: self.runtimeDirectory, instance: self.machine.first)
-            )
+            return Client(try .find(path: self.runtimeDirectory, instance: self.machine.first))
         }
     }
 
@@ -217,9 +213,7 @@ extension SharedOptions {
                 if let end, hasSaid { timeout = max(.zero, clock.now.duration(to: end)) }
                 return client
             } catch let error as ClientError where isPatient {
-                if !hasSaid {
-                    StandardError.say(error.awaiting)
-                }
+                if !hasSaid { StandardError.say(error.awaiting) }
                 hasSaid = true
             }
             let next = clock.now.advanced(by: Self.pause)
@@ -301,9 +295,7 @@ extension SharedOptions {
     /// message goes to standard error.
     func refuse(_ reply: Line) throws -> Never {
         let status = ExitStatus(.refused(reply))
-        guard self.json else {
-            throw Refusal(self.text.refusal(reply), status)
-        }
+        guard self.json else { throw Refusal(self.text.refusal(reply), status) }
         try StandardOutput.offer(reply.text)
         throw status
     }
@@ -331,9 +323,7 @@ struct Conditions: ParsableArguments {
     var ifStay: UInt64?
 
     /// What the current state has to match.
-    var patterns: [Pattern] {
-        self.ifState + self.unlessState.map(!)
-    }
+    var patterns: [Pattern] { self.ifState + self.unlessState.map(!) }
 
     func validate() throws {
         try OptionLimits.checkNumber("--if-seq", self.ifSeq)

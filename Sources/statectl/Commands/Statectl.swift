@@ -26,8 +26,7 @@ struct Statectl: DaemonCommand {
                 name: "Look",
                 subcommands: [
                     GetCommand.self, StatusCommand.self, TopCommand.self, MachinesCommand.self,
-                    HistoryCommand.self,
-                    DescribeCommand.self, StatsCommand.self, PingCommand.self,
+                    HistoryCommand.self, DescribeCommand.self, StatsCommand.self, PingCommand.self,
                 ]
             ),
             CommandGroup(

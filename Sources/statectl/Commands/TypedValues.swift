@@ -131,9 +131,7 @@ struct TypedPlace {
         guard let span = Seconds(argument: text)?.duration,
             text.utf8.last.map({ $0 > 0x39 }) ?? false
         else { return nil }
-        return WallTime(
-            microseconds: self.now.microseconds + direction * span.wholeMicroseconds
-        )
+        return WallTime(microseconds: self.now.microseconds + direction * span.wholeMicroseconds)
     }
 
     /// The moment at which a clock shows that, in microseconds from midnight: where clocks are set back there are two,

@@ -54,9 +54,7 @@ extension WatchCommand {
             }
             guard let complaint = await run.value else { return }
             let place = "change \(line.number)"
-            guard self.retry else {
-                throw Refusal("\(complaint); \(place) counts as not handled")
-            }
+            guard self.retry else { throw Refusal("\(complaint); \(place) counts as not handled") }
             let pause = pauses.next()
             StandardError.say("\(complaint); trying \(place) again in \(pause / .seconds(1)) s")
             try await QuietClock().sleep(for: pause)

@@ -192,9 +192,7 @@ struct WatchCommand: DaemonCommand {
         let follow = Follow(watch: watch, count: self.count)
         var command = command
         command?.directory = client.directory
-        if self.each, let command {
-            return try await self.each(follow, command, for: target, file)
-        }
+        if self.each, let command { return try await self.each(follow, command, for: target, file) }
         let keeper = file.map { CursorKeeper($0) }
         var run = WatchRun(follow: follow, target: target, keeper: keeper)
         run.queue = command.map { command in
@@ -406,10 +404,7 @@ extension ChildCommand {
     ) async -> String? {
         var environment = LineEnvironment.watch(line, event: event.rawValue, resync: resync)
         if let mark = target.mark { environment["STATEMACHINE_INSTANCE"] = mark.instanceName }
-        let ending = await self.run(
-            environment: environment,
-            input: target.input(line, as: event)
-        )
+        let ending = await self.run(environment: environment, input: target.input(line, as: event))
         return ending.complaint(about: self)
     }
 }

@@ -197,9 +197,7 @@ extension HistoryCommand {
             if most == .max { try target.show(line) } else { newest.append(line) }
         }
         for line in newest.reversed() { try target.show(line) }
-        if !target.options.json {
-            try target.end(reply, as: target.options.text.notice(reply))
-        }
+        if !target.options.json { try target.end(reply, as: target.options.text.notice(reply)) }
         let call = past.call
         let watch = past.client.watch(since: head.cursor, only: call.only?.patterns ?? [])
         try await Race.run(

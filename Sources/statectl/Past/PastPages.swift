@@ -48,10 +48,7 @@ struct PastPages: Sendable {
     }
 
     /// Calls `body` with the change that began each stay, which says how long that lasted.
-    mutating func showStays(
-        _ most: UInt64,
-        _ body: (Line) throws -> Void
-    ) async throws -> Line {
+    mutating func showStays(_ most: UInt64, _ body: (Line) throws -> Void) async throws -> Line {
         var left = most
         while true {
             var lines: [Line] = []

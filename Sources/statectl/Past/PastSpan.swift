@@ -21,9 +21,7 @@ struct PastSpan {
     }
 
     /// The whole length of a stay; for the last one, up to the span's end.
-    func length(of stay: Int) -> Int64 {
-        max(0, self.end(of: stay) - self.stays.all[stay].start)
-    }
+    func length(of stay: Int) -> Int64 { max(0, self.end(of: stay) - self.stays.all[stay].start) }
 
     /// When a stay ended; for the last one the span's end.
     private func end(of stay: Int) -> Int64 {

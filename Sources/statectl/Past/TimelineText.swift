@@ -137,9 +137,7 @@ struct TimelinePicture {
     ///
     /// Two of their eight are left out, as they are hard to see on white. More states than these
     /// reuse them: a lane's name says which state it is.
-    private static let colours = [
-        "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9",
-    ]
+    private static let colours = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"]
 
     let text: LineText
     let isUTC: Bool
@@ -171,9 +169,7 @@ struct TimelinePicture {
                     + "fill=\"#555\">\(mark.label.markup())</text>"
             )
         }
-        lines.append(
-            "<path d=\"M\(left) \(bottom).5H\(left + Self.columns)\" stroke=\"#888\"/>"
-        )
+        lines.append("<path d=\"M\(left) \(bottom).5H\(left + Self.columns)\" stroke=\"#888\"/>")
         for (state, row) in rows.enumerated() {
             lines += self.lane(state, row, marks.crowds[state], span, left)
         }

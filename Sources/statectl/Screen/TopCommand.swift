@@ -226,9 +226,7 @@ struct MachineFollowing: Sendable {
         if line.resync != "lagged", line.resync != "evicted" { self.tell { $0.changes = [] } }
         do {
             let request = Request.history(limit: 40, order: .newest)
-            _ = try await self.client.changes(request) { change in
-                self.tell { $0.take(change) }
-            }
+            _ = try await self.client.changes(request) { change in self.tell { $0.take(change) } }
         } catch let error as ClientError {
             self.tell { $0.failed(error) }
         }

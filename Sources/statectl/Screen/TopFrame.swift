@@ -35,9 +35,7 @@ struct TopFrame {
     }
 
     private func header(_ views: [MachineView]) -> StyledText {
-        let what =
-            views.count == 1
-            ? views[0].title.printable : "\(views.count) machines"
+        let what = views.count == 1 ? views[0].title.printable : "\(views.count) machines"
         let place = views.count == 1 ? views[0].directory.map { "   \($0.printable)" } ?? "" : ""
         let clock = self.text.localTime(self.text.now).map { String($0.time.prefix(8)) } ?? ""
         let right = "  \(clock)  q quits"

@@ -83,10 +83,7 @@ struct Diagram {
                 var pieces: [Piece] = [(label, nil)]
                 if let past = arrow.past { pieces.append(("  \(past.text)", .aside)) }
                 entries.append(
-                    Entry(
-                        pieces: pieces,
-                        target: isBack ? nil : (arrow.to, arrow.past?.count != 0)
-                    )
+                    Entry(pieces: pieces, target: isBack ? nil : (arrow.to, arrow.past?.count != 0))
                 )
             }
             if state.isOpen { entries.append(Entry(pieces: [("    set → any", nil)])) }
@@ -171,9 +168,7 @@ struct DiagramCanvas {
             self.cells[row][column] = self.cells[row][column].crossed(byVertical: true)
         }
         self.join(lane, lane.head, column, isTaken: true)
-        for branch in lane.branches {
-            self.join(lane, branch.row, column, isTaken: branch.isTaken)
-        }
+        for branch in lane.branches { self.join(lane, branch.row, column, isTaken: branch.isTaken) }
     }
 
     private mutating func join(_ lane: DiagramLane, _ row: Int, _ column: Int, isTaken: Bool) {
@@ -184,8 +179,7 @@ struct DiagramCanvas {
                 cell == " " ? (isTaken ? "─" : "╌") : cell.crossed(byVertical: false)
         }
         let rows = lane.rows
-        self.cells[row][column] =
-            row == rows.lowerBound ? "┐" : row == rows.upperBound ? "┘" : "┤"
+        self.cells[row][column] = row == rows.lowerBound ? "┐" : row == rows.upperBound ? "┘" : "┤"
     }
 
     /// What lies between the text of a row and the lanes.

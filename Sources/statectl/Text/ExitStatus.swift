@@ -55,16 +55,14 @@ enum ExitStatus: Int32, Error {
     /// Reports the end of a command on standard error, or for help on standard output.
     static func reporting(_ error: any Error) -> ExitStatus {
         switch error {
-        case let status as ExitStatus:
-            return status
+        case let status as ExitStatus: return status
         case let refusal as Refusal:
             StandardError.say(refusal.sentence)
             return refusal.status
         case let error as UsageError:
             StandardError.write(error.text)
             return .usage
-        case OutputError.readerGone:
-            return .yes
+        case OutputError.readerGone: return .yes
         case OutputError.failed(let code):
             StandardError.say("cannot write: \(String(cString: strerror(code)))")
             return .no

@@ -252,9 +252,7 @@ enum TypeScriptText {
     }
 
     private static func annotation(_ field: MachineTypes.Field) -> String {
-        if !field.values.isEmpty {
-            return field.values.map(\.description).joined(separator: " | ")
-        }
+        if !field.values.isEmpty { return field.values.map(\.description).joined(separator: " | ") }
         return switch field.type {
         case "boolean": "boolean"
         case "integer", "number": "number"

@@ -21,8 +21,7 @@ struct LineFormat: Sendable, Equatable {
             case ("{", "{"), ("}", "}"), ("\\", "\\"):
                 literal.append(character)
                 rest.removeFirst()
-            case ("\\", "n"), ("\\", "t"):
-                literal.append(rest.removeFirst() == "n" ? "\n" : "\t")
+            case ("\\", "n"), ("\\", "t"): literal.append(rest.removeFirst() == "n" ? "\n" : "\t")
             case ("{", _):
                 guard let end = rest.firstIndex(of: "}"), rest.startIndex < end else {
                     throw ValidationError(
@@ -51,17 +50,14 @@ struct LineFormat: Sendable, Equatable {
     /// The names of a line's own values, besides the fields of its state.
     private static let known = [
         "state", "seq", "at", "age", "cause", "by", "from", "cursor", "event", "instance", "data",
-        "type", "stay",
-        "due", "missed", "resync", "skipped", "changed", "declaration", "version", "ageMs",
-        "stayMs", "forMs", "until",
+        "type", "stay", "due", "missed", "resync", "skipped", "changed", "declaration", "version",
+        "ageMs", "stayMs", "forMs", "until",
     ]
     /// The names inside `by`.
     private static let actor = ["uid", "pid", "comm", "unit"]
 
     /// The names that have to be those of a field of the state.
-    var fields: [String] {
-        self.paths.map { $0[0] }.filter { !Self.known.contains($0) }
-    }
+    var fields: [String] { self.paths.map { $0[0] }.filter { !Self.known.contains($0) } }
 
     /// The names, as paths.
     private var paths: [[String]] {
@@ -123,8 +119,7 @@ struct LineFormat: Sendable, Equatable {
                 return isJSON ? age.quoted : age
             case .name(let path, isJSON: true):
                 return (Self.member(path, of: line) ?? .null).printableJSON
-            case .name(let path, isJSON: false):
-                return Self.value(path, line, text).printable
+            case .name(let path, isJSON: false): return Self.value(path, line, text).printable
             }
         }
         .joined()

@@ -202,11 +202,7 @@ extension LineText {
     ///   - cursor: the cursor of the last change that was shown.
     ///   - order: which change came first.
     /// - Returns: one line for each thing.
-    func end(
-        ofHistory reply: Line,
-        at cursor: String?,
-        order: Request.HistoryOrder
-    ) -> String? {
+    func end(ofHistory reply: Line, at cursor: String?, order: Request.HistoryOrder) -> String? {
         var parts: [String] = []
         if let notice = self.notice(reply) { parts.append(self.style.text(notice, as: .notice)) }
         if reply.hasMore {

@@ -187,9 +187,7 @@ struct MachineMark: Sendable {
     }
 
     /// A line of the protocol with a last member `instance`.
-    func marked(json: String) -> String {
-        "\(json.dropLast()),\"instance\":\(self.instance)}"
-    }
+    func marked(json: String) -> String { "\(json.dropLast()),\"instance\":\(self.instance)}" }
 }
 
 /// What a line of a watch reports, and what a watch's command is run for.

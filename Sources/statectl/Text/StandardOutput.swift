@@ -13,9 +13,7 @@ enum OutputError: Error, Equatable {
 /// Standard output, written line by line and never buffered.
 enum StandardOutput {
     /// Writes a line, with all of it handed to the system on return.
-    static func write(_ line: String) throws(OutputError) {
-        try self.pass(line + "\n")
-    }
+    static func write(_ line: String) throws(OutputError) { try self.pass(line + "\n") }
 
     /// Writes a text as it is, with all of it handed to the system on return.
     static func pass(_ text: String) throws(OutputError) {

@@ -44,9 +44,7 @@ extension LineText {
             let end = Self.end(failure["end"]?.string ?? "?")
             rows.append(("failed", [StyledText("\(self.command(failure, "at", nil)): \(end)")]))
         }
-        if runner != nil || status.hasCommands {
-            rows.append(("runner", [self.runner(runner)]))
-        }
+        if runner != nil || status.hasCommands { rows.append(("runner", [self.runner(runner)])) }
         let width = rows.map(\.0.count).max() ?? 0
         return rows.map { [StyledText($0.padded(to: width), as: .label)] + $1 }
     }
@@ -141,8 +139,7 @@ extension LineText {
         let time = WallTime(rfc3339: missing)
         let span = time.map { (self.now.microseconds - $0.microseconds) / 1_000_000 }
         let gone = span.map { "has been gone for \(LineText.span(max(0, $0)))" } ?? "is gone"
-        return
-            "denied: guard \(number), required as \(name), \(gone); last by \(self.peer(row))"
+        return "denied: guard \(number), required as \(name), \(gone); last by \(self.peer(row))"
     }
 
     /// How a guard has voted.
@@ -168,13 +165,9 @@ extension LineText {
 
 // The reply to `stats` as text for people.
 extension LineText {
-    private static let columns = [
-        "watches", "waits", "holds", "guards", "lag", "resyncs", "bytes",
-    ]
+    private static let columns = ["watches", "waits", "holds", "guards", "lag", "resyncs", "bytes"]
     /// The columns in the order in which they are left out.
-    private static let leastFirst = [
-        "bytes", "resyncs", "waits", "guards", "holds", "watches",
-    ]
+    private static let leastFirst = ["bytes", "resyncs", "waits", "guards", "holds", "watches"]
     private static let names = [
         "accepted": "connections accepted", "turnedAway": "connections turned away",
         "bytes": "bytes sent",
@@ -208,9 +201,7 @@ extension LineText {
                 + columns.map { row[$0]?.shortText ?? "?" }
         }
         let table = [["who", "door"] + columns] + cells
-        let widths = table[0].indices.map { column in
-            table.map { $0[column].columns }.max() ?? 0
-        }
+        let widths = table[0].indices.map { column in table.map { $0[column].columns }.max() ?? 0 }
         let width = widths.reduce(-2) { $0 + $1 + 2 }
         if omitted < Self.leastFirst.count, width > self.width ?? .max {
             return self.connections(rows, omitting: omitted + 1)
@@ -309,9 +300,7 @@ struct DescriptionText {
     }
 
     private static func event(_ event: JSONMember) -> String {
-        let fields = (event.value.members ?? []).map {
-            Drawing.line($0.key, $0.value, range: true)
-        }
+        let fields = (event.value.members ?? []).map { Drawing.line($0.key, $0.value, range: true) }
         return event.key.printable + (fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))")
     }
 

@@ -163,9 +163,7 @@ final class Columns: Sendable {
     }
 
     /// The width of the numbers' column, after a number of that many columns.
-    func seq(_ columns: Int) -> Int {
-        self.widths.withLock { Self.grow(&$0.seq, columns, nil) }
-    }
+    func seq(_ columns: Int) -> Int { self.widths.withLock { Self.grow(&$0.seq, columns, nil) } }
 
     /// The width of the states' column after one of that width; `limit` is the terminal's room.
     func state(_ columns: Int, limit: Int?) -> Int {

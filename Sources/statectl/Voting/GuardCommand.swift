@@ -84,9 +84,7 @@ struct GuardCommand: DaemonCommand {
             why: self.why,
             isRequired: self.required != nil
         )
-        if self.verbose || StandardError.isTerminal {
-            run.report = StandardError.say
-        }
+        if self.verbose || StandardError.isTerminal { run.report = StandardError.say }
         try await run.run()
     }
 }

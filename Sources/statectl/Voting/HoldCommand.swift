@@ -101,9 +101,7 @@ struct HoldCommand: DaemonCommand {
             )
         }
         guard self.within == nil || self.isConditional else {
-            throw ValidationError(
-                "--within can be used only with --when or --when-not"
-            )
+            throw ValidationError("--within can be used only with --when or --when-not")
         }
         try OptionLimits.checkExceptions("--when-not", self.whenNot, instead: "--when")
         try OptionLimits.checkVote("--max", self.max)
@@ -174,9 +172,7 @@ struct HoldCommand: DaemonCommand {
             lasting: (name, time)
         )
         let reply = try await self.options.client.accepted(request)
-        let end = WallTime(
-            microseconds: WallTime.now.microseconds + time.wholeMicroseconds
-        )
+        let end = WallTime(microseconds: WallTime.now.microseconds + time.wholeMicroseconds)
         try self.options.print(reply) { text in
             "hold \(reply.hold.map(String.init) ?? "?") is taken as \(name), until \(text.second(end) ?? "?")"
         }
@@ -200,9 +196,7 @@ struct HoldCommand: DaemonCommand {
             why: self.why
         )
         var run = HoldRun(hold: hold, purpose: self.purpose)
-        if self.verbose || StandardError.isTerminal {
-            run.report = StandardError.say
-        }
+        if self.verbose || StandardError.isTerminal { run.report = StandardError.say }
         if self.isConditional {
             run.condition = HoldCondition(client: client, when: self.when, whenNot: self.whenNot)
             run.limit = self.within?.duration
@@ -275,9 +269,7 @@ struct HoldRun: Sendable {
                 let condition: Race.Entry<Void> = {
                     for await _ in taken {}
                     try Task.checkCancellation()
-                    try await self.condition?.wait(until: end, report: self.report) {
-                        force.isSet
-                    }
+                    try await self.condition?.wait(until: end, report: self.report) { force.isSet }
                 }
                 try await Race.run([condition], within: time) { throw HoldCondition.timeUp }
                 return await Self.runPassingOnSignals(command)
