@@ -77,7 +77,7 @@ struct HistoryAnswers {
             let step = past.next(run.cursor, for: self.output) { query in
                 run.narrow(&query)
                 let (selection, epoch) = (run.selection, past.epoch)
-                return { ChangeLines($0, selection, in: epoch) }
+                return { RecordedLines($0, selection, in: epoch) }
             }
             switch step {
             case .ring(let changes):
@@ -158,13 +158,13 @@ struct HistoryAnswers {
     }
 
     /// An outline of the first few of these changes: 256 at most, which takes some 25 µs.
-    private func outline(of changes: ClosedRange<UInt64>, for run: HistoryRun) -> ChangeLines {
+    private func outline(of changes: ClosedRange<UInt64>, for run: HistoryRun) -> RecordedLines {
         var outline = TransitionOutline(from: changes.lowerBound)
         for seq in changes.prefix(Int(min(run.left, 256))) {
             let change = self.server.past.ring[seq].change
             outline.append(change.new.name, at: change.at, isSameStay: !change.beginsStay)
         }
-        return ChangeLines(TransitionFinding(outline), run.selection, in: self.server.epoch)
+        return RecordedLines(TransitionFinding(outline), run.selection, in: self.server.epoch)
     }
 
     /// Ends the one that is being read: the client may go on from its last line when it comes back.

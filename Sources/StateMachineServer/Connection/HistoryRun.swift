@@ -21,7 +21,7 @@ final class HistoryRun {
     private(set) var failure: HistoryFailure?
 
     /// The last change that was examined, and the last that it may come to; it ends where they meet.
-    let cursor: PastCursor<ChangeLines>
+    let cursor: PastCursor<RecordedLines>
     /// The cursor before the oldest kept change, if it began there because the request named no
     /// place.
     private var oldest: UInt64?

@@ -141,7 +141,7 @@ extension Output {
     }
 
     /// Writes the lines of a piece; what comes after the line in which the socket stops is forgotten.
-    func write(_ piece: ChangeLines) -> Sent {
+    func write(_ piece: RecordedLines) -> Sent {
         guard !piece.bytes.isEmpty else { return .all }
         guard let count = self.offer(piece.bytes[...]) else { return .none }
         guard count < piece.bytes.count else { return .all }

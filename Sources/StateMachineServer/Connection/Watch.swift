@@ -44,7 +44,7 @@ final class Watch {
     let request: [UInt8]
 
     /// The last seq that it has been sent or that did not concern it, and what it knows of the declarations.
-    let cursor: PastCursor<ChangeLines>
+    let cursor: PastCursor<RecordedLines>
 
     /// What it has found so far, if it wants the newest change alone.
     var newest = Newest()

@@ -179,7 +179,7 @@ final class Watches {
             let step = past.next(watch.cursor, for: self.output) { query in
                 watch.selection.narrow(&query)
                 let (selection, epoch) = (watch.selection, past.epoch)
-                return { ChangeLines($0, selection, in: epoch) }
+                return { RecordedLines($0, selection, in: epoch) }
             }
             switch step {
             case .ring(let changes):

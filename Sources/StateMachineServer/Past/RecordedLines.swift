@@ -1,8 +1,8 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// A few old changes as lines for one reader, ready to be sent.
-struct ChangeLines: Sendable {
+/// A few changes from before the ring, as lines for one reader, ready to be sent.
+struct RecordedLines: Sendable {
     private(set) var lines: [(seq: UInt64, length: Int)] = []
     private(set) var bytes: [UInt8] = []
     /// The last change that was examined.
