@@ -6,13 +6,13 @@ import Testing
 
 /// Sockets that the service manager creates and hands over.
 @Suite(.bounded) struct ActivationTests {
-    /// Runs `body` with a notify socket and a directory that contains an empty `run`.
+    /// Runs `body` with a service whose directory contains an empty `run`.
     private func withManager(
-        _ body: @escaping @Sendable (String, NotifySocket) async throws -> Void
+        _ body: @escaping @Sendable (Service, _ directory: String) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            try makeDirectory("\(directory)/run")
-            try await body(directory, NotifySocket(in: directory))
+        try await withIdleService { service in
+            try makeDirectory("\(service.directory)/run")
+            try await body(service, service.directory)
         }
     }
 
@@ -23,39 +23,28 @@ import Testing
     }
 
     @Test func handedOverSocketsAreUsedAsTheyAre() async throws {
-        try await self.withManager { directory, notify in
+        try await self.withManager { service, directory in
             let control = try Descriptor.socket(named: "control", at: "\(directory)/c")
             let events = try Descriptor.socket(named: "events", at: "\(directory)/e")
             chmod("\(directory)/c", 0o640)
             // A client that connects before the daemon starts waits in the queue.
             let early = try LineSocket(connectingTo: "\(directory)/c")
             try early.send("get")
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                handing: [events, control]
-            )
-            try await notify.wait(for: "READY=1")
+            let daemon = try await service.start(handing: [events, control])
             #expect(try await early.next().state == "ready")
             #expect(try await LineSocket(connectingTo: "\(directory)/e").next().type == "state")
             let denied = try LineSocket(connectingTo: "\(directory)/e")
             _ = try await denied.next()
             #expect(try await denied.ask("set ready value=true").error == "forbidden")
 
-            daemon.send(SIGTERM)
-            #expect(try await daemon.ended().status == 0)
+            #expect(try await daemon.end() == 0)
             #expect(try self.mode(of: "\(directory)/c") == 0o640)
             // The manager's socket is still open: a client that connects now waits for the next
             // daemon.
             let late = try LineSocket(connectingTo: "\(directory)/c")
-            let next = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                handing: [control, events]
-            )
+            let next = try service.spawn(handing: [control, events])
             #expect(try await late.ask("ping").seq == 0)
-            next.send(SIGKILL)
-            #expect(try await next.ended().status == -SIGKILL)
+            #expect(try await next.end(by: SIGKILL) == -SIGKILL)
             #expect(throws: Never.self) { try LineSocket(connectingTo: "\(directory)/c") }
             #expect(!FileManager.default.fileExists(atPath: daemon.control))
         }
@@ -63,19 +52,15 @@ import Testing
 
     @Test(arguments: ["control", "events"])
     func theDoorThatIsMissingIsMade(handed: String) async throws {
-        try await self.withManager { directory, notify in
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
+        try await self.withManager { service, directory in
+            let daemon = try await service.start(
                 handing: [try .socket(named: handed, at: "\(directory)/run/\(handed).sock")]
             )
-            try await notify.wait(for: "READY=1")
             #expect(try await daemon.connect(\.control).ask("ping").ok == true)
             #expect(try await daemon.connect(\.events).next().type == "state")
             let made = handed == "events" ? daemon.control : daemon.events
             #expect(try self.mode(of: made) == (handed == "events" ? 0o660 : 0o666))
-            daemon.send(SIGTERM)
-            #expect(try await daemon.ended().status == 0)
+            #expect(try await daemon.end() == 0)
             #expect(
                 try FileManager.default.contentsOfDirectory(atPath: daemon.directory)
                     == ["\(handed).sock"]
@@ -117,13 +102,9 @@ import Testing
 
     @Test(arguments: Wrong.allCases)
     func whatCannotBeADoorIsRefusedWithWhatWasExpected(wrong: Wrong) async throws {
-        try await self.withManager { directory, notify in
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                handing: try wrong.descriptors(in: directory)
-            )
-            let message = try await notify.wait(for: "STATUS=")
+        try await self.withManager { service, directory in
+            let daemon = try service.spawn(handing: try wrong.descriptors(in: directory))
+            let message = try await service.notify.wait(for: "STATUS=")
             let (errors, status) = try await daemon.ended()
             #expect(status == EX_CONFIG)
             for text in [errors, message] {
@@ -226,7 +207,7 @@ import Testing
     /// The manager would start it again for the same client, until it gives up on the sockets.
     @Test(arguments: Mistake.possible)
     func whoWaitsForADaemonThatDoesNotStartIsToldWhy(_ mistake: Mistake) async throws {
-        try await self.withManager { directory, notify in
+        try await self.withManager { service, directory in
             let sockets = try mistake.handed.enumerated().map { index, name in
                 try Descriptor.socket(named: name, at: "\(directory)/\(index)")
             }
@@ -236,13 +217,7 @@ import Testing
             try clients[0].send("get")
             let (arguments, open) = try mistake.arrange(in: directory)
             defer { withExtendedLifetime(open) {} }
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                handing: sockets,
-                arguments: arguments,
-                command: mistake.command
-            )
+            let daemon = try service.spawn(arguments, handing: sockets, command: mistake.command)
             for client in clients {
                 let bye = try await client.next()
                 #expect(bye.type == "bye")
@@ -266,7 +241,7 @@ import Testing
 
     /// A start that may succeed next time leaves clients in the queue.
     @Test func whoWaitsForADaemonThatIsStartedAgainWaits() async throws {
-        try await self.withManager { directory, notify in
+        try await self.withManager { service, directory in
             let sockets = try ["control", "events"].map {
                 try Descriptor.socket(named: $0, at: "\(directory)/\($0)")
             }
@@ -277,27 +252,19 @@ import Testing
             let database = try Database("\(state)/statemachine.sqlite")
             // As a backup has it for a while.
             try database.execute("CREATE TABLE other (n); BEGIN EXCLUSIVE")
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                handing: sockets,
-                arguments: ["--state-directory", state]
-            )
+            let daemon = try service.spawn(["--state-directory", state], handing: sockets)
             let (errors, status) = try await daemon.ended()
             #expect(errors.contains("another program has it locked"))
             #expect(status == 1)
-            let next = try ActivatedDaemon(in: directory, notify: notify, handing: sockets)
+            let next = try service.spawn(handing: sockets)
             #expect(try await client.next().ok == true)
-            next.send(SIGTERM)
-            #expect(try await next.ended().status == 0)
+            #expect(try await next.end() == 0)
         }
     }
 
     @Test func theToolThatActivatesFindsItUsable() async throws {
-        try await self.withManager { directory, notify in
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
+        try await self.withManager { service, directory in
+            let daemon = try service.spawn(
                 command: [
                     "systemd-socket-activate", "--listen=\(directory)/run/control.sock",
                     "--listen=\(directory)/run/events.sock", "--fdname=control:events",
@@ -306,45 +273,40 @@ import Testing
             )
             try await daemon.wait(forErrors: "Listening on \(directory)/run/events.sock")
             #expect(try await daemon.connect(\.control).ask("ping").seq == 0)
-            daemon.send(SIGTERM)
-            #expect(try await daemon.ended().status == 0)
+            #expect(try await daemon.end() == 0)
         }
     }
 
     /// A stopped daemon accepts nobody, so the connections that get in are those the backlog holds.
     @Test func aThousandConnectionsMayWaitToBeAccepted() async throws {
-        try await self.withManager { directory, notify in
-            let daemon = try ActivatedDaemon(in: directory, notify: notify)
-            try await notify.wait(for: "READY=1")
+        try await self.withManager { service, directory in
+            let daemon = try await service.start()
             daemon.send(SIGSTOP)
             try await daemon.stopped()
             // The kernel queues one more than the limit it was given.
             for path in [daemon.control, daemon.events] {
                 #expect(try Backlog.fill(path, atMost: 1100) == min(Self.mostWaiting, 1024) + 1)
             }
-            daemon.send(SIGKILL)
-            #expect(try await daemon.ended().status == -SIGKILL)
+            #expect(try await daemon.end(by: SIGKILL) == -SIGKILL)
         }
     }
 
     /// The manager sets the backlog; the daemon must not make it smaller.
     @Test func aHandedOverSocketKeepsItsQueue() async throws {
-        try await self.withManager { directory, notify in
+        try await self.withManager { service, directory in
             let paths = ["\(directory)/control", "\(directory)/events"]
             let sockets = try paths.map { path in
                 let name = String(path.dropFirst(directory.count + 1))
                 return try Descriptor.socket(named: name, at: path)
             }
             for socket in sockets { listen(socket.number, .max) }
-            let daemon = try ActivatedDaemon(in: directory, notify: notify, handing: sockets)
-            try await notify.wait(for: "READY=1")
+            let daemon = try await service.start(handing: sockets)
             daemon.send(SIGSTOP)
             try await daemon.stopped()
             for path in paths {
                 #expect(try Backlog.fill(path, atMost: 1100) == min(Self.mostWaiting + 1, 1100))
             }
-            daemon.send(SIGKILL)
-            #expect(try await daemon.ended().status == -SIGKILL)
+            #expect(try await daemon.end(by: SIGKILL) == -SIGKILL)
         }
     }
 

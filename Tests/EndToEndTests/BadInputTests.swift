@@ -15,10 +15,10 @@ import Testing
         let shown = Set(sessions.matches(of: /"ok":false,"error":"([a-z-]+)"/).map { String($0.1) })
         // Only a declared machine has all the codes.
         let declared = "start: on\nevents: {go: {}}\nstates: {on: {when: {go: on}}}\n"
-        try await withReloadedMachine(declared) { machine, daemon in
+        try await withService(machine: declared) { machine, daemon in
             let described = try await daemon.connect(\.control).ask("describe")
             #expect(Set(try #require(described.strings("errors"))) == shown.union(["internal"]))
-            #expect(try await machine.end(daemon) == 0)
+            #expect(try await daemon.end() == 0)
         }
     }
 

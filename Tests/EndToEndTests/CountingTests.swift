@@ -16,21 +16,23 @@ import Testing
 
     @Test func eightClientsThatCountLoseNoneThatWasAnswered() async throws {
         try await withTemporaryDirectory { directory in
-            let file = "\(directory)/machine.yaml"
-            try Self.machine.write(toFile: file, atomically: true, encoding: .utf8)
-            let arguments = [
-                "--machine", file, "--state-directory", "\(directory)/state", "--log-level",
-                "error",
-            ]
+            let run = { (body: @escaping @Sendable (DaemonProcess) async throws -> Void) in
+                try await DaemonProcess.run(
+                    in: directory,
+                    machine: Self.machine,
+                    isDurable: true,
+                    arguments: ["--log-level", "error"],
+                    body
+                )
+            }
             let counts = Recorder<Int>()
-            let killed = try await DaemonProcess.run(in: directory, arguments: arguments) {
-                daemon in
+            let killed = try await run { daemon in
                 try await Self.count(at: daemon, counts) { count in
                     if count == Self.end / 2 { try daemon.send(.kill) }
                 }
             }
             #expect(killed.status == .signaled(SIGKILL))
-            let ended = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
+            let ended = try await run { daemon in
                 try await Self.count(at: daemon, counts) { _ in }
                 let last = try await daemon.ask(\.control, "get")
                 #expect(last.item("data")?.int("tries") == Self.end)

@@ -19,25 +19,17 @@ import Testing
     /// A machine in a directory, used by several daemons one after the other.
     private struct Lamp: Sendable {
         let directory: String
-        let file: String
-
-        init(in directory: String, _ text: String) throws {
-            self.directory = directory
-            self.file = "\(directory)/machine.yaml"
-            try text.write(toFile: self.file, atomically: true, encoding: .utf8)
-        }
+        let text: String
 
         func run(
-            boot: String = "b007",
             through wrapper: [String] = [],
             _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
         ) async throws {
             _ = try await DaemonProcess.run(
                 in: self.directory,
-                arguments: [
-                    "--machine", self.file, "--state-directory", "\(self.directory)/state",
-                ],
-                environment: ["BOOT_ID": boot],
+                machine: self.text,
+                isDurable: true,
+                environment: ["BOOT_ID": "b007"],
                 through: wrapper,
                 body
             )
@@ -50,7 +42,7 @@ import Testing
     ) async throws {
         try await withTemporaryDirectory { directory in
             let text = Self.lamp.replacing("DELAY", with: delay)
-            try await body(try Lamp(in: directory, text))
+            try await body(Lamp(directory: directory, text: text))
         }
     }
 
@@ -150,26 +142,23 @@ import Testing
     }
 
     @Test func tooManyMovesOfItsOwnAreInTheStatus() async throws {
-        try await withTemporaryDirectory { directory in
-            let text = """
-                start: tick
-                moves: {most: 5, in: 1min}
-                states:
-                  tick: {after: {10ms: tock}}
-                  tock: {after: {10ms: tick}}
-                """
-            let lamp = try Lamp(in: directory, text)
-            try await lamp.run { daemon in
-                try await daemon.notify.wait(containing: "automatic transitions are suspended")
-                let got = try await daemon.ask(\.control, "get")
-                #expect(got.seq == 5 && got.item("due")?.int("leftMs") == 0)
-                // A reload lifts the suspension, for five more moves.
-                try daemon.send(.terminalClosed)
-                let cursor = try #require(got.string("cursor"))
-                let watch = try daemon.connect(\.events)
-                try watch.send(#"{"op":"watch","since":"\#(cursor)"}"#)
-                while try await watch.next().seq != 10 {}
-            }
+        let text = """
+            start: tick
+            moves: {most: 5, in: 1min}
+            states:
+              tick: {after: {10ms: tock}}
+              tock: {after: {10ms: tick}}
+            """
+        try await DaemonProcess.run(machine: text, isDurable: true) { daemon in
+            try await daemon.notify.wait(containing: "automatic transitions are suspended")
+            let got = try await daemon.ask(\.control, "get")
+            #expect(got.seq == 5 && got.item("due")?.int("leftMs") == 0)
+            // A reload lifts the suspension, for five more moves.
+            try daemon.send(.terminalClosed)
+            let cursor = try #require(got.string("cursor"))
+            let watch = try daemon.connect(\.events)
+            try watch.send(#"{"op":"watch","since":"\#(cursor)"}"#)
+            while try await watch.next().seq != 10 {}
         }
     }
 }

@@ -8,11 +8,6 @@ import Testing
 /// The daemon is killed under full load, again and again; no change that anybody was told of is
 /// lost.
 @Suite(.timeLimit(.minutes(30))) struct DurabilityCrashTests {
-    /// 5 in every run; `STATEMACHINE_CRASH_ROUNDS` sets another number.
-    private static var rounds: Int {
-        getenv("STATEMACHINE_CRASH_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 5
-    }
-
     @Test func nothingAcknowledgedIsLost() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SeededGenerator(seed: seed)
@@ -25,7 +20,7 @@ import Testing
             let told = Recorder<Known>()
             let watchers = (1...3).map { _ in CrashWatcher() }
             let epochs = Recorder<String>()
-            for round in 1...Self.rounds {
+            for round in 1...Chance.crashes {
                 let answers = Int.random(in: 1...3000, using: &random)
                 let ended = try await DaemonProcess.run(in: directory, arguments: arguments) {
                     daemon in
@@ -63,7 +58,7 @@ import Testing
             #expect(changes.map(\.seq) == Array(1...UInt64(changes.count)), "seed \(seed)")
             for watcher in watchers { #expect(watcher.changes == changes, "seed \(seed)") }
             let answers = told.heard
-            #expect(answers.count >= Self.rounds, "seed \(seed)")
+            #expect(answers.count >= Chance.crashes, "seed \(seed)")
             let wrong = answers.filter { $0 != changes[safe: Int($0.seq) - 1] }
             #expect(wrong.isEmpty, "seed \(seed)")
         }

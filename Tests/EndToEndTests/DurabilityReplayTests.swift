@@ -51,9 +51,7 @@ import Testing
             let epoch = try await daemon.epoch()
             try client.send(#"{"op":"watch","mode":"latest","since":"\#(epoch):0"}"#)
             var counted = 0
-            while true {
-                let line = try await client.next()
-                guard line.type == "change" else { break }
+            for line in try await client.changes().changes {
                 counted += 1 + (line.int("skipped") ?? 0)
                 #expect(line.seq == counted)
             }
@@ -129,18 +127,12 @@ import Testing
             try late.send(#"{"op":"watch","since":"\#(epoch):0"}"#)
             #expect(try await late.next().seq == 1)
             try await setter.pipeline(7001...25000) { "set ready value=\($0 % 2 == 1)" }
-            var last = 1
-            while true {
-                let line = try await late.next()
-                guard line.type == "change" else {
-                    #expect(line.string("resync") == "evicted")
-                    // Mostly 25000; on a busy machine its next piece may have come too late before.
-                    #expect(line.int("missed") == (line.seq ?? 0) - last)
-                    break
-                }
-                #expect(line.seq == last + 1)
-                last += 1
-            }
+            let (changes, line) = try await late.changes()
+            let last = changes.count + 1
+            #expect(changes.map(\.seq) == Array((1..<last).map { $0 + 1 }))
+            #expect(line.string("resync") == "evicted")
+            // Mostly 25000; on a busy machine its next piece may have come too late before.
+            #expect(line.int("missed") == (line.seq ?? 0) - last)
         }
     }
 

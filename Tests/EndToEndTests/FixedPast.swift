@@ -52,17 +52,16 @@ enum FixedPast {
     /// Runs `body` with a daemon that has that past.
     static func run(_ body: @escaping @Sendable (DaemonProcess) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in
-            let file = "\(directory)/lamp.yaml"
-            try Self.machine.write(toFile: file, atomically: false, encoding: .utf8)
-            let arguments = [
-                "--machine", file, "--state-directory", "\(directory)/state",
-                "--keep-days", "36500", "--log-level", "error",
-            ]
-            let first = try await DaemonProcess.run(in: directory, arguments: arguments) { _ in }
-            #expect(first.status == .exited(0))
-            try Self.write(to: "\(directory)/state/statemachine.sqlite")
-            let second = try await DaemonProcess.run(in: directory, arguments: arguments, body)
-            #expect(second.status == .exited(0))
+            for isLater in [false, true] {
+                if isLater { try Self.write(to: "\(directory)/state/statemachine.sqlite") }
+                let ended = try await DaemonProcess.run(
+                    in: directory,
+                    machine: Self.machine,
+                    isDurable: true,
+                    arguments: ["--keep-days", "36500", "--log-level", "error"]
+                ) { if isLater { try await body($0) } }
+                #expect(ended.status == .exited(0))
+            }
         }
     }
 

@@ -5,53 +5,8 @@ import Testing
 
 /// Connections that outlive the process that served them.
 @Suite(.bounded) struct HandoverTests {
-    /// A daemon that can be ended and restarted, and the manager that keeps what it leaves.
-    struct Service: Sendable {
-        let directory: String
-        let notify: NotifySocket
-        let arguments: [String]
-
-        func start(handing: [Descriptor]? = nil) async throws -> ActivatedDaemon {
-            let daemon = try ActivatedDaemon(
-                in: self.directory,
-                notify: self.notify,
-                handing: handing ?? self.notify.store,
-                arguments: self.arguments
-            )
-            if !self.arguments.isEmpty {
-                // Reading a history may take long, so the manager is asked for more time.
-                try await self.notify.wait(for: "EXTEND_TIMEOUT_USEC=30000000")
-            }
-            try await self.notify.wait(for: "READY=1")
-            return daemon
-        }
-
-        /// Ends it as the manager does for a restart, and starts it again with what it left.
-        func restart(_ daemon: ActivatedDaemon) async throws -> ActivatedDaemon {
-            daemon.send(SIGUSR2)
-            let (errors, status) = try await daemon.ended()
-            #expect(status == 0, "\(errors)")
-            return try await self.start()
-        }
-    }
-
-    private func withService(
-        storeLimit: Int = 2048,
-        isDurable: Bool = false,
-        _ body: @escaping @Sendable (Service, ActivatedDaemon) async throws -> Void
-    ) async throws {
-        try await withTemporaryDirectory { directory in
-            let service = Service(
-                directory: directory,
-                notify: try NotifySocket(in: directory, storeLimit: storeLimit),
-                arguments: isDurable ? ["--state-directory", "\(directory)/state"] : []
-            )
-            try await body(service, service.start())
-        }
-    }
-
     @Test func aHundredSubscribersSeeNoEnd() async throws {
-        try await self.withService { service, first in
+        try await withService { service, first in
             let subscribers = try (0..<100).map { _ in try first.connect(\.events) }
             for subscriber in subscribers { _ = try await subscriber.next() }
             let filtered = try first.connect(\.control)
@@ -88,7 +43,7 @@ import Testing
     }
 
     @Test func withAHistoryASubscriberSeesOnlyTheNextChange() async throws {
-        try await self.withService(isDurable: true) { service, first in
+        try await withService(isDurable: true) { service, first in
             let setter = try first.connect(\.control)
             let subscribers = try (0..<100).map { _ in try first.connect(\.events) }
             for subscriber in subscribers { _ = try await subscriber.next() }
@@ -126,7 +81,7 @@ import Testing
     /// The client that connected first is taken over first, and may have sent a set meanwhile.
     @Test(arguments: [false, true])
     func aGuardThatIsTakenOverLastIsAskedAboutTheFirstsSet(isDurable: Bool) async throws {
-        try await self.withService(isDurable: isDurable) { service, first in
+        try await withService(isDurable: isDurable) { service, first in
             let setter = try first.connect(\.control)
             #expect(try await setter.ask("ping").ok == true)
             let vanishing = try first.connect(\.control)
@@ -135,9 +90,7 @@ import Testing
             for other in others { _ = try await other.next() }
             let voter = try first.connect(\.control)
             _ = try await voter.guard("g", "ready", #""timeoutMs":60000"#)
-            first.send(SIGUSR2)
-            let (errors, status) = try await first.ended()
-            #expect(status == 0, "\(errors)")
+            #expect(try await first.end(by: SIGUSR2) == 0)
             try setter.send("set ready value=true")
             try vanishing.send(#"{"op":"set","state":"ready","data":{"value":true},"cause":"bye"}"#)
             vanishing.vanish()
@@ -148,13 +101,12 @@ import Testing
                 #expect(try await voter.vote(ask, false, "not now").ok == true)
             }
             #expect(try await setter.next().error == "denied")
-            second.send(SIGTERM)
-            #expect(try await second.ended().status == 0)
+            #expect(try await second.end() == 0)
         }
     }
 
     @Test func withAHistoryAReaderThatWasBehindMissesNothing() async throws {
-        try await self.withService(isDurable: true) { service, first in
+        try await withService(isDurable: true) { service, first in
             let slow = try first.connect(\.events)
             _ = try await slow.next()
             let paced = try first.connect(\.control)
@@ -172,21 +124,15 @@ import Testing
             #expect(try await paced.next().seq == 1)
 
             let second = try await service.restart(first)
-            var expected = 1
-            while expected <= 1500 {
-                let line = try await slow.next()
-                #expect(line.type == "change")
-                #expect(line.seq == expected)
-                expected += 1
-            }
-            #expect(try await slow.next().type == "live")
+            let (changes, live) = try await slow.changes()
+            #expect(changes.map(\.seq) == Array(1...1500) && live.type == "live")
             _ = try await second.connect(\.control).ask("set ready value=true")
             #expect(try await slow.next().seq == 1501)
         }
     }
 
     @Test func whatWasHalfSaidIsFinished() async throws {
-        try await self.withService { service, first in
+        try await withService { service, first in
             let client = try first.connect(\.control)
             #expect(try await client.ask("ping").seq == 0)
             try client.send(raw: "pi")
@@ -197,18 +143,14 @@ import Testing
             #expect(try await client.next().ok == true)
             client.endInput()
             #expect(try await client.nextLine() == nil)
-            second.send(SIGTERM)
-            #expect(try await second.ended().status == 0)
+            #expect(try await second.end() == 0)
         }
     }
 
     @Test func holdsGuardsAndWaitsGoOn() async throws {
-        try await self.withService { service, first in
+        try await withService { service, first in
             let holder = try first.connect(\.control)
-            let hold = try await holder.ask(
-                #"{"op":"hold","before":["dataRetrieval"],"why":"busy"}"#
-            )
-            let number = try #require(hold.int("hold"))
+            let number = try await holder.hold("dataRetrieval", #""why":"busy""#)
             let guarding = try first.connect(\.control)
             let guarded = try await guarding.ask(
                 #"{"op":"guard","id":9,"before":["authentication"],"timeoutMs":60000}"#
@@ -235,7 +177,7 @@ import Testing
             let ask = try #require(question.int("ask"))
             // No number is given out twice.
             #expect(ask > guardNumber)
-            #expect(try await guarding.ask(#"{"op":"vote","ask":\#(ask),"allow":true}"#).ok == true)
+            #expect(try await guarding.vote(question, true).ok == true)
             #expect(try await setter.next().bool("changed") == true)
 
             #expect(try await setter.ask("set ready value=true").ok == true)
@@ -247,7 +189,7 @@ import Testing
     }
 
     @Test func aReaderThatWasBehindGetsWholeLines() async throws {
-        try await self.withService { service, first in
+        try await withService { service, first in
             let slow = try first.connect(\.events)
             _ = try await slow.next()
             let asking = try first.connect(\.control)
@@ -263,14 +205,9 @@ import Testing
             _ = try await setter.ask("ping")
 
             let second = try await service.restart(first)
-            var seqs: [Int] = []
-            var last = try await slow.next()
-            while last.type == "change" {
-                seqs.append(try #require(last.seq))
-                last = try await slow.next()
-            }
-            #expect(seqs == Array(1...seqs.count))
-            #expect(seqs.count < 2000)
+            let (changes, last) = try await slow.changes()
+            #expect(changes.map(\.seq) == Array(1...changes.count))
+            #expect(changes.count < 2000)
             #expect(last.string("resync") == "restarted")
             for number in 0..<200 { #expect(try await asking.next().int("id") == number) }
             #expect(try await second.connect(\.control).ask("set ready value=true").ok == true)
@@ -279,12 +216,11 @@ import Testing
     }
 
     @Test func whoWentMeanwhileIsGone() async throws {
-        try await self.withService { service, first in
+        try await withService { service, first in
             let gone = try first.connect(\.events)
             let staying = try first.connect(\.events)
             for client in [gone, staying] { _ = try await client.next() }
-            first.send(SIGUSR2)
-            #expect(try await first.ended().status == 0)
+            #expect(try await first.end(by: SIGUSR2) == 0)
             gone.vanish()
             let second = try await service.start()
             #expect(try await staying.next().string("resync") == "restarted")
@@ -297,7 +233,7 @@ import Testing
 
     @Test(arguments: [0, 1, 6])
     func withoutRoomForAllEverybodyIsToldToComeBack(room: Int) async throws {
-        try await self.withService(storeLimit: room) { service, first in
+        try await withService(storeLimit: room) { service, first in
             let clients = try (0..<6).map { _ in try first.connect(\.events) }
             for client in clients { _ = try await client.next() }
             first.send(SIGUSR2)
@@ -315,11 +251,10 @@ import Testing
     /// The manager hands back its descriptors in no particular order.
     @Test(arguments: [false, true])
     func aRecordThatCannotBeReadCostsNobodyWhoIsInAnother(isFirst: Bool) async throws {
-        try await self.withService(isDurable: true) { service, first in
+        try await withService(isDurable: true) { service, first in
             let clients = try (0..<3).map { _ in try first.connect(\.events) }
             for client in clients { _ = try await client.next() }
-            first.send(SIGUSR2)
-            #expect(try await first.ended().status == 0)
+            #expect(try await first.end(by: SIGUSR2) == 0)
             let bad = Descriptor(open("/dev/zero", O_RDWR | O_CLOEXEC), name: "handover")
             let stored = service.notify.store
             let second = try await service.start(handing: isFirst ? [bad] + stored : stored + [bad])
@@ -340,19 +275,17 @@ import Testing
     /// As when the manager was too busy to remove the older record from the store.
     @Test(arguments: [false, true])
     func ofTwoRecordsOfAConnectionTheNewerIsRight(isOlderFirst: Bool) async throws {
-        try await self.withService(isDurable: true) { service, first in
+        try await withService(isDurable: true) { service, first in
             let subscriber = try first.connect(\.events)
             let setter = try first.connect(\.control)
             _ = try await subscriber.next()
-            first.send(SIGUSR2)
-            #expect(try await first.ended().status == 0)
+            #expect(try await first.end(by: SIGUSR2) == 0)
             let older = service.notify.store.filter { $0.name == "handover" }
 
             let second = try await service.start()
             #expect(try await setter.ask("set ready value=true").seq == 1)
             #expect(try await subscriber.next().seq == 1)
-            second.send(SIGUSR2)
-            #expect(try await second.ended().status == 0)
+            #expect(try await second.end(by: SIGUSR2) == 0)
             let newer = service.notify.store
 
             let third = try await service.start(
@@ -361,17 +294,15 @@ import Testing
             #expect(try await setter.ask("set ready value=false").seq == 2)
             // With the older record it would be sent the first change again.
             #expect(try await subscriber.next().seq == 2)
-            third.send(SIGTERM)
-            #expect(try await third.ended().status == 0)
+            #expect(try await third.end() == 0)
         }
     }
 
     @Test func garbageInTheStoreIsDropped() async throws {
-        try await self.withService { service, first in
+        try await withService { service, first in
             let client = try first.connect(\.events)
             _ = try await client.next()
-            first.send(SIGUSR2)
-            #expect(try await first.ended().status == 0)
+            #expect(try await first.end(by: SIGUSR2) == 0)
             // The record is garbage now, and the store holds descriptors of others beside it.
             for descriptor in service.notify.store where descriptor.name == "handover" {
                 let null = open("/dev/zero", O_RDONLY)

@@ -76,15 +76,10 @@ import Testing
             #expect(try await resync(waitingFor: "authentication") == nil)
 
             try client.send(#"{"op":"watch","id":1,"since":"\#(epoch):0"}"#)
-            var line = try await client.next()
-            var seq = 0
-            while line.type == "change" {
-                #expect(line.seq == seq + 1)
-                seq += 1
-                line = try await client.next()
-            }
+            let (changes, line) = try await client.changes()
+            #expect(changes.map(\.seq) == Array(0..<changes.count).map { $0 + 1 })
             #expect(line.type == "state" && line.string("resync") == "evicted")
-            #expect(line.int("missed") == 1500 - seq)
+            #expect(line.int("missed") == 1500 - changes.count)
             #expect(try await client.ask("ping").seq == 1500)
 
             try Self.database(
@@ -180,12 +175,8 @@ import Testing
         _ keys: String
     ) async throws -> (seqs: [Int], reply: JSONLine) {
         try client.send(#"{"op":"history","id":1\#(keys)}"#)
-        var seqs: [Int] = []
-        while true {
-            let line = try await client.next()
-            guard line.type == "change" else { return (seqs, line) }
-            if let seq = line.seq { seqs.append(seq) }
-        }
+        let (changes, reply) = try await client.changes()
+        return (changes.compactMap(\.seq), reply)
     }
 
     /// Changes the daemon's database from another program.

@@ -62,15 +62,12 @@ import Testing
         let client = try daemon.connect(\.control)
         for one in cases {
             try client.send(#"{"op":"history","id":"h"\#(one.keys)}"#)
-            var seqs: [Int] = []
-            var line = try await client.next()
-            while line.type == "change" {
-                seqs.append(line.seq ?? -1)
-                #expect(line.string("id") == "h" && line.bool("replay") == true)
-                #expect(line.string("cause") == "step \(line.seq ?? -1)")
-                line = try await client.next()
+            let (changes, line) = try await client.changes()
+            for change in changes {
+                #expect(change.string("id") == "h" && change.bool("replay") == true)
+                #expect(change.string("cause") == "step \(change.seq ?? -1)")
             }
-            #expect(seqs == one.seqs, "\(one)")
+            #expect(changes.map(\.seq) == one.seqs, "\(one)")
             #expect(line.type == "reply" && line.int("count") == one.seqs.count, "\(one)")
             #expect(line.bool("more") == one.more, "\(one)")
             #expect(line.string("resync") == one.resync, "\(one)")
@@ -83,7 +80,7 @@ import Testing
             let client = try daemon.connect(\.control)
             try client.send(#"{"op":"history","after":6}"#)
             var times: [Int: String] = [:]
-            while case let line = try await client.next(), line.type == "change" {
+            for line in try await client.changes().changes {
                 times[line.seq ?? 0] = line.string("at")
             }
             for seq in [7, 10, 20] {

@@ -111,20 +111,14 @@ import Testing
     }
 
     @Test func theManagerHearsThatItIsAliveUnlessItIsStopped() async throws {
-        try await withTemporaryDirectory { directory in
-            let notify = try NotifySocket(in: directory)
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                environment: ["WATCHDOG_USEC": "100000"]
-            )
-            for _ in 0..<3 { try await notify.wait(for: "WATCHDOG=1") }
+        try await withIdleService { service in
+            let daemon = try service.spawn(environment: ["WATCHDOG_USEC": "100000"])
+            for _ in 0..<3 { try await service.notify.wait(for: "WATCHDOG=1") }
             daemon.send(SIGSTOP)
             try await daemon.stopped()
             daemon.send(SIGCONT)
-            for _ in 0..<3 { try await notify.wait(for: "WATCHDOG=1") }
-            daemon.send(SIGTERM)
-            #expect(try await daemon.ended().status == 0)
+            for _ in 0..<3 { try await service.notify.wait(for: "WATCHDOG=1") }
+            #expect(try await daemon.end() == 0)
         }
     }
 }

@@ -3,21 +3,11 @@ import TestSupport
 import Testing
 
 /// Random walks of many clients, checked against the protocol's guarantees.
-///
-/// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make it one longer walk.
 @Suite(.timeLimit(.minutes(60))) struct ModelTests {
-    private static let environment = ProcessInfo.processInfo.environment
-
-    private static var seeds: [UInt64] {
-        Self.environment["STATEMACHINE_WALK_SEED"].flatMap(UInt64.init).map { [$0] } ?? [1, 2]
-    }
-
-    private static var steps: Int {
-        Self.environment["STATEMACHINE_WALK_STEPS"].flatMap(Int.init) ?? 3000
-    }
-
-    @Test(arguments: seeds) func whateverClientsDoTheGuaranteesHold(seed: UInt64) async throws {
-        let steps = Self.steps
+    @Test(arguments: Chance.seeds) func whateverClientsDoTheGuaranteesHold(
+        seed: UInt64
+    ) async throws {
+        let steps = Chance.steps(3000)
         try await DaemonProcess.run("--ring-changes", "\(Walk.ring)") { daemon in
             let epoch = try await daemon.epoch()
             let head = try await blocking {

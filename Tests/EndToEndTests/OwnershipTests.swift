@@ -49,19 +49,19 @@ import Testing
             )
             try await notify.wait(for: "READY=1")
             #expect(try Self.mode("\(directory)/of/all") == 0o755)
-            process.send(SIGTERM)
-            #expect(try await process.ended() == 0)
+            #expect(try await process.end() == 0)
         }
     }
 
     @Test func aLockThatLeadsElsewhereIsRefused() async throws {
-        try await withTemporaryDirectory { directory in
-            #expect(mkdir("\(directory)/run", 0o755) == 0)
-            let lock = "\(directory)/run/statemachine.lock"
-            #expect(symlink("\(directory)/elsewhere", lock) == 0)
-            let errors = try await Self.failure(in: directory)
-            #expect(errors.contains("\(lock) is in the way: it is not a lock file"))
-            #expect(!FileManager.default.fileExists(atPath: "\(directory)/elsewhere"))
+        try await withIdleService { service in
+            let (run, elsewhere) = ("\(service.directory)/run", "\(service.directory)/elsewhere")
+            #expect(mkdir(run, 0o755) == 0 && symlink(elsewhere, "\(run)/statemachine.lock") == 0)
+            let (_, errors, status) = try await service.refusal()
+            #expect(
+                errors.contains("\(run)/statemachine.lock is in the way: it is not a lock file")
+            )
+            #expect(status == EX_CONFIG && access(elsewhere, F_OK) != 0)
         }
     }
 
@@ -71,10 +71,7 @@ import Testing
             let files = ["", "-wal", "-shm"].map { "\(state)/statemachine.sqlite\($0)" }
             if wasOpen {
                 // Left as another version has left them.
-                _ = try await DaemonProcess.run(
-                    in: directory,
-                    arguments: ["--state-directory", state]
-                ) {
+                _ = try await DaemonProcess.run(in: directory, isDurable: true) {
                     let reply = try await $0.ask(\.control, "set ready value=true")
                     #expect(reply.seq == 1)
                     try $0.send(.kill)
@@ -82,8 +79,7 @@ import Testing
                 #expect(chmod(state, 0o755) == 0)
                 for file in files { #expect(chmod(file, 0o644) == 0) }
             }
-            _ = try await DaemonProcess.run(in: directory, arguments: ["--state-directory", state])
-            {
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) {
                 let reply = try await $0.ask(\.control, "set authentication phase=active")
                 #expect(reply.seq == (wasOpen ? 2 : 1))
                 for file in files {
@@ -94,19 +90,6 @@ import Testing
                 #expect(mode == 0o700)
             }
         }
-    }
-
-    /// The error of a daemon that does not start.
-    private static func failure(
-        in directory: String,
-        _ arguments: [String] = []
-    ) async throws -> String {
-        let notify = try NotifySocket(in: directory)
-        let daemon = try ActivatedDaemon(in: directory, notify: notify, arguments: arguments)
-        try await notify.wait(for: "STATUS=")
-        let (errors, status) = try await daemon.ended()
-        #expect(status == EX_CONFIG)
-        return errors
     }
 
     private static func mode(_ path: String) throws -> mode_t {

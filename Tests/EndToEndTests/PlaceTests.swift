@@ -19,9 +19,7 @@ import Testing
             )
             let ended = try await DaemonProcess.run(in: deep) { daemon in
                 #expect(daemon.control.utf8.count == bytes)
-                let result = try await BuiltProduct.statectl.run(
-                    ["--runtime-directory", daemon.directory, "get"]
-                )
+                let result = try await daemon.statectl("get")
                 #expect(result.errors == "")
                 #expect(result.output.hasPrefix("ready(false)"))
             }
@@ -42,20 +40,13 @@ import Testing
             let next = try #require(successor.heard.first)
             let files = try FileManager.default.contentsOfDirectory(atPath: next.directory)
             #expect(Set(files) == ["control.sock", "events.sock", "statemachine.lock"])
-            next.send(SIGTERM)
-            #expect(try await next.ended().status == 0)
+            #expect(try await next.end() == 0)
         }
     }
 
     @Test func fewDescriptorsAreFewConnectionsAndSaidSo() async throws {
-        try await withTemporaryDirectory { directory in
-            let notify = try NotifySocket(in: directory)
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                command: ["prlimit", "--nofile=100:100"]
-            )
-            try await notify.wait(for: "READY=1")
+        try await withIdleService { service in
+            let daemon = try await service.start(command: ["prlimit", "--nofile=100:100"])
             try await daemon.wait(forErrors: "too few file descriptors for max-connections")
             let client = try daemon.connect(\.control)
             let limits = try await client.ask("describe").item("limits")
@@ -63,12 +54,9 @@ import Testing
             #expect((20..<84).contains(places))
             #expect(limits?.int("serverLineBytes") == 16 << 20)
             // A reload does not forget it.
-            daemon.send(SIGHUP)
-            try await notify.wait(for: "RELOADING=1")
-            try await notify.wait(for: "READY=1")
+            try await service.reload(daemon)
             #expect(try await client.ask("describe").item("limits")?.int("connections") == places)
-            daemon.send(SIGTERM)
-            #expect(try await daemon.ended().status == 0)
+            #expect(try await daemon.end() == 0)
         }
     }
 

@@ -7,18 +7,15 @@ import Testing
 /// SIGHUP: settings, and a machine's file that has been replaced.
 @Suite(.bounded) struct ReloadTests {
     @Test func aHangUpReloadsAndDisturbsNobody() async throws {
-        try await withTemporaryDirectory { directory in
-            let notify = try NotifySocket(in: directory)
-            let daemon = try ActivatedDaemon(in: directory, notify: notify)
-            try await notify.wait(for: "READY=1")
+        try await withService { service, daemon in
             let watcher = try daemon.connect(\.events)
             _ = try await watcher.next()
             daemon.send(SIGHUP)
-            let message = try await notify.wait(for: "RELOADING=1")
+            let message = try await service.notify.wait(for: "RELOADING=1")
             let stamp = message.split(separator: "=").last.flatMap { Int64($0) }
             #expect(message.hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
             #expect(try #require(stamp) > 0)
-            try await notify.wait(for: "READY=1")
+            try await service.notify.wait(for: "READY=1")
             _ = try await daemon.connect(\.control).ask("set ready value=true")
             #expect(try await watcher.next().seq == 1)
             daemon.send(SIGTERM)
@@ -28,25 +25,17 @@ import Testing
     }
 
     @Test func limitsAndLogLevelAreReadAnew() async throws {
-        try await withTemporaryDirectory { directory in
-            let notify = try NotifySocket(in: directory)
-            let file = URL(filePath: "\(directory)/config.yaml")
+        try await withIdleService { service in
+            let file = URL(filePath: "\(service.directory)/config.yaml")
             try Data("max-watches: 1\nlog-level: warning\n".utf8).write(to: file)
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                arguments: ["--config", file.path]
-            )
-            try await notify.wait(for: "READY=1")
+            let daemon = try await service.start(["--config", file.path])
             let client = try daemon.connect(\.control)
             _ = try await client.ask("watch")
             let second = #"{"op":"watch","id":2}"#
             #expect(try await client.ask(second).error == "limit")
 
             try Data("max-watches: 2\nring-changes: 7\nlog-level: info\n".utf8).write(to: file)
-            daemon.send(SIGHUP)
-            try await notify.wait(for: "RELOADING=1")
-            try await notify.wait(for: "READY=1")
+            try await service.reload(daemon)
             #expect(try await client.ask(second).type == "state")
             let limits = try #require(try await client.ask("describe").item("limits"))
             #expect(limits.int("watchesPerConnection") == 2)
@@ -57,12 +46,9 @@ import Testing
 
             // A bad value changes nothing.
             try Data("max-watches: many\n".utf8).write(to: file)
-            daemon.send(SIGHUP)
-            try await notify.wait(for: "RELOADING=1")
-            try await notify.wait(for: "READY=1")
+            try await service.reload(daemon)
             try await daemon.wait(forErrors: "the reload was refused")
-            daemon.send(SIGTERM)
-            #expect(try await daemon.ended().status == 0)
+            #expect(try await daemon.end() == 0)
         }
     }
 
@@ -80,7 +66,7 @@ import Testing
         """
 
     @Test func aDroppedStateRefusesTheReloadLoudly() async throws {
-        try await withReloadedMachine(Self.coffee) { machine, daemon in
+        try await withService(machine: Self.coffee) { machine, daemon in
             let client = try daemon.connect(\.control)
             _ = try await client.ask("set ready")
             let dropped = """
@@ -112,14 +98,14 @@ import Testing
                 status = try await machine.notify.wait(for: "STATUS=")
             }
             #expect(status == "STATUS=idle, seq 2, 1 watch")
-            #expect(try await machine.end(daemon) == 0)
+            #expect(try await daemon.end() == 0)
         }
     }
 
     @Test(arguments: [false, true])
     func aCrowdLosesNothingBesideAFastSetter(isDurable: Bool) async throws {
         let rounds = 1500
-        try await withReloadedMachine(Self.coffee, isDurable: isDurable) { machine, daemon in
+        try await withService(machine: Self.coffee, isDurable: isDurable) { machine, daemon in
             let subscribers = try await Subscribers(100, at: daemon.events)
             let client = try daemon.connect(\.control)
             let second = Self.coffee + "\n  steam: {}\n"
@@ -141,8 +127,7 @@ import Testing
                     daemon.send(SIGHUP)
                 }
                 if round == rounds * 2 / 3 {
-                    try await machine.notify.wait(for: "RELOADING=1")
-                    try await machine.notify.wait(for: "READY=1")
+                    try await machine.reloaded()
                     try machine.write(third)
                     daemon.send(SIGHUP)
                 }
@@ -154,8 +139,7 @@ import Testing
                 }
                 #expect(reply.bool("changed") == true, "\(reply)")
             }
-            try await machine.notify.wait(for: "RELOADING=1")
-            try await machine.notify.wait(for: "READY=1")
+            try await machine.reloaded()
             #expect(refused == 1)
             let lines = try String(decoding: await reading.value, as: UTF8.self)
                 .split(separator: "\n").map { try JSONLine(String($0)) }
@@ -174,18 +158,17 @@ import Testing
                 let isNew = lines[index].seq ?? 0 >= own[0].seq ?? 0
                 #expect(lines[index].state == (isNew ? "making" : "brewing"))
             }
-            #expect(try await machine.end(daemon) == 0)
+            #expect(try await daemon.end() == 0)
         }
     }
 
     @Test func subscribersAreToldOverARestart() async throws {
-        try await withReloadedMachine(Self.coffee, isDurable: true) { machine, daemon in
+        try await withService(machine: Self.coffee, isDurable: true) { machine, daemon in
             let watch = try daemon.connect(\.events)
             _ = try await watch.next()
             _ = try await daemon.connect(\.control).ask("set brewing cups=2")
             #expect(try await watch.next().seq == 1)
-            daemon.send(SIGUSR2)
-            #expect(try await daemon.ended().status == 0)
+            #expect(try await daemon.end(by: SIGUSR2) == 0)
             try machine.write(
                 Self.coffee.replacing("brewing", with: "making")
                     .replacing("  making:\n", with: "  making:\n    was: brewing\n")
@@ -197,12 +180,11 @@ import Testing
             #expect(declared.type == "declared" && declared.seq == 2)
             #expect(try await watch.next().type == "live")
             // The same file causes no `declared` line.
-            second.send(SIGUSR2)
-            #expect(try await second.ended().status == 0)
+            #expect(try await second.end(by: SIGUSR2) == 0)
             let third = try await machine.start()
             _ = try await third.connect(\.control).ask("set idle")
             #expect(try await watch.next().seq == 3)
-            #expect(try await machine.end(third) == 0)
+            #expect(try await third.end() == 0)
         }
     }
 
@@ -225,20 +207,19 @@ import Testing
         """
 
     @Test func aHoldFollowsARenameOverARestart() async throws {
-        try await withReloadedMachine(Self.stove, isDurable: true) { machine, daemon in
+        try await withService(machine: Self.stove, isDurable: true) { machine, daemon in
             let voter = try daemon.connect(\.control)
             #expect(try await voter.ask(#"{"op":"hold","before":["heating"]}"#).ok == true)
-            daemon.send(SIGUSR2)
-            #expect(try await daemon.ended().status == 0)
+            #expect(try await daemon.end(by: SIGUSR2) == 0)
             try machine.write(Self.renamed)
             let next = try await machine.start()
             #expect(try await next.connect(\.control).ask("send power").error == "denied")
-            #expect(try await machine.end(next) == 0)
+            #expect(try await next.end() == 0)
         }
     }
 
     @Test func aHoldOnWhatIsGoneIsToldOf() async throws {
-        try await withReloadedMachine(Self.stove) { machine, daemon in
+        try await withService(machine: Self.stove) { machine, daemon in
             let voter = try daemon.connect(\.control)
             _ = try await voter.ask(#"{"op":"hold","before":["cooling"]}"#)
             _ = try await voter.ask(#"{"op":"hold","before":["heating"]}"#)
@@ -256,7 +237,7 @@ import Testing
     }
 
     @Test func whatLooksTheSameIsNoChange() async throws {
-        try await withReloadedMachine(Self.coffee, isDurable: true) { machine, daemon in
+        try await withService(machine: Self.coffee, isDurable: true) { machine, daemon in
             let watch = try daemon.connect(\.events)
             _ = try await watch.next()
             let client = try daemon.connect(\.control)
@@ -270,7 +251,7 @@ import Testing
             #expect(try await client.ask("set ready").bool("changed") == false)
             #expect(try await client.ask("set steam").seq == 2)
             #expect(try await watch.next().seq == 2)
-            #expect(try await machine.end(daemon) == 0)
+            #expect(try await daemon.end() == 0)
             #expect(try machine.column("SELECT seq FROM declaration ORDER BY id") == ["0", "1"])
             #expect(try machine.column("SELECT text FROM declaration LIMIT 1") == [Self.coffee])
         }
@@ -278,7 +259,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func aRenamedStatesDeadlineCountsFromTheSameMoment(isDurable: Bool) async throws {
-        try await withReloadedMachine(Self.coffee, isDurable: isDurable) { machine, daemon in
+        try await withService(machine: Self.coffee, isDurable: isDurable) { machine, daemon in
             let client = try daemon.connect(\.control)
             let begun = try await client.ask("send brew cups=3")
             let newer = Self.coffee.replacing("brewing:", with: "making: {was: brewing,")
@@ -298,7 +279,7 @@ import Testing
             try again.send(#"{"op":"watch","since":"\#(try #require(begun.string("cursor")))"}"#)
             #expect(try await again.next().state == "making")
             #expect(try await again.next().type == "live")
-            #expect(try await machine.end(daemon) == 0)
+            #expect(try await daemon.end() == 0)
         }
     }
 

@@ -31,8 +31,7 @@ import Testing
 
     @Test func sinceWhenItIsMissingIsKeptOverTwoCrashes() async throws {
         try await withTemporaryDirectory { directory in
-            let durable = ["--state-directory", "\(directory)/state"]
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 let voter = try daemon.connect(\.control)
                 _ = try await voter.guard("g", Self.on, Self.required)
                 try daemon.send(.kill)
@@ -40,7 +39,7 @@ import Testing
             }
             let times = Recorder<String?>()
             for _ in 1...2 {
-                _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                     // Once a set is answered, everything recorded before it is on the disk.
                     #expect(try await daemon.ask(\.control, "set ready value=false").ok == true)
                     let stats = try await daemon.ask(\.control, "stats")
@@ -55,8 +54,7 @@ import Testing
 
     @Test func whatCannotBeReadAnyMoreDeniesEverythingUntilItIsReleased() async throws {
         try await withTemporaryDirectory { directory in
-            let durable = ["--state-directory", "\(directory)/state"]
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 try await Self.leave(daemon)
                 _ = try await Self.denied(daemon)
             }
@@ -65,7 +63,7 @@ import Testing
                 try history.execute("UPDATE kept SET request = '{\"op\":\"guard\",\"befo'")
                 try #require(history.changes == 1)
             }
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 for set in ["set ready value=true", "set authentication phase=active"] {
                     let denied = try await daemon.ask(\.control, set)
                     #expect(denied.error == "denied")
@@ -76,7 +74,7 @@ import Testing
                 #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
             }
             // Nothing of it is left for the next daemon either.
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 let set = try await daemon.ask(\.control, "set ready value=false")
                 #expect(set.ok == true)
             }
@@ -85,13 +83,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func withoutAHistoryTheNextProcessTakesItUp(isConnected: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let service = HandoverTests.Service(
-                directory: directory,
-                notify: try NotifySocket(in: directory, storeLimit: 64),
-                arguments: []
-            )
-            let first = try await service.start()
+        try await withService { service, first in
             let voter = try first.connect(\.control)
             _ = try await voter.guard("g", Self.on, Self.required)
             let setter = try first.connect(\.control)
@@ -115,34 +107,29 @@ import Testing
                 let denied = try await again.next()
                 #expect(denied.items("by")?.first?.string("required") == "display")
             }
-            second.send(SIGTERM)
-            _ = try await second.ended()
+            try await second.end()
         }
     }
 
     @Test func ownMovesOfADeclaredMachineAreDeniedUntilItIsReleased() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = "\(directory)/machine.yaml"
-            try """
+        let text = """
             start: dark
             events: {press: {}}
             states:
               dark: {when: {press: bright}}
               bright: {after: {200ms: dark}}
-            """.write(toFile: file, atomically: true, encoding: .utf8)
-            _ = try await DaemonProcess.run(in: directory, arguments: ["--machine", file]) {
-                daemon in
-                try await Self.leave(daemon, "dark")
-                let watch = try daemon.connect(\.events)
-                _ = try await watch.next()
-                _ = try await daemon.ask(\.control, "send press")
-                #expect(try await watch.next().state == "bright")
-                let overdue = #"{"op":"wait","until":["dark"],"timeoutMs":1000}"#
-                #expect(try await daemon.ask(\.control, overdue).error == "timeout")
-                let release = #"{"op":"release","required":"display"}"#
-                #expect(try await daemon.ask(\.control, release).ok == true)
-                #expect(try await watch.next().state == "dark")
-            }
+            """
+        try await DaemonProcess.run(machine: text) { daemon in
+            try await Self.leave(daemon, "dark")
+            let watch = try daemon.connect(\.events)
+            _ = try await watch.next()
+            _ = try await daemon.ask(\.control, "send press")
+            #expect(try await watch.next().state == "bright")
+            let overdue = #"{"op":"wait","until":["dark"],"timeoutMs":1000}"#
+            #expect(try await daemon.ask(\.control, overdue).error == "timeout")
+            let release = #"{"op":"release","required":"display"}"#
+            #expect(try await daemon.ask(\.control, release).ok == true)
+            #expect(try await watch.next().state == "dark")
         }
     }
 
@@ -176,7 +163,7 @@ import Testing
     @Test(arguments: [false, true])
     func itFollowsAStateThatIsRenamedAndIsKeptSo(isMissing: Bool) async throws {
         let text = "start: a\nstates: {a: {}, b: {}}\n"
-        try await withReloadedMachine(text, isDurable: true) { machine, daemon in
+        try await withService(machine: text, isDurable: true) { machine, daemon in
             let guardian = try daemon.connect(\.control)
             _ = try await guardian.guard("g", "b", Self.required)
             if isMissing { guardian.vanish() }
@@ -184,10 +171,10 @@ import Testing
             try await machine.reload(daemon, "start: a\nstates: {a: {}, d: {}}\n")
             if !isMissing { guardian.vanish() }
             #expect(try await daemon.connect(\.control).ask("set d").error == "denied")
-            #expect(try await machine.end(daemon) == 0)
+            #expect(try await daemon.end() == 0)
             let next = try await machine.start()
             #expect(try await next.connect(\.control).ask("set d").error == "denied")
-            #expect(try await machine.end(next) == 0)
+            #expect(try await next.end() == 0)
         }
     }
 

@@ -4,22 +4,9 @@ import Testing
 
 /// A daemon that does not start tells the service manager why, so that `systemctl status` shows it.
 @Suite(.bounded) struct StartFailureTests {
-    /// Starts a daemon that must fail; returns its message to the manager, its stderr and its exit
-    /// status.
-    private func failure(
-        in directory: String,
-        _ arguments: [String]
-    ) async throws -> (message: String, errors: String, status: CInt) {
-        let notify = try NotifySocket(in: directory)
-        let daemon = try ActivatedDaemon(in: directory, notify: notify, arguments: arguments)
-        let message = try await notify.wait(for: "STATUS=")
-        let (errors, status) = try await daemon.ended()
-        return (message, errors, status)
-    }
-
     @Test func aFlagThatCannotBeMeantIsTold() async throws {
-        try await withTemporaryDirectory { directory in
-            let (message, errors, status) = try await self.failure(in: directory, ["--colour"])
+        try await withIdleService { service in
+            let (message, errors, status) = try await service.refusal(["--colour"])
             #expect(message == "STATUS=Unknown option '--colour'\nEXIT_STATUS=64")
             #expect(errors.hasPrefix("Error: Unknown option '--colour'\nUsage: statemachine "))
             #expect(status == EX_USAGE)
@@ -27,17 +14,14 @@ import Testing
     }
 
     @Test func allThatIsWrongWithTheConfigurationIsToldInOneLine() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/config.yaml"
+        try await withIdleService { service in
+            let path = "\(service.directory)/config.yaml"
             try "max-watches: many\ncolour: red\n".write(
                 toFile: path,
                 atomically: false,
                 encoding: .utf8
             )
-            let (message, errors, status) = try await self.failure(
-                in: directory,
-                ["--config", path]
-            )
+            let (message, errors, status) = try await service.refusal(["--config", path])
             let sentences = errors.split(separator: "\n").map { $0.dropFirst(14) }
             #expect(sentences.count == 2)
             #expect(message == "STATUS=\(sentences.joined(separator: "; "))\nEXIT_STATUS=78")
@@ -47,9 +31,9 @@ import Testing
     }
 
     @Test func aConfigurationThatCannotBeReadIsToldWithTheNumberOfTheError() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/none.yaml"
-            let (message, _, status) = try await self.failure(in: directory, ["--config", path])
+        try await withIdleService { service in
+            let path = "\(service.directory)/none.yaml"
+            let (message, _, status) = try await service.refusal(["--config", path])
             #expect(
                 message == "STATUS=cannot read \(path): No such file or directory\n"
                     + "EXIT_STATUS=78\nERRNO=\(ENOENT)"
@@ -59,29 +43,25 @@ import Testing
     }
 
     @Test func aStateDirectoryOfAnotherDaemonIsTold() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = ["--state-directory", "\(directory)/state"]
-            _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
-                try await withTemporaryDirectory { elsewhere in
-                    let (message, errors, status) = try await self.failure(in: elsewhere, state)
-                    let sentence = "\(directory)/state/statemachine.lock is locked by another "
-                    #expect(message.hasPrefix("STATUS=\(sentence)daemon (pid \(daemon.pid)); "))
-                    #expect(message.hasSuffix("\nEXIT_STATUS=78"))
-                    #expect(errors.contains(sentence))
-                    #expect(status == EX_CONFIG)
-                }
+        try await withService(isDurable: true) { service, daemon in
+            try await withIdleService { other in
+                let state = ["--state-directory", service.state]
+                let (message, errors, status) = try await other.refusal(state)
+                let sentence = "\(service.state)/statemachine.lock is locked by another "
+                #expect(message.hasPrefix("STATUS=\(sentence)daemon (pid \(daemon.pid)); "))
+                #expect(message.hasSuffix("\nEXIT_STATUS=78"))
+                #expect(errors.contains(sentence))
+                #expect(status == EX_CONFIG)
             }
         }
     }
 
     @Test func aStateDirectoryThatCannotBeIsToldWithTheNumberOfTheError() async throws {
-        try await withTemporaryDirectory { directory in
-            let file = "\(directory)/file"
+        try await withIdleService { service in
+            let file = "\(service.directory)/file"
             try "".write(toFile: file, atomically: false, encoding: .utf8)
-            let (message, _, status) = try await self.failure(
-                in: directory,
-                ["--state-directory", "\(file)/state"]
-            )
+            let state = ["--state-directory", "\(file)/state"]
+            let (message, _, status) = try await service.refusal(state)
             #expect(
                 message == "STATUS=cannot create the state directory \(file)/state: "
                     + "Not a directory\nEXIT_STATUS=78\nERRNO=\(ENOTDIR)"
@@ -92,15 +72,11 @@ import Testing
 
     /// A test that waits for READY=1 of a daemon that does not start.
     @Test func whoWaitsForADaemonThatEndsHearsWhatItSaid() async throws {
-        try await withTemporaryDirectory { directory in
-            let notify = try NotifySocket(in: directory)
-            let daemon = try ActivatedDaemon(
-                in: directory,
-                notify: notify,
-                arguments: ["--state-directory", "\(directory)/no/such/directory"]
-            )
+        try await withIdleService { service in
+            let state = "\(service.directory)/no/such/directory"
+            let daemon = try service.spawn(["--state-directory", state])
             let failure = await #expect(throws: TestFailure.self) {
-                try await notify.wait(for: "READY=1")
+                try await service.notify.wait(for: "READY=1")
             }
             #expect(
                 failure?.description.contains("process \(daemon.pid) ended before READY=1") == true
@@ -111,22 +87,17 @@ import Testing
 
     /// The manager may belong to a daemon that runs.
     @Test func whoOnlyChecksOrAsksTellsNobody() async throws {
-        try await withTemporaryDirectory { directory in
-            let notify = try NotifySocket(in: directory)
+        try await withIdleService { service in
             for (arguments, expected) in [
-                (["--check-config", "--config", "\(directory)/none.yaml"], EX_CONFIG),
+                (["--check-config", "--config", "\(service.directory)/none.yaml"], EX_CONFIG),
                 (["--help"], EXIT_SUCCESS), (["--version"], EXIT_SUCCESS),
                 (["--colour"], EX_USAGE),
             ] {
-                let daemon = try ActivatedDaemon(
-                    in: directory,
-                    notify: notify,
-                    arguments: arguments
-                )
+                let daemon = try service.spawn(arguments)
                 #expect(try await daemon.ended().status == expected)
             }
             // No message came before this one.
-            #expect(try await notify.wait(for: "").hasPrefix("STATUS=Unknown option"))
+            #expect(try await service.notify.wait(for: "").hasPrefix("STATUS=Unknown option"))
         }
     }
 }

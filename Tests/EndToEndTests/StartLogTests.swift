@@ -22,10 +22,9 @@ import Testing
         of file: String,
         _ body: @escaping @Sendable ([Substring]) throws -> Void
     ) async throws {
-        try await withReloadedMachine(Self.old, isDurable: true) { machine, daemon in
+        try await withService(machine: Self.old, isDurable: true) { machine, daemon in
             _ = try await daemon.connect(\.control).ask("set \(state)")
-            daemon.send(SIGKILL)
-            _ = try await daemon.ended()
+            try await daemon.end(by: SIGKILL)
             try machine.write(file)
             let again = try await machine.start()
             try await again.wait(forErrors: "seq=2")
@@ -67,32 +66,24 @@ import Testing
     }
 
     @Test func aDeadlineThatHasPassedIsLogged() async throws {
-        try await withReloadedMachine(Self.old, isDurable: true) { machine, daemon in
+        try await withService(machine: Self.old, isDurable: true) { machine, daemon in
             try machine.write(Self.old.replacing("20ms", with: "1h"))
             try await machine.reload(daemon)
             _ = try await daemon.connect(\.control).ask("set brewing cups=1")
-            daemon.send(SIGKILL)
-            _ = try await daemon.ended()
+            try await daemon.end(by: SIGKILL)
             try machine.write(Self.old)
             let again = try await machine.start()
             try await again.wait(forErrors: #"cause="after 20ms""#)
-            #expect(try await machine.end(again) == 0)
+            #expect(try await again.end() == 0)
         }
     }
 
     @Test func whatANewStartOfTheMachineDoesIsLoggedFirst() async throws {
-        try await withTemporaryDirectory { directory in
-            let machine = try ReloadedMachine(in: directory, isDurable: true)
-            try machine.write("start: on\nboot: again\nstates: {on: {to: [on]}}\n")
+        let text = "start: on\nboot: again\nstates: {on: {to: [on]}}\n"
+        try await withIdleService(machine: text, isDurable: true) { machine in
             var said = ""
             for boot in ["a1", "a2"] {
-                let daemon = try ActivatedDaemon(
-                    in: directory,
-                    notify: machine.notify,
-                    arguments: machine.arguments,
-                    environment: ["BOOT_ID": boot]
-                )
-                try await machine.notify.wait(for: "READY=1")
+                let daemon = try await machine.start(environment: ["BOOT_ID": boot])
                 daemon.send(SIGTERM)
                 said = try await daemon.ended().errors
             }
@@ -104,10 +95,9 @@ import Testing
     }
 
     @Test func everyMistakeInTheFileIsALineOfItsOwn() async throws {
-        try await withTemporaryDirectory { directory in
-            let machine = try ReloadedMachine(in: directory)
-            try machine.write("start: on\nstates:\n  of: {to: [on], afer: {1s: of}}\n")
-            let (errors, status) = try await machine.refusal()
+        let text = "start: on\nstates:\n  of: {to: [on], afer: {1s: of}}\n"
+        try await withIdleService(machine: text) { machine in
+            let (_, errors, status) = try await machine.refusal()
             #expect(status == 78)
             let lines = errors.split(separator: "\n")
             #expect(lines.count == 4, "\(errors)")
@@ -123,15 +113,15 @@ import Testing
             "making: {fields: {cups: integer}}",
             with: "making: {fields: {cups: {type: integer, max: 3}}}"
         )
-        try await withReloadedMachine(Self.old, isDurable: true) { machine, daemon in
+        try await withService(machine: Self.old, isDurable: true) { machine, daemon in
             _ = try await daemon.connect(\.control).ask("set making cups=9")
             let refusal = try await machine.refuse(daemon, narrow)
             #expect(refusal.contains("the next start would fail too"), "\(refusal)")
             let other = try await machine.refuse(daemon, narrow + "\nlost: idle\n")
             #expect(other.contains(#""lost" applies only at a start"#), "\(other)")
-            #expect(try await machine.end(daemon) == 0)
+            #expect(try await daemon.end() == 0)
             try machine.write(narrow)
-            let (errors, status) = try await machine.refusal()
+            let (_, errors, status) = try await machine.refusal()
             #expect(status == 78)
             #expect(
                 errors.contains("ends in a state whose data the machine's file does not allow"),

@@ -46,14 +46,13 @@ import Testing
 
     @Test func whoBroughtAStateAboutIsKnownAfterARestart() async throws {
         try await withTemporaryDirectory { directory in
-            let durable = ["--state-directory", "\(directory)/state", "--log-level", "error"]
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 let set = #"{"op":"set","state":"ready","data":{"value":true},"cause":"why so"}"#
                 _ = try await daemon.ask(\.control, set)
                 let got = try await daemon.ask(\.control, "get")
                 #expect(got.string("cause") == "why so")
             }
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 var got = try await daemon.ask(\.control, "get")
                 // The cause is read while the daemon starts.
                 while !got.has("cause") { got = try await daemon.ask(\.control, "get") }
@@ -65,11 +64,8 @@ import Testing
 
     @Test func withoutACommandItIsShownOnATerminalAndElsewhereACommandIsAskedFor() async throws {
         try await DaemonProcess.run { daemon in
-            let statectl = try BuiltProduct.statectl.path
-            let words = "\(statectl) --runtime-directory \(daemon.directory)"
-            let shown = try await runTool(.name("script"), ["-qec", words, "/dev/null"])
-            #expect(shown.output.contains("state"), "\(shown)")
-            #expect(shown.output.contains("ready"), "\(shown)")
+            let shown = try await daemon.shown("")
+            #expect(shown.contains("state") && shown.contains("ready"), "\(shown)")
             let piped = try await daemon.statectl()
             #expect(piped.status == .exited(2))
             #expect(piped.errors.contains("name a command"))
@@ -77,32 +73,26 @@ import Testing
     }
 
     @Test func timesAreLocalOrInUTC() async throws {
-        try await withTemporaryDirectory { directory in
-            let ended = try await DaemonProcess.run(in: directory) { daemon in
-                func shown(_ words: String...) async throws -> String {
-                    let ended = try await BuiltProduct.statectl.run(
-                        ["--runtime-directory", daemon.directory] + words,
-                        environment: ["TZ": "<+05>-5"]
-                    )
-                    return ended.output + ended.errors
-                }
-                let line = try await daemon.ask(\.control, "set ready true")
-                let at = try #require(line.string("at"))
-                // hh:mm:ss.mmm of 2026-11-20T21:55:03.120007Z.
-                let time = at.dropFirst(11).prefix(12)
-                let hour = try #require(Int(time.prefix(2)))
-                let local = (hour + 5) % 24
-                let localTime = (local < 10 ? "0" : "") + "\(local)" + time.dropFirst(2)
-                #expect(try await shown("history").contains(localTime))
-                #expect(try await shown("history", "--utc").contains("\(time)Z"))
-                // Times within the daemon's sentences are shown the same way.
-                let words = ["wait", "authentication", "--timeout", "10ms"]
-                let late = try await shown(words[0], words[1], words[2], words[3])
-                #expect(late.contains(localTime) && !late.contains(at), "\(late)")
-                let utc = try await shown("--utc", words[0], words[1], words[2], words[3])
-                #expect(utc.contains("\(time)Z"), "\(utc)")
+        try await DaemonProcess.run { daemon in
+            func shown(_ words: [String]) async throws -> String {
+                let ended = try await daemon.statectl(words, environment: ["TZ": "<+05>-5"])
+                return ended.output + ended.errors
             }
-            #expect(ended.status == .exited(0))
+            let line = try await daemon.ask(\.control, "set ready true")
+            let at = try #require(line.string("at"))
+            // hh:mm:ss.mmm of 2026-11-20T21:55:03.120007Z.
+            let time = at.dropFirst(11).prefix(12)
+            let hour = try #require(Int(time.prefix(2)))
+            let local = (hour + 5) % 24
+            let localTime = (local < 10 ? "0" : "") + "\(local)" + time.dropFirst(2)
+            #expect(try await shown(["history"]).contains(localTime))
+            #expect(try await shown(["history", "--utc"]).contains("\(time)Z"))
+            // Times within the daemon's sentences are shown the same way.
+            let words = ["wait", "authentication", "--timeout", "10ms"]
+            let late = try await shown(words)
+            #expect(late.contains(localTime) && !late.contains(at), "\(late)")
+            let utc = try await shown(["--utc"] + words)
+            #expect(utc.contains("\(time)Z"), "\(utc)")
         }
     }
 
@@ -142,12 +132,9 @@ import Testing
                 #expect(reply.ok == true)
             }
             _ = try await client.hold("ready", #""why":"backup""#)
-            let statectl =
-                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
             for words in ["history", "watch --count 1", "stats", "status"] {
-                let command = "stty cols \(width); \(statectl) --color never \(words)"
-                let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
-                let lines = shown.output.split(whereSeparator: \.isNewline)
+                let shown = try await daemon.shown(words, width: width)
+                let lines = shown.split(whereSeparator: \.isNewline)
                 #expect(lines.count > 0)
                 let tooLong = lines.filter { $0.count > width }
                 #expect(tooLong == [], "\(words)")
@@ -170,16 +157,10 @@ import Testing
                 )
                 #expect(set.status == .exited(0))
             }
-            let statectl =
-                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
             let since = try await daemon.epoch() + ":0"
             for words in ["history", "watch --since \(since) --count 3"] {
-                let command = "stty cols \(width); \(statectl) --color never \(words)"
-                let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
-                #expect(
-                    shown.output.matches(of: /by \S+ \(statectl\)/).count == 3,
-                    "\(shown.output)"
-                )
+                let shown = try await daemon.shown(words, width: width)
+                #expect(shown.matches(of: /by \S+ \(statectl\)/).count == 3, "\(shown)")
             }
             let piped = try await daemon.statectl("history")
             #expect(piped.output.matches(of: /(a long reason ){7}a long reason/).count == 3)
@@ -189,21 +170,15 @@ import Testing
     @Test(arguments: ["describe", "set ready maybe", "get --nosuch", "set --help", "wiat"])
     func whatIsSaidIsFoldedBetweenWords(words: String) async throws {
         try await DaemonProcess.run { daemon in
-            let statectl =
-                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
-            let command = "stty cols 40; \(statectl) --color never \(words)"
-            let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
-            let lines = shown.output.split(whereSeparator: \.isNewline)
+            let shown = try await daemon.shown(words, width: 40)
+            let lines = shown.split(whereSeparator: \.isNewline)
             #expect(lines.count > 1)
             // A longer word has a line of its own.
             let tooLong = lines.filter { $0.count > 40 && $0.drop { $0 == " " }.contains(" ") }
             #expect(tooLong == [])
-            let piped = try await BuiltProduct.statectl.run(
-                ["--runtime-directory", daemon.directory]
-                    + words.split(separator: " ").map(String.init)
-            )
+            let piped = try await daemon.statectl(words.split(separator: " ").map(String.init))
             let whole = (piped.output + piped.errors).filter { !$0.isWhitespace }
-            #expect(shown.output.filter { !$0.isWhitespace } == whole || words.hasSuffix("--help"))
+            #expect(shown.filter { !$0.isWhitespace } == whole || words.hasSuffix("--help"))
         }
     }
 }

@@ -65,9 +65,9 @@ import Testing
     @Test func aHoldOfADaemonThatStandsStillGivesUpInTime() async throws {
         try await DaemonProcess.run { daemon in
             try daemon.send(.suspend)
-            let late = try await BuiltProduct.statectl.run(
-                ["--runtime-directory", daemon.directory, "hold", "--before", "authentication"]
-                    + ["--when-not", "authentication", "--within", "50ms", "--", "echo", "run"]
+            let late = try await daemon.statectl(
+                ["hold", "--before", "authentication", "--when-not", "authentication"]
+                    + ["--within", "50ms", "--", "echo", "run"]
             )
             try daemon.send(.resume)
             #expect(late.status == .exited(124) && late.output == "", "\(late.errors)")
@@ -194,8 +194,7 @@ import Testing
     /// whose times are moved back.
     @Test func whatHasLastedOverChangesIsKnownFromTheHistory() async throws {
         try await withTemporaryDirectory { directory in
-            let durable = ["--state-directory", "\(directory)/state"]
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 let client = try daemon.connect(\.control)
                 _ = try await client.ask("set dataRetrieval phase=active")
                 _ = try await client.ask("set authentication phase=active")
@@ -204,7 +203,7 @@ import Testing
             // Six, four and two hours ago.
             try Database("\(directory)/state/statemachine.sqlite")
                 .execute("UPDATE change SET at = at - (4 - seq) * 7200000000")
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 for (words, code) in [
                     (["authentication", "--for", "3h"], 0 as CInt),
                     (["authentication", "--for", "5h"], 1), (["!ready", "--for", "5h"], 0),
@@ -215,9 +214,7 @@ import Testing
                     (["authentication", "!authentication:phase=active", "--for", "3h"], 1),
                     (["authentication", "dataRetrieval", "--for", "5h"], 0),
                 ] {
-                    let answer = try await BuiltProduct.statectl.run(
-                        ["--runtime-directory", daemon.directory, "is"] + words
-                    )
+                    let answer = try await daemon.statectl(["is"] + words)
                     #expect(answer.status == .exited(code), "\(words) \(answer.errors)")
                 }
                 let client = try daemon.connect(\.control)

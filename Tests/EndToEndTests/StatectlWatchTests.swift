@@ -77,8 +77,7 @@ import Testing
         try await withTemporaryDirectory { directory in
             let cursor = "\(directory)/cursor"
             let fifo = try FIFO(beside: "\(directory)/each")
-            let durable = ["--state-directory", "\(directory)/state", "--log-level", "error"]
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 let words = self.arguments(cursor, fifo)
                 let killed = try await daemon.withStatectl(words) { watch in
                     try await self.awaitFile(cursor)
@@ -93,7 +92,7 @@ import Testing
                 #expect(killed == .signaled(9))
                 try daemon.send(.kill)
             }
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 let words = self.arguments(cursor, fifo)
                 let status = try await daemon.withStatectl(words) { watch in
                     for seq in 2...3 {
@@ -257,34 +256,6 @@ extension DaemonProcess {
             let rows = try await client.ask("stats").items("connections") ?? []
             if rows.reduce(0, { $0 + ($1.int("watches") ?? 0) }) == count { return }
             try await Task.sleep(for: .milliseconds(10))
-        }
-    }
-}
-
-/// A file on which a command waits, in `read go <FILE`, until the test releases it.
-final class FIFO: Sendable {
-    let path: String
-    private let descriptor: CInt
-
-    /// Creates it beside a directory, named after it.
-    init(beside directory: String) throws {
-        self.path = "\(directory).go"
-        guard mkfifo(self.path, 0o600) == 0 else {
-            throw TestFailure("cannot make \(self.path): errno \(errno)")
-        }
-        // What is written stays until it is read, because we keep it open for reading.
-        self.descriptor = Glibc.open(self.path, O_RDWR | O_CLOEXEC)
-        guard self.descriptor >= 0 else {
-            throw TestFailure("cannot open \(self.path): errno \(errno)")
-        }
-    }
-
-    deinit { close(self.descriptor) }
-
-    /// Releases one command, which may start only later.
-    func open() throws {
-        guard write(self.descriptor, "\n", 1) == 1 else {
-            throw TestFailure("cannot write to \(self.path): errno \(errno)")
         }
     }
 }

@@ -9,15 +9,8 @@ import Testing
 @Suite(.bounded) struct TimelineTests {
     private static let whole = ["--since", "2026-03-01 11:50", "--until", "2026-03-01 15:00"]
 
-    private func run(
-        _ daemon: DaemonProcess,
-        _ words: [String]
-    ) async throws -> (output: String, errors: String, status: TerminationStatus) {
-        try await BuiltProduct.statectl.run(["--runtime-directory", daemon.directory] + words)
-    }
-
     private func timeline(_ daemon: DaemonProcess, _ words: [String]) async throws -> String {
-        let run = try await self.run(daemon, ["--utc", "timeline"] + words)
+        let run = try await daemon.statectl(["--utc", "timeline"] + words)
         #expect(run.status == .exited(0) && run.errors.isEmpty, "\(run.errors)")
         return run.output
     }
@@ -37,7 +30,7 @@ import Testing
     func theStateToBeginWithHasAStayOfItsOwn(words: [String]) async throws {
         try await DaemonProcess.run { daemon in
             _ = try await daemon.ask(\.control, "set authentication phase=active")
-            let run = try await self.run(daemon, ["--json"] + words)
+            let run = try await daemon.statectl(["--json"] + words)
             let states = try JSONLine(run.output).items("states") ?? []
             #expect(states.map { $0.string("state") } == ["ready", "authentication"])
             #expect(states.map { $0.int("entered") } == [1, 1])
@@ -50,13 +43,12 @@ import Testing
             for phase in ["idle", "active"] {
                 _ = try await client.ask("set authentication phase=\(phase)")
             }
-            let run = try await self.run(daemon, ["--json", "history", "--stays"])
+            let run = try await daemon.statectl(["--json", "history", "--stays"])
             let lines = try run.output.split(separator: "\n").map { try JSONLine(String($0)) }
             #expect(lines.map(\.type) == ["change", "change", "reply"])
             #expect(lines[0].has("forMs") && !lines[0].has("until"))
             #expect(lines[1].has("forMs") && lines[1].string("until") == lines[0].string("at"))
-            let text = try await self.run(
-                daemon,
+            let text = try await daemon.statectl(
                 ["history", "--stays", "authentication:phase=active"]
             )
             #expect(text.output.contains("so far"), "\(text)")
@@ -79,28 +71,24 @@ import Testing
             let client = try daemon.connect(\.control)
             _ = try await client.ask(#"{"op":"hold","before":"bright","why":"x"}"#)
             _ = try await client.ask(#"{"op":"guard","before":["!dim","!bright"]}"#)
-            let run = try await self.run(daemon, ["graph", "--counts", "--format", format])
+            let run = try await daemon.statectl(["graph", "--counts", "--format", format])
             #expect(run.status == .exited(0) && run.errors.isEmpty, "\(run.errors)")
             try expectGolden(run.output, "graph.\(format)")
             // For the last hour there is nothing but the present state.
-            let recent = try await self.run(
-                daemon,
+            let recent = try await daemon.statectl(
                 ["graph", "--counts", "--since", "1h", "--format", format]
             )
             #expect(recent.output.contains("never") && !recent.output.contains("×"))
-            let file = try await self.run(daemon, ["graph", "--counts", "lamp.yaml"])
+            let file = try await daemon.statectl(["graph", "--counts", "lamp.yaml"])
             #expect(file.status == .exited(2))
         }
     }
 
     @Test func theFiguresAreThoseOfTheStays() async throws {
         try await FixedPast.run { daemon in
-            let run = try await self.run(
-                daemon,
-                [
-                    "timeline", "--json", "--since", "2026-03-01T12:20:00Z", "--until",
-                    "2026-03-01T14:00:00Z",
-                ]
+            let run = try await daemon.statectl(
+                ["timeline", "--json", "--since", "2026-03-01T12:20:00Z"]
+                    + ["--until", "2026-03-01T14:00:00Z"]
             )
             let object = try #require(
                 try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any]

@@ -85,7 +85,7 @@ import Testing
                 try await screen.see("phase: active")
                 try await screen.see("\\u{1b}[2Jlogin")
                 let client = try daemon.connect(\.control)
-                _ = try await client.ask(#"{"op":"hold","before":"ready","why":"the film"}"#)
+                _ = try await client.hold("ready", #""why":"the film""#)
                 // No line announces a hold; the next refresh, a second later, shows it.
                 try await screen.see("the film")
                 try screen.type("q")
@@ -109,8 +109,7 @@ import Testing
                     try await daemon.ask(\.control, "stats").items("guards")?.first
                 )
                 #expect(row.bool("isAsked") == true)
-                let number = try #require(question.int("ask"))
-                _ = try await guardian.ask(#"{"op":"vote","ask":\#(number),"allow":\#(isAllowed)}"#)
+                _ = try await guardian.vote(question, isAllowed)
                 #expect(try await setter.next().ok == isAllowed)
             }
             let row = try #require(try await daemon.ask(\.control, "stats").items("guards")?.first)

@@ -49,9 +49,8 @@ import Testing
     @Test func aChangeTellsTheCommandWhereverItIsShown() async throws {
         try await withTemporaryDirectory { directory in
             let comm = try Self.comm
-            let durable = ["--state-directory", "\(directory)/state"]
             for isKilled in [true, false] {
-                let ended = try await DaemonProcess.run(in: directory, arguments: durable) {
+                let ended = try await DaemonProcess.run(in: directory, isDurable: true) {
                     daemon in
                     let watch = try daemon.connect(\.events)
                     let state = try await watch.next()
@@ -76,7 +75,7 @@ import Testing
                 }
                 #expect(isKilled == (ended.status == .signaled(SIGKILL)))
             }
-            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+            _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
                 // From the database, byte for byte as it was sent.
                 let client = try daemon.connect(\.control)
                 let get = try await client.ask("get")
@@ -119,20 +118,13 @@ import Testing
     }
 
     @Test func aConnectionThatIsHandedOverKeepsWhatItWasKnownAs() async throws {
-        try await withTemporaryDirectory { directory in
-            let service = HandoverTests.Service(
-                directory: directory,
-                notify: try NotifySocket(in: directory, storeLimit: 64),
-                arguments: []
-            )
-            let first = try await service.start()
+        try await withService { service, first in
             let setter = try first.connect(\.control)
             #expect(try await setter.ask("ping").ok == true)
             let second = try await service.restart(first)
             #expect(try await setter.ask("set ready value=true").bool("changed") == true)
             #expect(try await setter.ask("get").item("by")?.string("comm") == Self.comm)
-            second.send(SIGTERM)
-            _ = try await second.ended()
+            try await second.end()
         }
     }
 }

@@ -59,8 +59,7 @@ import Testing
             symlink("\(path).loop", "\(path).loop")
             try Data("A=1\0\n".utf8).write(to: URL(filePath: path + ".nul"))
             try Data("9P=1\nA=1\n".utf8).write(to: URL(filePath: path + ".env"))
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             let watch = try await machine.watch()
             #expect(try await machine.ask(event).ok == true)
             #expect(try await watch.next().seq == 1)
@@ -68,10 +67,6 @@ import Testing
             #expect(moved.state == state && moved.seq == 2, "\(machine.said)")
             #expect(moved.string("cause") == cause)
             #expect(!moved.has("by"))
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            #expect(try await daemon.ended() == 0)
         }
     }
 
@@ -91,8 +86,7 @@ import Testing
                 done: idle
             """
         try await withRunningMachine(text) { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             #expect(try await machine.witness.next() == "here")
             let title = #"a  "b" 'c'\n$HOME `d` {count}"#
             let sent = try await machine.ask(
@@ -129,7 +123,6 @@ import Testing
             let line = try JSONLine(lines[17])
             #expect(line.type == "change" && line.seq == 1 && line.state == "playing")
             #expect(lines[18] == "\(title)|-7-|{x}|")
-            try await machine.end(runner, daemon)
         }
     }
 
@@ -178,8 +171,7 @@ import Testing
             try Data("#!/bin/sh\n".utf8)
                 .write(to: URL(filePath: machine.witness.path + ".program"))
             #expect(chmod(machine.witness.path + ".program", 0o700) == 0)
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             let watch = try await machine.watch()
             _ = try await machine.ask("send go")
             #expect(
@@ -196,7 +188,6 @@ import Testing
             // From the command's loader only, not from that of the step before it, which is still
             // root.
             #expect(machine.said.split(separator: "/nonexistent.so").count == 2, "\(machine.said)")
-            try await machine.end(runner, daemon)
         }
     }
 
@@ -214,12 +205,11 @@ import Testing
               broken: {final: true}
             """
         try await withRunningMachine(text) { machine in
-            let daemon = try await machine.startDaemon()
+            try await machine.startDaemon()
             let watch = try await machine.watch()
-            let runner = try await machine.startRunner()
+            try await machine.startRunner()
             #expect(try await machine.witness.next(3) == ["1", "2", "3"])
             #expect(try await watch.next().state == "well")
-            try await machine.end(runner, daemon)
         }
     }
 
@@ -241,8 +231,7 @@ import Testing
 
     @Test func leavingStopsAllOfItAndItsLateEndChangesNothing() async throws {
         try await withRunningMachine(Self.stubborn) { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             var left: pid_t?
             for stay in [1, 3] {
                 #expect(try await machine.ask("send go").int("stay") == stay)
@@ -258,14 +247,12 @@ import Testing
                 #expect(try await watch.next().seq == stay + 1)
             }
             #expect(try await machine.ask("get").state == "idle")
-            try await machine.end(runner, daemon)
         }
     }
 
     @Test func nothingOfOneStayIsLeftInTheNext() async throws {
         try await withRunningMachine(Self.stubborn) { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             _ = try await machine.ask("send go")
             let child = try #require(pid_t(try await machine.witness.next()))
             _ = try await machine.ask("send halt")
@@ -273,7 +260,6 @@ import Testing
             #expect(try await machine.witness.next() == "told 1")
             _ = try await machine.witness.next()
             #expect(!Self.isAlive(child), "\(machine.said)")
-            try await machine.end(runner, daemon)
         }
     }
 

@@ -5,11 +5,6 @@ import Testing
 /// The daemon, or with it the runner, is killed at random moments while a state is held, a deadline
 /// is due and a command runs.
 @Suite(.timeLimit(.minutes(60))) struct CrashWalkTests {
-    /// 5 in every run; `STATEMACHINE_CRASH_ROUNDS` sets another number.
-    private static var rounds: Int {
-        getenv("STATEMACHINE_CRASH_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 5
-    }
-
     private static let text = """
         machine: crashes
         start: resting
@@ -38,8 +33,7 @@ import Testing
             usleep(UInt32.random(in: 0...milliseconds * 1000, using: &random))
         }
         try await withRunningMachine(Self.text) { machine in
-            var daemon = try await machine.startDaemon()
-            var runner = try await machine.startRunner()
+            try await machine.start()
             var held: [Held] = []
             var said: [String] = []
             /// The stays whose command was killed with the runner, or whose end it could not note.
@@ -49,23 +43,21 @@ import Testing
                 let stay = said.last?.split(separator: " ").last.flatMap { Int($0) }
                 if let stay { cut.insert(stay) }
             }
-            for _ in 0..<Self.rounds {
+            for _ in 0..<Chance.crashes {
                 var holder = try machine.connect()
                 #expect(try await holder.ask(Self.hold).ok == true)
                 let after = try #require(try await holder.ask("ping").seq)
                 for _ in 0...Int.random(in: 0...2, using: &random) {
                     pause(upTo: 80)
-                    daemon.send(SIGKILL)
-                    _ = try await daemon.ended()
+                    try await machine.daemon.end(by: SIGKILL)
                     let isPowerCut = Int.random(in: 0..<3, using: &random) == 0
                     if isPowerCut {
-                        runner.send(SIGKILL)
-                        _ = try await runner.ended()
+                        try await machine.runner.end(by: SIGKILL)
                         noteCut()
                     }
-                    daemon = try await machine.startDaemon()
+                    try await machine.startDaemon()
                     if isPowerCut {
-                        runner = try await machine.startRunner()
+                        try await machine.startRunner()
                         // What the killed one had begun went on until this one ended it.
                         noteCut()
                     }
@@ -83,11 +75,7 @@ import Testing
             }
             let history = try machine.connect()
             try history.send(#"{"op":"history","limit":10000}"#)
-            var changes: [JSONLine] = []
-            while case let line = try await history.next(), line.type == "change" {
-                changes.append(line)
-            }
-            try await machine.end(runner, daemon)
+            let changes = try await history.changes().changes
             said += machine.witness.rest()
             let entries = changes.filter { $0.state == "working" }.compactMap(\.seq)
             for (number, held) in held.enumerated() {

@@ -62,8 +62,7 @@ import Testing
     @Test func hooksAreInOrderAndNoneIsMissing() async throws {
         var random = SeededGenerator(seed: 20_261_122)
         try await withRunningMachine(Self.text) { machine in
-            var daemon = try await machine.startDaemon()
-            var runner = try await machine.startRunner()
+            try await machine.start()
             let changes = 40
             var said: [String] = []
             // A runner without a record begins with the present state.
@@ -74,23 +73,20 @@ import Testing
                 let dice = Int.random(in: 0..<4, using: &random)
                 said += machine.witness.rest()
                 if dice == 0 {
-                    runner.send(SIGKILL)
-                    _ = try await runner.ended()
+                    try await machine.runner.end(by: SIGKILL)
                     // What was said before that is not of the next runner's commands.
                     said += machine.witness.rest()
                     said.append("killed")
-                    runner = try await machine.startRunner()
+                    try await machine.startRunner()
                 } else if dice == 1 {
-                    daemon.send(SIGKILL)
-                    _ = try await daemon.ended()
-                    daemon = try await machine.startDaemon()
+                    try await machine.daemon.end(by: SIGKILL)
+                    try await machine.startDaemon()
                 }
             }
             // The last enter hook of the last change: 40 changes from `one` lead to `two`.
             while !said.contains("end \(changes).enter-2") {
                 said.append(try await machine.witness.next())
             }
-            try await machine.end(runner, daemon)
             Self.check(said, changes, machine)
         }
     }

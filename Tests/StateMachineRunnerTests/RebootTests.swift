@@ -38,8 +38,8 @@ import Testing
         try await withRunningMachine(text) { machine in
             let options = ["--durability", durability]
             var boot = 1
-            var daemon = try await machine.startDaemon(boot: "\(boot)", options: options)
-            var runner = try await machine.startRunner(boot: "\(boot)")
+            try await machine.startDaemon(boot: "\(boot)", options: options)
+            try await machine.startRunner(boot: "\(boot)")
             _ = try await machine.ask("send go")
             #expect(try await machine.witness.next() == "enter")
             #expect(try await machine.witness.next() == "run 1")
@@ -54,15 +54,14 @@ import Testing
                     // The runner knows of it before it is killed.
                     try await machine.remembered("\"percent\":\(boot)")
                 }
-                runner.send(SIGKILL)
-                daemon.send(SIGKILL)
-                _ = (try await runner.ended(), try await daemon.ended())
+                try machine.runner.send(SIGKILL)
+                try machine.daemon.send(SIGKILL)
+                _ = (try await machine.runner.ended(), try await machine.daemon.ended())
                 if updates == .lost { try machine.putHistoryBack() }
                 boot += 1
-                daemon = try await machine.startDaemon(boot: "\(boot)", options: options)
-                runner = try await machine.startRunner(boot: "\(boot)")
+                try await machine.startDaemon(boot: "\(boot)", options: options)
+                try await machine.startRunner(boot: "\(boot)")
             }
-            try await machine.end(runner, daemon)
         }
     }
 

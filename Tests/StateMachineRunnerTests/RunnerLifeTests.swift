@@ -29,131 +29,95 @@ import Testing
         _ body: (RunningMachine) async throws -> Void
     ) async throws {
         let more = interrupted.isEmpty ? "" : "\n      interrupted: \(interrupted)"
-        let text = Self.working.replacing("INTERRUPTED", with: more)
-        try await withRunningMachine(text) { machine in
-            #expect(mkfifo(machine.witness.path + ".go", 0o600) == 0)
-            try await body(machine)
-        }
+        try await withRunningMachine(Self.working.replacing("INTERRUPTED", with: more), body)
     }
 
-    /// Releases a command that waits.
-    private static func letGo(_ machine: RunningMachine) async throws {
-        let path = machine.witness.path + ".go"
-        try await blocking {
-            let file = open(path, O_WRONLY | O_CLOEXEC)
-            guard file >= 0, write(file, "\n", 1) == 1 else {
-                throw TestFailure("nobody waits at \(path): errno \(errno)")
-            }
-            close(file)
+    /// Runs `body` when the command runs, as that process.
+    private func atWork(
+        interrupted: String = "",
+        _ body: (RunningMachine, pid_t) async throws -> Void
+    ) async throws {
+        try await self.run(interrupted: interrupted) { machine in
+            try await machine.start()
+            _ = try await machine.ask("send go")
+            try await body(machine, try #require(pid_t(try await machine.witness.next())))
         }
     }
 
     @Test func aKilledDaemonDoesNotEndWhatRuns() async throws {
-        try await self.run { machine in
-            var daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
-            _ = try await machine.ask("send go")
-            _ = try await machine.witness.next()
-            daemon.send(SIGKILL)
-            #expect(try await daemon.ended() == -9)
+        try await self.atWork { machine, _ in
+            #expect(try await machine.daemon.end(by: SIGKILL) == -9)
             // It ends while there is no daemon to report to.
-            try await Self.letGo(machine)
-            daemon = try await machine.startDaemon()
+            try machine.go.open()
+            try await machine.startDaemon()
             let waited = try await machine.ask(#"{"op":"wait","until":["well"]}"#)
             #expect(waited.state == "well" && waited.seq == 2, "\(machine.said)")
             #expect(machine.witness.rest() == [])
-            try await machine.end(runner, daemon)
         }
     }
 
     @Test func whatAKilledRunnerLeftIsEndedAndRunAgain() async throws {
-        try await self.run { machine in
-            let daemon = try await machine.startDaemon()
-            var runner = try await machine.startRunner()
-            _ = try await machine.ask("send go")
-            let first = try #require(pid_t(try await machine.witness.next()))
-            runner.send(SIGKILL)
-            #expect(try await runner.ended() == -9)
+        try await self.atWork { machine, first in
+            #expect(try await machine.runner.end(by: SIGKILL) == -9)
             #expect(kill(first, 0) == 0)
-            runner = try await machine.startRunner()
+            try await machine.startRunner()
             #expect(try await machine.witness.next() == "told")
             let second = try #require(pid_t(try await machine.witness.next()))
             #expect(second != first)
-            try await Self.letGo(machine)
+            try machine.go.open()
             #expect(try await machine.ask(#"{"op":"wait","until":["well"]}"#).seq == 2)
-            try await machine.end(runner, daemon)
         }
     }
 
     @Test(arguments: [SIGTERM, SIGINT, SIGUSR2])
     func aStopEndsWhatRunsAndTheNextStartRunsItAgain(_ signal: CInt) async throws {
-        try await self.run { machine in
-            let daemon = try await machine.startDaemon()
-            var runner = try await machine.startRunner()
-            _ = try await machine.ask("send go")
-            _ = try await machine.witness.next()
-            runner.send(signal)
-            #expect(try await runner.ended() == 0)
+        try await self.atWork { machine, _ in
+            #expect(try await machine.runner.end(by: signal) == 0)
             #expect(try await machine.witness.next() == "told")
             #expect(machine.witness.rest() == [])
             #expect(try await machine.ask("get").state == "working")
             #expect(!FileManager.default.fileExists(atPath: "\(machine.run)/runner.json"))
-            runner = try await machine.startRunner()
+            try await machine.startRunner()
             _ = try await machine.witness.next()
-            try await Self.letGo(machine)
+            try machine.go.open()
             #expect(try await machine.ask(#"{"op":"wait","until":["well"]}"#).seq == 2)
-            try await machine.end(runner, daemon)
         }
     }
 
     @Test func anInterruptionLeadsWhereTheFileSays() async throws {
-        try await self.run(interrupted: "idle") { machine in
-            let daemon = try await machine.startDaemon()
-            var runner = try await machine.startRunner()
-            _ = try await machine.ask("send go")
-            _ = try await machine.witness.next()
-            runner.send(SIGTERM)
-            _ = try await runner.ended()
+        try await self.atWork(interrupted: "idle") { machine, _ in
+            try await machine.runner.end()
             let watch = try await machine.watch()
-            runner = try await machine.startRunner()
+            try await machine.startRunner()
             let moved = try await watch.next()
             #expect(moved.state == "idle" && moved.string("cause") == "interrupted")
-            try await machine.end(runner, daemon)
         }
     }
 
     @Test func thereIsOneRunnerAtATime() async throws {
-        try await self.run { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
-            _ = try await machine.ask("send go")
-            let first = try #require(pid_t(try await machine.witness.next()))
+        try await self.atWork { machine, first in
             // Whether the second one keeps its record in the same place, in another, or nowhere.
             for (memory, what) in [
                 ("memory", "uses "), ("other", "runs the commands "), (nil, "runs "),
             ] {
                 let second = try machine.refusedRunner(memory: memory)
                 #expect(try await second.ended() == 1)
+                let pid = try machine.runner.pid
                 #expect(
-                    second.said.contains("another statemachine-runner (pid \(runner.pid)) \(what)"),
+                    second.said.contains("another statemachine-runner (pid \(pid)) \(what)"),
                     "\(second.said)"
                 )
             }
             #expect(kill(first, 0) == 0 && machine.witness.rest() == [])
             // The doors are created anew, and the lock that kept others out is gone with the old
             // ones.
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.daemon.end()
             try FileManager.default.removeItem(atPath: machine.run)
-            let next = try await machine.startDaemon()
+            try await machine.startDaemon()
             _ = try await machine.ask("send halt")
             #expect(try await machine.witness.next() == "told")
             let late = try machine.refusedRunner(memory: "other")
             #expect(try await late.ended() == 1, "\(late.said)")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            next.send(SIGTERM)
-            _ = try await next.ended()
         }
     }
 
@@ -195,20 +159,13 @@ import Testing
         _ status: Int32,
         _ text: String
     ) async throws {
-        try await self.run { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
-            _ = try await machine.ask("send go")
-            _ = try await machine.witness.next()
-            runner.send(SIGKILL)
-            #expect(try await runner.ended() == -9)
+        try await self.atWork { machine, _ in
+            #expect(try await machine.runner.end(by: SIGKILL) == -9)
             #expect(machine.witness.rest() == [])
             try machine.write(text)
             let second = try machine.refusedRunner()
             #expect(try await second.ended() == status, "\(second.said)")
             #expect(try await machine.witness.next() == "told")
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
         }
     }
 
@@ -223,7 +180,7 @@ import Testing
                 }
                 .joined(separator: "\n")
             try machine.write(none)
-            let daemon = try await machine.startDaemon()
+            try await machine.startDaemon()
             let watch = try await machine.watch()
             let idle = try machine.refusedRunner()
             #expect(try await idle.ended() == 0)
@@ -233,38 +190,31 @@ import Testing
 
             // The file is newer than the daemon's declaration: nothing is begun.
             try machine.write(text)
-            let runner = try await machine.startRunner()
+            try await machine.startRunner()
             let log = try await machine.logged("starting nothing until the daemon is reloaded")
             #expect(!log.contains("begun"))
-            daemon.send(SIGHUP)
+            try machine.daemon.send(SIGHUP)
             #expect(try await watch.next().type == "declared")
             _ = try await machine.witness.next()
 
             try machine.write(none)
-            daemon.send(SIGHUP)
+            try machine.daemon.send(SIGHUP)
             #expect(try await watch.next().type == "declared")
             #expect(try await machine.witness.next() == "told")
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            #expect(try await machine.runner.ended() == 0)
         }
     }
 
     @Test func whatIsRefusedIsTriedAgainUntilItIsTaken() async throws {
-        try await self.run { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
-            _ = try await machine.ask("send go")
-            _ = try await machine.witness.next()
+        try await self.atWork { machine, _ in
             let holder = try machine.connect()
             #expect(try await holder.ask(#"{"op":"hold","before":["well"]}"#).ok == true)
-            try await Self.letGo(machine)
-            _ = try await machine.logged("the daemon did not accept the end of the command")
+            try machine.go.open()
+            try await machine.logged("the daemon did not accept the end of the command")
             #expect(try await machine.ask("get").state == "working")
             let watch = try await machine.watch()
             holder.vanish()
             #expect(try await watch.next().state == "well")
-            try await machine.end(runner, daemon)
         }
     }
 
@@ -295,9 +245,7 @@ import Testing
                 when: {go: done}
             """
         try await withRunningMachine(text) { machine in
-            #expect(mkfifo(machine.witness.path + ".go", 0o600) == 0)
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             let client = try machine.connect()
             #expect(try await client.ask("send go num=0").state == "busy")
             #expect(try await machine.witness.next() == "0")
@@ -306,10 +254,9 @@ import Testing
             }
             // All of those were answered while the hook was still running.
             #expect(machine.witness.rest() == [])
-            try await Self.letGo(machine)
+            try machine.go.open()
             let rest = try await machine.witness.next(200)
             #expect(rest == (1...200).map { "done \($0)" }, "\(machine.said)")
-            try await machine.end(runner, daemon)
         }
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import StateMachineDeclaration
+import Synchronization
 import TestSupport
 import Testing
 
@@ -12,13 +13,18 @@ final class RunningMachine: Sendable {
     /// above is.
     let place: String
     let witness: Witness
+    /// What commands wait for at `WITNESS.go`.
+    let go: FIFO
     let isDurable: Bool
+    /// The daemon and the runner that were started last.
+    private let started = Mutex<(daemon: SpawnedProcess?, runner: SpawnedProcess?)>((nil, nil))
 
     init(_ text: String, in directory: String, place: String, isDurable: Bool) throws {
         self.directory = directory
         self.place = place
         self.isDurable = isDurable
         self.witness = try Witness(at: "\(directory)/witness")
+        self.go = try FIFO(beside: self.witness.path)
         let reading = DeclarationReading(Array(text.utf8))
         guard reading.declaration != nil else {
             throw TestFailure("\(reading.problems.map { $0.line(in: "file") })")
@@ -38,8 +44,17 @@ final class RunningMachine: Sendable {
         guard chmod(self.file, 0o644) == 0 else { throw TestFailure("chmod: errno \(errno)") }
     }
 
+    var daemon: SpawnedProcess { get throws { try #require(self.started.withLock { $0.daemon }) } }
+    var runner: SpawnedProcess { get throws { try #require(self.started.withLock { $0.runner }) } }
+
+    /// Starts the daemon, and then the runner.
+    func start() async throws {
+        try await self.startDaemon()
+        try await self.startRunner()
+    }
+
     /// Starts the daemon in that boot of the machine; returns when it is ready.
-    func startDaemon(boot: String? = nil, options: [String] = []) async throws -> SpawnedProcess {
+    func startDaemon(boot: String? = nil, options: [String] = []) async throws {
         let notify = try NotifySocket(in: self.directory, name: "daemon-notify")
         let state = self.isDurable ? ["--state-directory", "\(self.directory)/state"] : []
         let daemon = try SpawnedProcess(
@@ -51,8 +66,8 @@ final class RunningMachine: Sendable {
             notify: notify,
             output: "\(self.directory)/daemon.log"
         )
+        self.started.withLock { $0.daemon = daemon }
         try await notify.wait(for: "READY=1")
-        return daemon
     }
 
     /// Starts a runner with commands as children, after what a shell does first; returns when it has begun.
@@ -60,7 +75,7 @@ final class RunningMachine: Sendable {
         boot: String? = nil,
         memory: String = "memory",
         in shell: String? = nil
-    ) async throws -> SpawnedProcess {
+    ) async throws {
         let notify = try NotifySocket(in: self.directory, name: "runner-notify")
         let runner = try self.spawnRunner(
             notify,
@@ -68,8 +83,8 @@ final class RunningMachine: Sendable {
             memory: memory,
             through: shell.map { ["/bin/sh", "-c", "\($0); exec \"$@\"", "sh"] } ?? []
         )
+        self.started.withLock { $0.runner = runner }
         try await notify.wait(for: "READY=1")
-        return runner
     }
 
     /// Starts a runner that should refuse to; nil as `memory` means that it keeps no record.
@@ -100,16 +115,12 @@ final class RunningMachine: Sendable {
         )
     }
 
-    /// Ends both, the runner cleanly.
-    func end(
-        _ runner: SpawnedProcess,
-        _ daemon: SpawnedProcess,
-        at place: SourceLocation = #_sourceLocation
-    ) async throws {
-        runner.send(SIGTERM)
-        #expect(try await runner.ended() == 0, sourceLocation: place)
-        daemon.send(SIGTERM)
-        _ = try await daemon.ended()
+    /// Ends what was started last and has not ended, the runner first.
+    fileprivate func end(at place: SourceLocation) async throws {
+        let (daemon, runner) = self.started.withLock { $0 }
+        for process in [runner, daemon].compactMap(\.self) where !process.hasEnded {
+            #expect(try await process.end() == 0, sourceLocation: place)
+        }
     }
 
     func connect() throws -> LineSocket { try LineSocket(connectingTo: "\(self.run)/control.sock") }
@@ -124,31 +135,28 @@ final class RunningMachine: Sendable {
     func ask(_ line: String) async throws -> JSONLine { try await self.connect().ask(line) }
 
     /// Waits until the runner has logged that; returns its whole log.
+    @discardableResult
     func logged(_ text: String) async throws -> String {
-        let path = self.log
-        return try await blocking {
-            // Writing to a file wakes nobody, so this polls.
-            for _ in 0..<longestWait / 20 {
-                let said = try String(contentsOfFile: path, encoding: .utf8)
-                if said.contains(text) { return said }
-                usleep(20_000)
-            }
-            throw TestFailure("the runner never said \(text)")
-        }
+        try await Self.wait(for: [text], in: self.log)
     }
 
-    /// Waits until the runner's record has that text.
+    /// Waits until the runner's record has that text, perhaps within another text.
     func remembered(_ text: String) async throws {
-        let path = "\(self.directory)/memory/runner-record.json"
-        let wanted = text.replacing("\"", with: "\\\"")
+        let quoted = text.replacing("\"", with: "\\\"")
+        let record = "\(self.directory)/memory/runner-record.json"
+        _ = try await Self.wait(for: [text, quoted], in: record)
+    }
+
+    /// Waits until a file has one of those texts; returns all that it has.
+    private static func wait(for texts: [String], in path: String) async throws -> String {
         try await blocking {
             // Writing to a file wakes nobody, so this polls.
             for _ in 0..<longestWait / 20 {
-                let record = try String(contentsOfFile: path, encoding: .utf8)
-                if record.contains(text) || record.contains(wanted) { return }
+                let written = try String(contentsOfFile: path, encoding: .utf8)
+                if texts.contains(where: written.contains) { return written }
                 usleep(20_000)
             }
-            throw TestFailure("the runner never remembered \(text)")
+            throw TestFailure("\(path) never had \(texts[0])")
         }
     }
 
@@ -180,10 +188,11 @@ final class RunningMachine: Sendable {
     }
 }
 
-/// Runs `body` with a machine in directories of its own.
+/// Runs `body` with a machine in directories of its own, and ends what it has started.
 func withRunningMachine(
     _ text: String,
     isDurable: Bool = true,
+    at source: SourceLocation = #_sourceLocation,
     _ body: (RunningMachine) async throws -> Void
 ) async throws {
     try await withTemporaryDirectory { directory in
@@ -193,6 +202,8 @@ func withRunningMachine(
             // Failing to remove it is no reason to fail a test.
             try? FileManager.default.removeItem(atPath: place)
         }
-        try await body(RunningMachine(text, in: directory, place: place, isDurable: isDurable))
+        let machine = try RunningMachine(text, in: directory, place: place, isDurable: isDurable)
+        try await body(machine)
+        try await machine.end(at: source)
     }
 }

@@ -49,8 +49,8 @@ import Testing
     /// What is opened first would take their place, and commands would write into it.
     @Test func closedDescriptorsAreOpenedToNothing() async throws {
         try await withRunningMachine(Self.text) { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner(in: "exec 0<&- 1>&- 2>&-")
+            try await machine.startDaemon()
+            try await machine.startRunner(in: "exec 0<&- 1>&- 2>&-")
             let child = try await machine.witness.next()
             for descriptor in 1...2 {
                 let link = "/proc/\(child)/fd/\(descriptor)"
@@ -68,7 +68,6 @@ import Testing
                     + "0<&- 1>&- 2>&-"
             )
             #expect(said.hasPrefix("/dev/null\n") && said.hasSuffix("\n/dev/null\n"), "\(said)")
-            try await machine.end(runner, daemon)
         }
     }
 
@@ -99,25 +98,23 @@ import Testing
         try await withRunningMachine(Self.text) { machine in
             mkdir("\(machine.directory)/real", 0o700)
             symlink("real", "\(machine.directory)/link")
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner(memory: "link")
+            try await machine.startDaemon()
+            try await machine.startRunner(memory: "link")
             _ = try await machine.witness.next()
             let record = "\(machine.directory)/real/runner-record.json"
             #expect(FileManager.default.fileExists(atPath: record), "\(machine.said)")
-            try await machine.end(runner, daemon)
         }
     }
 
     @Test func whatWorksAMomentLaterIsNotWarnedOf() async throws {
         try await withRunningMachine(Self.text) { machine in
-            let runner = try await machine.startRunner()
-            let daemon = try await machine.startDaemon()
+            try await machine.startRunner()
+            try await machine.startDaemon()
             _ = try await machine.witness.next()
             #expect(!machine.said.contains("warning"), "\(machine.said)")
             #expect(!machine.said.contains("no connection"), "\(machine.said)")
             let report = "\(machine.run)/runner.json"
             #expect(FileManager.default.fileExists(atPath: report))
-            try await machine.end(runner, daemon)
         }
     }
 
@@ -131,23 +128,19 @@ import Testing
                 run: [/bin/sh, -c, '(setsid /bin/true &) ; (setsid /bin/true &) ; sleep 0.1; echo "$(ps -e -o stat= | grep -c Z) $PPID" >WITNESS; exec sleep 1000']
             """
         try await withRunningMachine(text) { machine in
-            let daemon = try await machine.startDaemon()
+            try await machine.startDaemon()
             let unshare = try machine.spawnRunner(
                 nil,
                 through: ["/usr/bin/unshare", "--fork", "--pid", "--mount-proc", "--kill-child"]
             )
             #expect(try await machine.witness.next() == "0 2", "\(machine.said)")
-            unshare.send(SIGKILL)
-            _ = try await unshare.ended()
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await unshare.end(by: SIGKILL)
         }
     }
 
     @Test func atRestNoTimerRuns() async throws {
         try await withRunningMachine(Self.text) { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             let child = try await machine.witness.next()
             let hold = try SpawnedProcess(
                 [
@@ -159,11 +152,9 @@ import Testing
                 output: "\(machine.directory)/hold.log"
             )
             #expect(try await machine.witness.next() == "held", "\(hold.said) \(child)")
-            try await comesToRest(runner.pid)
+            try await comesToRest(machine.runner.pid)
             try await comesToRest(hold.pid)
-            hold.send(SIGTERM)
-            #expect(try await hold.ended() == 143)
-            try await machine.end(runner, daemon)
+            #expect(try await hold.end() == 143)
         }
     }
 

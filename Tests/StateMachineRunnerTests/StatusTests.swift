@@ -54,8 +54,7 @@ import Testing
 
     @Test func whatWasNotBegunDoesNotRun() async throws {
         try await withRunningMachine(Self.text) { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             // It has read what it remembers once it reports what it does.
             _ = try await Self.status(machine, having: "blocked", false)
             // Nothing is begun before it is remembered.
@@ -67,7 +66,6 @@ import Testing
             #expect(try await machine.witness.next() == "runs")
             let running = try await Self.status(machine, having: "running")
             #expect(running.item("runner")?.has("blocked") == false)
-            try await machine.end(runner, daemon)
         }
     }
 
@@ -80,14 +78,12 @@ import Testing
               missing: {run: {command: /nonexistent/program, retry: {times: 1, wait: 1h}}, failed: idle}
             """
         try await withRunningMachine(text) { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             _ = try await machine.ask("send go")
             let failed = try await Self.status(machine, having: "lastFailure")
             #expect(failed.item("runner")?.item("lastFailure")?.string("end") == "exit 203")
             let shown = try await Self.statectl(machine, "status")
             #expect(shown.contains(": could not be started (203)\n"), "\(shown)")
-            try await machine.end(runner, daemon)
         }
     }
 
@@ -102,10 +98,9 @@ import Testing
                 when: {go: busy}
             """
         try await withRunningMachine(text) { machine in
-            let daemon = try await machine.startDaemon()
-            let runner = try await machine.startRunner()
+            try await machine.start()
             // From here on the runner hears of every change.
-            _ = try await machine.logged("connected")
+            try await machine.logged("connected")
             for _ in 1...3 { _ = try await machine.ask("send go") }
             #expect(try await machine.witness.next() == "here")
             _ = try await Self.status(machine, having: "running")
@@ -113,7 +108,7 @@ import Testing
             #expect(waiting.contains("\nwaiting    the hooks of 3 changes\n"), "\(waiting)")
             #expect(!waiting.contains("blocked"))
             try machine.write(text + "\n    about: another\n")
-            runner.send(SIGHUP)
+            try machine.runner.send(SIGHUP)
             let blocked = try await Self.status(machine, having: "blocked")
             #expect(
                 blocked.item("runner")?.string("blocked")
@@ -125,15 +120,14 @@ import Testing
                         "\nblocked    nothing is started: the machine's file differs from what the daemon has loaded\n"
                     )
             )
-            daemon.send(SIGHUP)
+            try machine.daemon.send(SIGHUP)
             _ = try await Self.status(machine, having: "blocked", false)
-            try await machine.end(runner, daemon)
         }
     }
 
     @Test func whatRunsAndWhatFailedIsShown() async throws {
         try await withRunningMachine(Self.text) { machine in
-            let daemon = try await machine.startDaemon()
+            try await machine.startDaemon()
             let none = try await Self.status(machine)
             #expect(none.state == "idle" && none.has("runner") && none.item("runner") == nil)
             #expect(
@@ -143,13 +137,14 @@ import Testing
             )
             #expect(try await !Self.statectl(machine, "stats", "--prometheus").contains("command_"))
 
-            var runner = try await machine.startRunner()
+            try await machine.startRunner()
             _ = try await machine.ask("send go")
             #expect(try await machine.witness.next() == "runs")
             let running = try await Self.status(machine, having: "running")
             #expect(running.state == "working" && running.int("stay") == 1)
             let own = try #require(running.item("runner"))
-            #expect(own.int("pid") == Int(runner.pid) && own.bool("isThere") == true)
+            let pid = try machine.runner.pid
+            #expect(own.int("pid") == Int(pid) && own.bool("isThere") == true)
             #expect(own.string("machine") == "shown" && !own.has("start"))
             let command = try #require(own.item("running"))
             #expect(command.state == "working" && command.string("key") == "run")
@@ -157,9 +152,9 @@ import Testing
             let lines = try await Self.statectl(machine, "status").split(separator: "\n")
             #expect(lines.count == 4)
             // The runner itself.
-            #expect(lines[1].hasPrefix("watching   ") && lines[1].contains("(\(runner.pid), "))
+            #expect(lines[1].hasPrefix("watching   ") && lines[1].contains("(\(pid), "))
             #expect(lines[2].hasPrefix("running    working run, attempt 1, for "))
-            #expect(lines[3] == "runner     pid \(runner.pid)")
+            #expect(lines[3] == "runner     pid \(pid)")
 
             _ = try await machine.ask("send retry")
             #expect(try await machine.witness.next() == "tries")
@@ -188,16 +183,14 @@ import Testing
                 )
             }
 
-            runner.send(SIGKILL)
-            _ = try await runner.ended()
+            try await machine.runner.end(by: SIGKILL)
             #expect(try await Self.status(machine).item("runner")?.bool("isThere") == false)
             #expect(
                 try await Self.statectl(machine, "status").contains("ended without saying so (pid ")
             )
-            runner = try await machine.startRunner()
+            try await machine.startRunner()
             // A retry due in an hour is still due after the restart.
             #expect(try await Self.status(machine, having: "next").state == "trying")
-            try await machine.end(runner, daemon)
         }
     }
 }

@@ -15,24 +15,10 @@ import Testing
         limits: ServerLimits = ServerLimits(),
         _ body: @escaping @Sendable (String) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
-            var logger = Logger(label: "test")
-            logger.logLevel = .critical
-            let daemon = StateMachineDaemon(
-                machine: machine,
-                configuration: DaemonConfiguration(runtimeDirectory: directory, limits: limits),
-                logger: logger,
-                onReady: { isReady.finish() }
-            )
-            let group = ServiceGroup(services: [daemon], logger: logger)
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { try await group.run() }
-                for await _ in ready {}
-                try await body("\(directory)/control.sock")
-                await group.triggerGracefulShutdown()
-                try await tasks.waitForAll()
-            }
+        try await StateMachineServerTests.withDaemon(limits: limits) {
+            StateMachineDaemon(machine: machine, configuration: $0, logger: $1, onReady: $2)
+        } body: {
+            try await body("\($0)/control.sock")
         }
     }
 
@@ -122,12 +108,7 @@ import Testing
             // The delegate allows it, the guard does not.
             try setter.send("set open degrees=90")
             let ask = try await client.next()
-            let number = try #require(ask.int("ask"))
-            #expect(
-                try await client.ask(
-                    #"{"op":"vote","ask":\#(number),"allow":false,"why":"wet paint"}"#
-                ).ok == true
-            )
+            #expect(try await client.vote(ask, false, "wet paint").ok == true)
             let byGuard = try await setter.next()
             #expect(byGuard.error == "denied")
             #expect(byGuard.items("by")?.map { $0.int("guard") } == [guarding.int("guard")])
@@ -152,8 +133,7 @@ import Testing
             while question.item("to")?.item("data")?.int("degrees") != 30 {
                 question = try await client.next()
             }
-            let last = try #require(question.int("ask"))
-            _ = try await client.ask(#"{"op":"vote","ask":\#(last),"allow":true}"#)
+            _ = try await client.vote(question, true)
             _ = try await proposing.value
             #expect(machine.state == .open(degrees: 30))
         }

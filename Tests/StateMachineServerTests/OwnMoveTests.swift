@@ -19,31 +19,17 @@ import Testing
         """
 
     @Test func aNewStartOfTheMachineMovesItOnce() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            let clock = ManualStayClock()
-            func run(
-                _ boot: String,
-                _ body: @escaping @Sendable (DeclaredDaemon) async throws -> Void
-            ) async throws {
-                try await DeclaredDaemon.run(
-                    Self.kiosk,
-                    state: state,
-                    boot: boot,
-                    clock: clock,
-                    body
-                )
-            }
+        try await DeclaredMachine.with(Self.kiosk) { kiosk in
             // The very first start does not count as a boot.
-            try await run("1") { daemon in
+            try await kiosk.run(boot: "1") { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.seq == 0)
             }
-            try await run("1") { daemon in
+            try await kiosk.run(boot: "1") { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.seq == 0)
             }
-            try await run("2") { daemon in
+            try await kiosk.run(boot: "2") { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.state == "starting" && got.seq == 1 && got.int("stay") == 1)
                 let history = try daemon.connect()
@@ -53,19 +39,19 @@ import Testing
                 _ = try await daemon.ask("send go")
                 _ = try await daemon.ask("update title=x")
             }
-            try await run("2") { daemon in
-                clock.pass(.seconds(600))
+            try await kiosk.run(boot: "2") { daemon in
+                kiosk.clock.pass(.seconds(600))
                 let got = try await daemon.ask("get")
                 #expect(got.seq == 4 && got.leftMs == 3_000_000)
             }
             // A boot that leads to the same state begins a new stay, and its deadline.
-            try await run("3") { daemon in
+            try await kiosk.run(boot: "3") { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.state == "playing" && got.seq == 5 && got.int("stay") == 5)
                 #expect(got.leftMs == 3_600_000)
                 #expect(got.description.contains(#""title":"x""#))
             }
-            try await run("3") { daemon in
+            try await kiosk.run(boot: "3") { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.seq == 5)
             }
@@ -73,7 +59,7 @@ import Testing
     }
 
     @Test func aMachineWithoutAHistoryKnowsNoBoot() async throws {
-        try await DeclaredDaemon.run(Self.kiosk, state: nil, clock: ManualStayClock()) { daemon in
+        try await DeclaredDaemon.run(Self.kiosk) { daemon in
             let got = try await daemon.ask("get")
             #expect(got.seq == 0)
         }
@@ -88,24 +74,27 @@ import Testing
           tock: {fields: {note: {type: string, default: none}}, after: {1min: tick}}
         """
 
-    /// Lets it make the three moves that it may make, and one that it may not.
-    private func exhaust(_ daemon: DeclaredDaemon, _ watch: LineSocket, from seq: Int) async throws
-    {
-        for move in 1...3 {
+    /// Lets it make the moves that it may make, and one that it may not.
+    private func exhaust(
+        _ daemon: DeclaredDaemon,
+        _ watch: LineSocket,
+        _ seqs: ClosedRange<Int>
+    ) async throws {
+        for seq in seqs {
             daemon.clock.pass(.seconds(60))
-            #expect(try await watch.next().seq == seq + move)
+            #expect(try await watch.next().seq == seq)
         }
         daemon.clock.pass(.seconds(60))
         try await daemon.heardTheClock()
         let got = try await daemon.ask("get")
-        #expect(got.seq == seq + 3 && got.leftMs == 0)
+        #expect(got.seq == seqs.upperBound && got.leftMs == 0)
     }
 
     @Test func tooManyMovesOfItsOwnAreWithheldUntilSomebodyAsksForSomething() async throws {
-        try await DeclaredDaemon.run(Self.clock, state: nil, clock: ManualStayClock()) { daemon in
+        try await DeclaredDaemon.run(Self.clock) { daemon in
             let watch = try daemon.connect()
             _ = try await watch.ask("watch")
-            try await self.exhaust(daemon, watch, from: 0)
+            try await self.exhaust(daemon, watch, 1...3)
             // Reading, an unknown event or the passing of time does not release it.
             #expect(try await daemon.ask("send nosuch").error == "unknown-event")
             daemon.clock.pass(.seconds(3600))
@@ -115,26 +104,16 @@ import Testing
             #expect(try await watch.next().seq == 4)
             #expect(try await watch.next().string("cause") == "after 1min")
             // That move counts towards the next three.
-            try await self.exhaustAfterOne(daemon, watch)
+            try await self.exhaust(daemon, watch, 6...7)
             let sent = try await daemon.ask("send poke")
             #expect(sent.ok == true)
             #expect(try await watch.next().seq == 8)
         }
     }
 
-    private func exhaustAfterOne(_ daemon: DeclaredDaemon, _ watch: LineSocket) async throws {
-        for seq in [6, 7] {
-            daemon.clock.pass(.seconds(60))
-            #expect(try await watch.next().seq == seq)
-        }
-        daemon.clock.pass(.seconds(60))
-        try await daemon.heardTheClock()
-        #expect(try await daemon.ask("get").seq == 7)
-    }
-
     @Test func movesThatAreFarApartAreNotTooMany() async throws {
         let machine = Self.clock.replacing("10min", with: "3min")
-        try await DeclaredDaemon.run(machine, state: nil, clock: ManualStayClock()) { daemon in
+        try await DeclaredDaemon.run(machine) { daemon in
             let watch = try daemon.connect()
             _ = try await watch.ask("watch")
             for seq in 1...8 {

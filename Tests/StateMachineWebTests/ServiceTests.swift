@@ -22,16 +22,26 @@ import Testing
         in directory: String,
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws {
-        let file = "\(directory)/text.yaml"
-        try Self.machine.write(toFile: file, atomically: true, encoding: .utf8)
         _ = try await DaemonProcess.run(
             in: directory,
-            arguments: [
-                "--machine", file, "--state-directory", "\(directory)/state", "--log-level",
-                "error",
-            ],
+            machine: Self.machine,
+            isDurable: true,
+            arguments: ["--log-level", "error"],
             body
         )
+    }
+
+    /// The same with the service in front of it, which is ended.
+    private func withService(
+        _ body: @escaping @Sendable (DaemonProcess, WebProcess) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            try await self.withDaemon(in: directory) { daemon in
+                let web = try await WebProcess(in: directory, daemon.directory)
+                try await body(daemon, web)
+                #expect(try await web.end() == 0)
+            }
+        }
     }
 
     private func set(_ daemon: DaemonProcess, _ text: String, cause: String? = nil) async throws {
@@ -46,37 +56,33 @@ import Testing
     }
 
     @Test func theStateHasATagAndCanBeWaitedFor() async throws {
-        try await withTemporaryDirectory { directory in
-            try await self.withDaemon(in: directory) { daemon in
-                let web = try await WebProcess(in: directory, daemon.directory)
-                // The first request, which does not overtake the service's own connection to the
-                // daemon.
-                let first = try await web.get("/machines/run")
-                #expect(first.status == "HTTP/1.1 200 OK")
-                #expect(try JSONLine(first.body).state == "empty")
-                let tag = try #require(first.fields["etag"])
-                let same = try await web.get("/machines/run", "If-None-Match: \(tag)")
-                #expect(same.status == "HTTP/1.1 304 Not Modified")
-                let marked = "If-None-Match: W/\(tag.dropLast())-gzip\""
-                #expect(try await web.get("/machines/run?wait=0", marked).status.contains("304"))
-                async let waiting = web.get("/machines/run?wait=60", "If-None-Match: \(tag)")
-                try await self.set(daemon, "now")
-                let next = try await waiting
-                #expect(next.status == "HTTP/1.1 200 OK")
-                #expect(try JSONLine(next.body).state == "full")
-                #expect(next.fields["etag"] != tag)
-                #expect(try await web.get("/machines/run?wait=61").status.contains("400"))
-                #expect(try await web.get("/machines/none").status.contains("404"))
-                let metrics = try await web.get("/metrics").body
-                let labels = #"{machine="text",instance="run""#
-                for sample in [
-                    "changes_total\(labels)} 1", "up\(labels)} 1",
-                    #"state\#(labels),state="full"} 1"#, #"state\#(labels),state="empty"} 0"#,
-                    #"transitions_total\#(labels),from="empty",to="full"} 1"#,
-                ] {
-                    #expect(metrics.contains("statemachine_\(sample)\n"), "\(metrics)")
-                }
-                #expect(try await web.end() == 0)
+        try await self.withService { daemon, web in
+            // The first request, which does not overtake the service's own connection to the
+            // daemon.
+            let first = try await web.get("/machines/run")
+            #expect(first.status == "HTTP/1.1 200 OK")
+            #expect(try JSONLine(first.body).state == "empty")
+            let tag = try #require(first.fields["etag"])
+            let same = try await web.get("/machines/run", "If-None-Match: \(tag)")
+            #expect(same.status == "HTTP/1.1 304 Not Modified")
+            let marked = "If-None-Match: W/\(tag.dropLast())-gzip\""
+            #expect(try await web.get("/machines/run?wait=0", marked).status.contains("304"))
+            async let waiting = web.get("/machines/run?wait=60", "If-None-Match: \(tag)")
+            try await self.set(daemon, "now")
+            let next = try await waiting
+            #expect(next.status == "HTTP/1.1 200 OK")
+            #expect(try JSONLine(next.body).state == "full")
+            #expect(next.fields["etag"] != tag)
+            #expect(try await web.get("/machines/run?wait=61").status.contains("400"))
+            #expect(try await web.get("/machines/none").status.contains("404"))
+            let metrics = try await web.get("/metrics").body
+            let labels = #"{machine="text",instance="run""#
+            for sample in [
+                "changes_total\(labels)} 1", "up\(labels)} 1",
+                #"state\#(labels),state="full"} 1"#, #"state\#(labels),state="empty"} 0"#,
+                #"transitions_total\#(labels),from="empty",to="full"} 1"#,
+            ] {
+                #expect(metrics.contains("statemachine_\(sample)\n"), "\(metrics)")
             }
         }
     }
@@ -252,33 +258,29 @@ import Testing
     }
 
     @Test func aReaderThatHasStoppedIsToldWhatItMissedAndSlowsNobody() async throws {
-        try await withTemporaryDirectory { directory in
-            try await self.withDaemon(in: directory) { daemon in
-                let web = try await WebProcess(in: directory, daemon.directory)
-                let stopped = try web.events()
-                #expect(try await stopped.event("state").data.seq == 0)
-                let other = try web.events()
-                #expect(try await other.event("state").data.seq == 0)
-                // More than the ring and the sockets hold.
-                for number in 1...120 {
-                    try await self.set(daemon, String(repeating: "x", count: 60_000) + "\(number)")
-                    #expect(try await other.event().data.seq == number)
-                }
-                var event = try await stopped.event()
-                var last = 0
-                while event.kind == "change" {
-                    #expect(event.data.seq == last + 1)
-                    last += 1
-                    event = try await stopped.event()
-                }
-                #expect(event.kind == "state")
-                #expect(event.data.string("resync") == "lagged")
-                #expect(event.data.seq == 120)
-                #expect(event.data.int("missed") == 120 - last)
-                try await self.set(daemon, "after")
-                #expect(try await stopped.event().data.seq == 121)
-                #expect(try await web.end() == 0)
+        try await self.withService { daemon, web in
+            let stopped = try web.events()
+            #expect(try await stopped.event("state").data.seq == 0)
+            let other = try web.events()
+            #expect(try await other.event("state").data.seq == 0)
+            // More than the ring and the sockets hold.
+            for number in 1...120 {
+                try await self.set(daemon, String(repeating: "x", count: 60_000) + "\(number)")
+                #expect(try await other.event().data.seq == number)
             }
+            var event = try await stopped.event()
+            var last = 0
+            while event.kind == "change" {
+                #expect(event.data.seq == last + 1)
+                last += 1
+                event = try await stopped.event()
+            }
+            #expect(event.kind == "state")
+            #expect(event.data.string("resync") == "lagged")
+            #expect(event.data.seq == 120)
+            #expect(event.data.int("missed") == 120 - last)
+            try await self.set(daemon, "after")
+            #expect(try await stopped.event().data.seq == 121)
         }
     }
 
@@ -301,26 +303,22 @@ import Testing
     }
 
     @Test func hostileTextStaysTextInOneLine() async throws {
-        try await withTemporaryDirectory { directory in
-            try await self.withDaemon(in: directory) { daemon in
-                let web = try await WebProcess(in: directory, daemon.directory)
-                let events = try web.events()
-                _ = try await events.event("state")
-                let evil =
-                    "\u{1b}[2J</script><script>x()</script>\n\nevent: gone\ndata: {}\n\n\u{2028}"
-                try await self.set(daemon, evil, cause: "<script>\u{1b}[31m</script>")
-                let event = try await events.event()
-                #expect(event.kind == "change")
-                #expect(event.data.item("data")?.string("text") == evil)
-                #expect(!event.data.description.contains("\u{1b}"))
-                let page = try await web.get("/")
-                #expect(page.fields["content-type"] == "text/html; charset=utf-8")
-                let policy = try #require(page.fields["content-security-policy"])
-                #expect(policy.hasPrefix("default-src 'none'; script-src 'sha256-"))
-                #expect(!policy.contains("unsafe"))
-                #expect(page.body.components(separatedBy: "<script").count == 2)
-                #expect(try await web.end() == 0)
-            }
+        try await self.withService { daemon, web in
+            let events = try web.events()
+            _ = try await events.event("state")
+            let evil =
+                "\u{1b}[2J</script><script>x()</script>\n\nevent: gone\ndata: {}\n\n\u{2028}"
+            try await self.set(daemon, evil, cause: "<script>\u{1b}[31m</script>")
+            let event = try await events.event()
+            #expect(event.kind == "change")
+            #expect(event.data.item("data")?.string("text") == evil)
+            #expect(!event.data.description.contains("\u{1b}"))
+            let page = try await web.get("/")
+            #expect(page.fields["content-type"] == "text/html; charset=utf-8")
+            let policy = try #require(page.fields["content-security-policy"])
+            #expect(policy.hasPrefix("default-src 'none'; script-src 'sha256-"))
+            #expect(!policy.contains("unsafe"))
+            #expect(page.body.components(separatedBy: "<script").count == 2)
         }
     }
 

@@ -74,10 +74,7 @@ struct WebProcess {
     }
 
     /// Ends it, and waits for its exit status.
-    func end() async throws -> CInt {
-        self.process.send(SIGTERM)
-        return try await self.process.ended()
-    }
+    func end() async throws -> CInt { try await self.process.end() }
 }
 
 /// An event of a stream, as it arrived.

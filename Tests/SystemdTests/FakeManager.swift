@@ -1,6 +1,7 @@
 import CSystemd
-import Glibc
+import Foundation
 import Synchronization
+import TestSupport
 
 @testable import Systemd
 
@@ -35,31 +36,9 @@ final class FakeManager: Sendable {
 
     init(_ path: String) throws {
         self.path = path
-        let listener = try Self.listener(path)
-        var thread = pthread_t()
-        let start = Start(manager: self, listener: listener)
-        pthread_create(
-            &thread,
-            nil,
-            { argument in
-                guard let argument else { return nil }
-                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-                start.manager.serve(start.listener)
-                return nil
-            },
-            Unmanaged.passRetained(start).toOpaque()
-        )
-        pthread_detach(thread)
-    }
-
-    private final class Start {
-        let manager: FakeManager
-        let listener: CInt
-
-        init(manager: FakeManager, listener: CInt) {
-            self.manager = manager
-            self.listener = listener
-        }
+        let listener = try Descriptor.socket(named: "manager", at: path)
+        _ = fcntl(listener.number, F_SETFL, O_NONBLOCK)
+        Thread { self.serve(listener) }.start()
     }
 
     // MARK: What a test does with it
@@ -87,7 +66,7 @@ final class FakeManager: Sendable {
 
     // MARK: Serving
 
-    private func serve(_ listener: CInt) {
+    private func serve(_ listener: Descriptor) {
         var bus: OpaquePointer?
         while !self.state.withLock({ $0.isStopped }) {
             if let present = bus {
@@ -99,14 +78,13 @@ final class FakeManager: Sendable {
                     sd_bus_close_unref(present)
                     bus = nil
                 }
-            } else if let descriptor = Self.accepted(listener) {
+            } else if let descriptor = Self.accepted(listener.number) {
                 bus = Self.bus(descriptor)
                 self.state.withLock { $0.connections += 1 }
             }
             usleep(2000)
         }
         if let bus { sd_bus_close_unref(bus) }
-        close(listener)
         unlink(self.path)
     }
 
@@ -272,20 +250,6 @@ final class FakeManager: Sendable {
     }
 
     // MARK: Its socket
-
-    private static func listener(_ path: String) throws -> CInt {
-        let listener = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(107)) }
-        let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        guard result == 0, listen(listener, 8) == 0 else { throw BusError.lost(errno) }
-        return listener
-    }
 
     private static func accepted(_ listener: CInt) -> CInt? {
         let descriptor = accept(listener, nil, nil)

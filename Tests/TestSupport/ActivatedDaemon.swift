@@ -4,15 +4,15 @@ import Synchronization
 /// The built daemon started as the service manager starts it: with descriptors, whose count and
 /// names are in `$LISTEN_FDS` and `$LISTEN_FDNAMES`.
 ///
-/// `@unchecked Sendable`: what changes after `init` is guarded by its lock.
-package final class ActivatedDaemon: @unchecked Sendable {
-    package let pid: pid_t
+/// Guarded state: `written`, behind its lock.
+package final class ActivatedDaemon: Sendable {
     /// Its runtime directory.
     package let directory: String
+    private let process: SpawnedProcess
     private let errors: CInt
-    private let isEnded = Mutex(false)
     private let written = Mutex<[UInt8]>([])
 
+    package var pid: pid_t { self.process.pid }
     package var control: String { "\(self.directory)/control.sock" }
     package var events: String { "\(self.directory)/events.sock" }
 
@@ -30,25 +30,17 @@ package final class ActivatedDaemon: @unchecked Sendable {
         logsToJournal: Bool = false
     ) throws {
         self.directory = "\(directory)/run"
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
         // Close-on-exec from the start: another test may spawn a process at this moment.
         var pair: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0
         else { throw TestFailure("no socket pair: errno \(errno)") }
         defer { close(pair[1]) }
         self.errors = pair[0]
-        posix_spawn_file_actions_adddup2(&actions, pair[1], STDERR_FILENO)
         // Placed after stderr, because a new number may be one of the pair's; first copied out of
         // each other's way.
         let copies = handing.map { fcntl($0.number, F_DUPFD_CLOEXEC, 1000) }
         defer { for copy in copies { close(copy) } }
         guard !copies.contains(-1) else { throw TestFailure("no descriptor: errno \(errno)") }
-        for (index, copy) in copies.enumerated() {
-            posix_spawn_file_actions_adddup2(&actions, copy, 3 + CInt(index))
-        }
-        try actions.close(from: 3 + CInt(copies.count))
 
         var variables = environment
         variables["NOTIFY_SOCKET"] = notify.path
@@ -62,43 +54,24 @@ package final class ActivatedDaemon: @unchecked Sendable {
             variables["LISTEN_FDS"] = "\(handing.count)"
             variables["LISTEN_FDNAMES"] = handing.map(\.name).joined(separator: ":")
         }
-        // A sanitizer's options say where it writes its reports.
-        let names: [String] = [
-            "PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS",
-        ]
-        let inherited = names.compactMap { name in
-            getenv(name).map { "\(name)=\(String(cString: $0))" }
-        }
         // Only the process itself knows its number for $LISTEN_PID.
         let script = #"export LISTEN_PID=$$ WATCHDOG_PID=$$; exec "$@""#
         let line: [String] =
             ["/bin/sh", "-c", script, "sh"] + command + [try BuiltProduct.statemachine.path]
             + ["--runtime-directory", "\(directory)/run"] + arguments
-        var pid: pid_t = 0
-        let result = withCStrings(line) { line in
-            withCStrings(inherited + variables.map { "\($0)=\($1)" }) { environment in
-                posix_spawn(&pid, "/bin/sh", &actions, nil, line, environment)
+        self.process = try SpawnedProcess(line, environment: variables) { [pair] actions in
+            posix_spawn_file_actions_adddup2(&actions, pair[1], STDERR_FILENO)
+            for (index, copy) in copies.enumerated() {
+                posix_spawn_file_actions_adddup2(&actions, copy, 3 + CInt(index))
             }
+            return STDERR_FILENO + CInt(copies.count)
         }
-        guard result == 0 else {
-            close(pair[0])
-            throw TestFailure("cannot start the daemon: errno \(result)")
-        }
-        self.pid = pid
-        notify.follow(pid) { [weak self] in self?.said ?? "" }
+        notify.follow(self.pid) { [weak self] in self?.said ?? "" }
     }
 
-    deinit {
-        // Still running if a test failed.
-        if !self.isEnded.withLock({ $0 }) {
-            kill(self.pid, SIGKILL)
-            var status: CInt = 0
-            waitpid(self.pid, &status, 0)
-        }
-        close(self.errors)
-    }
+    deinit { close(self.errors) }
 
-    package func send(_ signal: CInt) { kill(self.pid, signal) }
+    package func send(_ signal: CInt) { self.process.send(signal) }
 
     /// Waits until it has written that to stderr.
     package func wait(forErrors text: String) async throws {
@@ -111,17 +84,16 @@ package final class ActivatedDaemon: @unchecked Sendable {
 
     /// Waits for its end; returns its stderr and its exit status, or a signal's number negated.
     package func ended() async throws -> (errors: String, status: CInt) {
-        try await blocking {
-            while try self.readErrors() {}
-            var status: CInt = 0
-            waitpid(self.pid, &status, 0)
-            self.isEnded.withLock { $0 = true }
-            let signal = status & 0x7f
-            return (
-                String(decoding: self.written.withLock { $0 }, as: UTF8.self),
-                signal == 0 ? status >> 8 & 0xff : -signal
-            )
-        }
+        try await blocking { while try self.readErrors() {} }
+        let status = try await self.process.ended()
+        return (String(decoding: self.written.withLock { $0 }, as: UTF8.self), status)
+    }
+
+    /// Ends it by a signal; returns that status.
+    @discardableResult
+    package func end(by signal: CInt = SIGTERM) async throws -> CInt {
+        self.send(signal)
+        return try await self.ended().status
     }
 
     /// Waits until a SIGSTOP has stopped it.
@@ -158,16 +130,6 @@ package final class ActivatedDaemon: @unchecked Sendable {
     package func connect(_ path: KeyPath<ActivatedDaemon, String>) throws -> LineSocket {
         try LineSocket(connectingTo: self[keyPath: path])
     }
-}
-
-/// Converts strings to a C array that is valid during the call.
-private func withCStrings<Result>(
-    _ strings: [String],
-    _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
-) -> Result {
-    let copies: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) } + [nil]
-    defer { for copy in copies { free(copy) } }
-    return body(copies)
 }
 
 extension Descriptor {

@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 package import Subprocess
 import SystemPackage
 
@@ -6,9 +8,9 @@ package struct DaemonProcess: Sendable {
     /// Its runtime directory.
     package let directory: String
     package let notify: NotifySocket
-    package let pid: Int32
-    private let deliver: @Sendable (Signal) throws -> Void
+    private let process: SpawnedProcess
 
+    package var pid: Int32 { self.process.pid }
     package var control: String { "\(self.directory)/control.sock" }
     package var events: String { "\(self.directory)/events.sock" }
 
@@ -27,77 +29,64 @@ package struct DaemonProcess: Sendable {
         try await self.connect(door).ask(line)
     }
 
-    package func send(_ signal: Signal) throws { try self.deliver(signal) }
+    package func send(_ signal: Signal) throws {
+        guard kill(self.pid, signal.rawValue) == 0 else { throw TestFailure("errno \(errno)") }
+    }
 
     /// Starts the built daemon in `directory`, waits for READY=1, runs `body`, and ends the daemon
     /// with SIGTERM unless `body` has.
     ///
+    /// `machine` is the text of its machine's file, if it has one; `isDurable` says whether it has a
+    /// history, in ``state``.
     /// `wrapper` is a command to start instead; the daemon's command line follows its words, and it
     /// becomes the daemon.
     package static func run(
         in directory: String,
+        machine: String? = nil,
+        isDurable: Bool = false,
         arguments: [String] = [],
-        environment: [Environment.Key: String?] = [:],
+        environment: [String: String] = [:],
         through wrapper: [String] = [],
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws -> Ended {
         let notify = try NotifySocket(in: directory)
         let runtime = "\(directory)/run"
-        let own: [Environment.Key: String?] = [
-            "NOTIFY_SOCKET": notify.path,
-            // Work for an event loop that has ended ends the process instead of just printing a
-            // warning.
-            "SWIFTNIO_STRICT": "1",
-        ]
-        let daemon = try BuiltProduct.statemachine.path
-        let arguments = ["--runtime-directory", runtime] + arguments
-        let errors = "\(directory)/stderr"
-        let result = try await Subprocess.run(
-            wrapper.first.map { .name($0) } ?? .path(FilePath(daemon)),
-            arguments: Arguments(
-                wrapper.isEmpty ? arguments : wrapper.dropFirst() + [daemon] + arguments
-            ),
-            environment: .inherit.updating(own.merging(environment) { $1 }),
-            input: .none,
-            output: .discarded,
-            error: .fileDescriptor(
-                try FileDescriptor.open(
-                    FilePath(errors),
-                    .writeOnly,
-                    options: [.create, .append, .closeOnExec],
-                    permissions: .ownerReadWrite
-                ),
-                closeAfterSpawningProcess: true
-            )
-        ) { execution in
-            let daemon = DaemonProcess(
-                directory: runtime,
-                notify: notify,
-                pid: Int32(execution.processIdentifier.value),
-                deliver: { try execution.send(signal: $0) }
-            )
-            // Fails only if the body has ended the daemon itself. Without it a test that fails
-            // would wait for the daemon for ever.
-            defer { try? execution.send(signal: .terminate) }
-            notify.follow(daemon.pid) { text(of: errors) }
-            try await notify.wait(for: "READY=1")
-            try await body(daemon)
+        // Work for an event loop that has ended ends the process instead of just printing a warning.
+        let own = ["SWIFTNIO_STRICT": "1"]
+        var words = ["--runtime-directory", runtime] + arguments
+        if isDurable { words += ["--state-directory", "\(directory)/state"] }
+        if let machine {
+            let file = "\(directory)/machine.yaml"
+            try machine.write(toFile: file, atomically: true, encoding: .utf8)
+            words += ["--machine", file]
         }
-        return Ended(status: result.terminationStatus, notify: notify, runtime: runtime)
+        let process = try SpawnedProcess(
+            wrapper + [BuiltProduct.statemachine.path] + words,
+            environment: own.merging(environment) { $1 },
+            notify: notify,
+            output: "\(directory)/stderr"
+        )
+        try await notify.wait(for: "READY=1")
+        try await body(DaemonProcess(directory: runtime, notify: notify, process: process))
+        let status = try await process.end()
+        return Ended(status: status < 0 ? .signaled(-status) : .exited(status), runtime: runtime)
     }
 
-    /// The same in a directory of its own, logging only errors; `isDurable` says whether it has a
-    /// history.
+    /// The same in a directory of its own, logging only errors.
     package static func run(
         _ arguments: String...,
+        machine: String? = nil,
         isDurable: Bool = false,
         body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
-            let own =
-                ["--log-level", "error"]
-                + (isDurable ? ["--state-directory", "\(directory)/state"] : [])
-            let ended = try await Self.run(in: directory, arguments: own + arguments, body)
+            let ended = try await Self.run(
+                in: directory,
+                machine: machine,
+                isDurable: isDurable,
+                arguments: ["--log-level", "error"] + arguments,
+                body
+            )
             // A test may have killed it.
             guard [.exited(0), .signaled(15), .signaled(9)].contains(ended.status) else {
                 throw TestFailure("the daemon ended badly: \(ended.status)")
@@ -108,7 +97,6 @@ package struct DaemonProcess: Sendable {
     /// What remains of a daemon that has ended.
     package struct Ended: Sendable {
         package let status: TerminationStatus
-        package let notify: NotifySocket
         package let runtime: String
     }
 }

@@ -85,6 +85,16 @@ package final class LineSocket: @unchecked Sendable {
         return try await self.next()
     }
 
+    /// The changes that come, and the line after them.
+    package func changes() async throws -> (changes: [JSONLine], end: JSONLine) {
+        var changes: [JSONLine] = []
+        while true {
+            let line = try await self.next()
+            guard line.type == "change" else { return (changes, line) }
+            changes.append(line)
+        }
+    }
+
     /// All lines up to the end of the connection.
     package func rest() async throws -> [JSONLine] {
         var lines: [JSONLine] = []

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Random numbers that are the same for the same seed: SplitMix64.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
@@ -15,4 +17,24 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
         return mixed ^ (mixed >> 31)
     }
+}
+
+/// How long random walks and other tests by chance are, unless the environment says otherwise.
+package enum Chance {
+    private static func setting(_ name: String) -> String? {
+        ProcessInfo.processInfo.environment["STATEMACHINE_\(name)"]
+    }
+
+    /// The seeds of a walk; `STATEMACHINE_WALK_SEED` is the only one.
+    package static var seeds: [UInt64] {
+        self.setting("WALK_SEED").flatMap(UInt64.init).map { [$0] } ?? [1, 2]
+    }
+
+    /// The steps of a walk: as usual, or `STATEMACHINE_WALK_STEPS`.
+    package static func steps(_ usual: Int) -> Int {
+        self.setting("WALK_STEPS").flatMap(Int.init) ?? usual
+    }
+
+    /// How often programs are killed: 5 times, or `STATEMACHINE_CRASH_ROUNDS`.
+    package static var crashes: Int { self.setting("CRASH_ROUNDS").flatMap(Int.init) ?? 5 }
 }

@@ -62,7 +62,25 @@ extension DaemonProcess {
     package func statectl(
         _ arguments: String...
     ) async throws -> (output: String, errors: String, status: TerminationStatus) {
-        try await BuiltProduct.statectl.run(["--runtime-directory", self.directory] + arguments)
+        try await self.statectl(arguments)
+    }
+
+    /// The same in that environment.
+    package func statectl(
+        _ arguments: [String],
+        environment: [Environment.Key: String?] = [:]
+    ) async throws -> (output: String, errors: String, status: TerminationStatus) {
+        try await BuiltProduct.statectl.run(
+            ["--runtime-directory", self.directory] + arguments,
+            environment: environment
+        )
+    }
+
+    /// What statectl shows on a terminal of that width, which script(1) makes.
+    package func shown(_ words: String, width: Int = 80) async throws -> String {
+        let statectl = "\(try BuiltProduct.statectl.path) --runtime-directory \(self.directory)"
+        let command = "stty cols \(width); \(statectl) --color never \(words)"
+        return try await runTool(.name("script"), ["-qec", command, "/dev/null"]).output
     }
 
     /// Runs statectl against this daemon with `body` beside it; ends it with SIGTERM if `body`

@@ -124,39 +124,32 @@ import Testing
         }
         let states = names.map { "  \($0): {to: any}" }.joined(separator: "\n")
         let file = "start: \(names[0])\nstates:\n\(states)\n"
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/machine.yaml"
-            try Data(file.utf8).write(to: URL(filePath: path))
-            _ = try await DaemonProcess.run(
-                in: directory,
-                arguments: ["--machine", path, "--max-connections-per-uid", "200"]
-            ) { daemon in
-                let other = try daemon.connect(\.control)
-                let size = try await other.ask("describe").description.utf8.count
-                #expect(size > 1 << 20)
-                let clients = try (0..<40).map { _ in try daemon.connect(\.control) }
-                for client in clients { _ = try await client.ask("ping") }
-                let start = try daemon.residentKiB()
-                for (number, client) in clients.enumerated() {
-                    try client.send(#"{"op":"watch"}"#)
-                    try client.send(
-                        number.isMultiple(of: 2)
-                            ? "describe" : #"{"op":"describe","id":\#(number)}"#
-                    )
-                }
-                for _ in 0..<40 { _ = try await other.ask("ping") }
-                #expect(try await other.ask("set \(names[1])").ok == true)
-                let end = try daemon.residentKiB()
-                #expect(end - start <= 40 * 192 + Self.allowance, "\(start) became \(end)")
-                print("unread descriptions: 40 clients; \(start) KiB, then \(end)")
-                // Nothing comes in the middle of a line, and whoever reads gets all of it.
-                for (number, client) in clients.enumerated() {
-                    #expect(try await client.next().type == "state")
-                    let reply = try await client.next()
-                    #expect(reply.int("id") == (number.isMultiple(of: 2) ? nil : number))
-                    #expect(reply.ok == true)
-                    #expect(try await client.next().type == "change")
-                }
+        try await DaemonProcess.run("--max-connections-per-uid", "200", machine: file) { daemon in
+            let other = try daemon.connect(\.control)
+            let size = try await other.ask("describe").description.utf8.count
+            #expect(size > 1 << 20)
+            let clients = try (0..<40).map { _ in try daemon.connect(\.control) }
+            for client in clients { _ = try await client.ask("ping") }
+            let start = try daemon.residentKiB()
+            for (number, client) in clients.enumerated() {
+                try client.send(#"{"op":"watch"}"#)
+                try client.send(
+                    number.isMultiple(of: 2)
+                        ? "describe" : #"{"op":"describe","id":\#(number)}"#
+                )
+            }
+            for _ in 0..<40 { _ = try await other.ask("ping") }
+            #expect(try await other.ask("set \(names[1])").ok == true)
+            let end = try daemon.residentKiB()
+            #expect(end - start <= 40 * 192 + Self.allowance, "\(start) became \(end)")
+            print("unread descriptions: 40 clients; \(start) KiB, then \(end)")
+            // Nothing comes in the middle of a line, and whoever reads gets all of it.
+            for (number, client) in clients.enumerated() {
+                #expect(try await client.next().type == "state")
+                let reply = try await client.next()
+                #expect(reply.int("id") == (number.isMultiple(of: 2) ? nil : number))
+                #expect(reply.ok == true)
+                #expect(try await client.next().type == "change")
             }
         }
     }

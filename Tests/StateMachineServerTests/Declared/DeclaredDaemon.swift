@@ -9,6 +9,52 @@ import StateMachineProtocol
 import StateMachineServer
 import TestSupport
 
+/// A declared machine and its history in a directory of a test's own, and the clock of its computer.
+struct DeclaredMachine: Sendable {
+    let text: String
+    let directory: String
+    let clock: ManualStayClock
+
+    var state: String { "\(self.directory)/state" }
+
+    /// Runs its daemon until `body` ends.
+    ///
+    /// - Parameters:
+    ///   - boot: the start of the machine.
+    ///   - clock: another computer's clock.
+    ///   - state: where another history is.
+    ///   - graceMs: how long the last run's clients have to come back.
+    ///   - body: what happens meanwhile.
+    /// - Throws: what `body` does, or why there is no daemon.
+    func run(
+        boot: String = "1",
+        clock: ManualStayClock? = nil,
+        from state: String? = nil,
+        graceMs: Int? = nil,
+        _ body: @escaping @Sendable (DeclaredDaemon) async throws -> Void
+    ) async throws {
+        try await DeclaredDaemon.run(
+            self.text,
+            state: state ?? self.state,
+            boot: boot,
+            clock: clock ?? self.clock,
+            graceMs: graceMs,
+            body
+        )
+    }
+
+    /// Runs `body` with one that has not run yet.
+    static func with(
+        _ text: String,
+        clock: ManualStayClock = ManualStayClock(),
+        _ body: @escaping @Sendable (DeclaredMachine) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            try await body(DeclaredMachine(text: text, directory: directory, clock: clock))
+        }
+    }
+}
+
 /// One run of a declared machine's daemon inside the test, with clocks that the test advances.
 struct DeclaredDaemon {
     let runtime: String
@@ -29,21 +75,12 @@ struct DeclaredDaemon {
         _ = try await self.ask("get")
     }
 
-    /// Runs it until `body` ends.
-    ///
-    /// - Parameters:
-    ///   - machine: the file's text.
-    ///   - state: where its history is; nil: it has none.
-    ///   - boot: the start of the machine.
-    ///   - clock: its clocks.
-    ///   - graceMs: how long the last run's clients have to come back.
-    ///   - body: what happens meanwhile.
-    /// - Throws: what `body` does, or why there is no daemon.
+    /// Runs it until `body` ends; `state` is where its history is, if it has one.
     static func run(
         _ machine: String,
-        state: String?,
+        state: String? = nil,
         boot: String = "1",
-        clock: ManualStayClock,
+        clock: ManualStayClock = ManualStayClock(),
         graceMs: Int? = nil,
         _ body: @escaping @Sendable (DeclaredDaemon) async throws -> Void
     ) async throws {
@@ -63,31 +100,45 @@ struct DeclaredDaemon {
                 clock: clock
             )
         }
-        try await withTemporaryDirectory { directory in
-            let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
-            var logger = Logger(label: "test")
-            logger.logLevel = .critical
-            var limits = ServerLimits()
-            if let graceMs { limits.graceMs = graceMs }
-            let daemon = StateMachineDaemon(
+        var limits = ServerLimits()
+        if let graceMs { limits.graceMs = graceMs }
+        try await withDaemon(limits: limits) { configuration, logger, onReady in
+            StateMachineDaemon(
                 machine: StateMachine<DeclaredState>(
                     resuming: history?.place ?? start,
                     recording: history
                 ),
                 schema: schema,
                 clock: clock,
-                configuration: DaemonConfiguration(runtimeDirectory: directory, limits: limits),
+                configuration: configuration,
                 logger: logger,
-                onReady: { isReady.finish() }
+                onReady: onReady
             )
-            let group = ServiceGroup(services: [daemon], logger: logger)
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { try await group.run() }
-                for await _ in ready {}
-                try await body(DeclaredDaemon(runtime: directory, clock: clock, state: state))
-                await group.triggerGracefulShutdown()
-                try await tasks.waitForAll()
-            }
+        } body: {
+            try await body(DeclaredDaemon(runtime: $0, clock: clock, state: state))
+        }
+    }
+}
+
+/// Runs the daemon that `make` makes, until `body` ends, which gets its runtime directory.
+func withDaemon(
+    limits: ServerLimits,
+    _ make: (DaemonConfiguration, Logger, @escaping @Sendable () -> Void) -> any Service,
+    body: (String) async throws -> Void
+) async throws {
+    try await withTemporaryDirectory { directory in
+        let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        let configuration = DaemonConfiguration(runtimeDirectory: directory, limits: limits)
+        let daemon = make(configuration, logger) { isReady.finish() }
+        let group = ServiceGroup(services: [daemon], logger: logger)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            for await _ in ready {}
+            try await body(directory)
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
         }
     }
 }

@@ -5,19 +5,7 @@ import Testing
 
 /// Random walks of declared machines over the socket, with clocks that the walk advances, checked
 /// against a model that is made from the same file by other means.
-///
-/// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make it one longer walk of each.
 @Suite(.timeLimit(.minutes(60))) struct DeclaredWalkTests {
-    private static let environment = ProcessInfo.processInfo.environment
-
-    private static var seeds: [UInt64] {
-        Self.environment["STATEMACHINE_WALK_SEED"].flatMap(UInt64.init).map { [$0] } ?? [1, 2]
-    }
-
-    private static var steps: Int {
-        Self.environment["STATEMACHINE_WALK_STEPS"].flatMap(Int.init) ?? 600
-    }
-
     /// Features that the three machines do not use.
     private static let oddities = """
         machine: oddities
@@ -69,10 +57,10 @@ import Testing
         return texts
     }()
 
-    @Test(arguments: ["kiosk", "ota", "worker", "oddities"], seeds)
+    @Test(arguments: ["kiosk", "ota", "worker", "oddities"], Chance.seeds)
     func everyAnswerIsTheModels(machine: String, seed: UInt64) async throws {
         let text = try #require(Self.texts[machine])
-        let steps = Self.steps
+        let steps = Chance.steps(600)
         try await withTemporaryDirectory { directory in
             let walk = try DeclaredWalk(text, seed: seed, state: "\(directory)/state")
             while walk.count < steps { try await walk.life(of: steps) }

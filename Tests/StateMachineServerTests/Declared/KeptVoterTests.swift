@@ -26,17 +26,9 @@ import Testing
         _ first: @escaping @Sendable (DeclaredDaemon) async throws -> Void,
         _ second: @escaping @Sendable (DeclaredDaemon) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let clock = ManualStayClock()
-            let state = "\(directory)/state"
-            try await DeclaredDaemon.run(Self.machine, state: state, clock: clock, first)
-            try await DeclaredDaemon.run(
-                Self.machine,
-                state: state,
-                clock: clock,
-                graceMs: graceMs,
-                second
-            )
+        try await DeclaredMachine.with(Self.machine) { machine in
+            try await machine.run(first)
+            try await machine.run(graceMs: graceMs, second)
         }
     }
 
@@ -98,25 +90,21 @@ import Testing
     @Test(arguments: [hold, #"{"op":"guard","before":["busy"],"onTimeout":"deny"}"#])
     func whatNobodyTakesAgainEndsWithItsTime(line: String) async throws {
         let clients = Clients()
-        try await withTemporaryDirectory { directory in
-            let (clock, state) = (ManualStayClock(), "\(directory)/state")
-            try await DeclaredDaemon.run(Self.machine, state: state, clock: clock) {
-                daemon async throws in
+        try await DeclaredMachine.with(Self.machine) { machine in
+            try await machine.run { daemon async throws in
                 try await Self.take(line, clients)(daemon)
                 #expect(try await daemon.ask("set waiting").ok == true)
             }
             // The deadline passes while nobody is there.
-            clock.pass(.seconds(2))
-            try await DeclaredDaemon.run(Self.machine, state: state, clock: clock, graceMs: 200) {
-                daemon async throws in
+            machine.clock.pass(.seconds(2))
+            try await machine.run(graceMs: 200) { daemon async throws in
                 let entered = try await daemon.ask(#"{"op":"wait","until":["busy"]}"#)
                 #expect(entered.ok == true && entered.string("cause") == "after 1s")
                 let stats = try await daemon.ask("stats")
                 #expect(!stats.has("holds") && !stats.has("guards"))
                 #expect(try await daemon.ask("set idle").ok == true)
             }
-            try await DeclaredDaemon.run(Self.machine, state: state, clock: clock) {
-                daemon async throws in
+            try await machine.run { daemon async throws in
                 #expect(try await daemon.ask("set busy").ok == true)
             }
         }
@@ -178,8 +166,8 @@ import Testing
             try setter.send("set busy")
             while try await daemon.ask("stats").items("guards")?.first?.bool("isAsked") != true {}
             // What it takes over cannot be recorded yet, so the reply has to wait.
-            let state = try #require(daemon.state)
-            let disk = try Database("\(state)/statemachine.sqlite", timeout: .seconds(10))
+            let file = "\(try #require(daemon.state))/statemachine.sqlite"
+            let disk = try Database(file, timeout: .seconds(10))
             try disk.execute("BEGIN IMMEDIATE")
             let back = try daemon.connect()
             // It says something else, so there is something to record.
@@ -292,8 +280,7 @@ import Testing
     }
 
     @Test func withoutAHistoryNothingIsPromised() async throws {
-        try await DeclaredDaemon.run(Self.machine, state: nil, clock: ManualStayClock()) {
-            daemon async throws in
+        try await DeclaredDaemon.run(Self.machine) { daemon async throws in
             let client = try daemon.connect()
             #expect(try await client.ask(Self.hold).bool("kept") == false)
             let refused = try await client.ask(Self.freeze)
@@ -307,8 +294,7 @@ import Testing
 
     /// A guard may go while a question is on its way to it, which then must not count as consent.
     @Test func aRequiredGuardThatGoesWhileItIsAskedDenies() async throws {
-        try await DeclaredDaemon.run(Self.machine, state: nil, clock: ManualStayClock()) {
-            daemon async throws in
+        try await DeclaredDaemon.run(Self.machine) { daemon async throws in
             let line = #"{"op":"guard","before":["busy"],"required":"door","timeoutMs":60000}"#
             for _ in 0..<200 {
                 let (guardian, setter) = (try daemon.connect(), try daemon.connect())
@@ -362,15 +348,5 @@ import Testing
         #expect(!nobody.owns(Peer(uid: Peer.overflowUid, pid: 4)))
         #expect(root.owns(nobody) && root.owns(one))
         #expect(one.owns(Peer(uid: 1000, pid: 5)) && !one.owns(root) && !one.owns(nobody))
-    }
-}
-
-extension LineSocket {
-    /// Votes on a question; returns the reply to the vote.
-    fileprivate func vote(_ ask: JSONLine, _ allow: Bool, _ why: String) async throws -> JSONLine {
-        guard let number = ask.int("ask") else { throw TestFailure("no question: \(ask)") }
-        return try await self.ask(
-            #"{"op":"vote","ask":\#(number),"allow":\#(allow),"why":"\#(why)"}"#
-        )
     }
 }

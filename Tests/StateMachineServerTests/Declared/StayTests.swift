@@ -18,8 +18,7 @@ import Testing
         """
 
     @Test func aDeadlineComesWhenItsTimeIsUpAndNotBefore() async throws {
-        let clock = ManualStayClock()
-        try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
+        try await DeclaredDaemon.run(Self.oven) { daemon in
             let watch = try daemon.connect()
             _ = try await watch.ask("watch")
             let client = try daemon.connect()
@@ -27,11 +26,11 @@ import Testing
             #expect(begun.int("stay") == 1)
             #expect(begun.item("due")?.string("at") == "2026-11-20T13:00:00.000000Z")
             #expect(try await watch.next().seq == 1)
-            clock.pass(.seconds(3599))
+            daemon.clock.pass(.seconds(3599))
             try await daemon.heardTheClock()
             let close = try await client.ask("get")
             #expect(close.seq == 1 && close.leftMs == 1000)
-            clock.pass(.seconds(1))
+            daemon.clock.pass(.seconds(1))
             let done = try await watch.next()
             #expect(done.state == "done" && done.seq == 2)
             #expect(done.string("cause") == "after 1h")
@@ -42,7 +41,7 @@ import Testing
     /// The stamps are the real clock's, and the ages are told apart from them here by what is added to the clocks.
     @Test func agesAreCountedByAClockThatNobodySets() async throws {
         let clock = ManualStayClock(wall: .now)
-        try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
+        try await DeclaredDaemon.run(Self.oven, clock: clock) { daemon in
             let client = try daemon.connect()
             let beginning = try await client.ask("get")
             #expect(beginning.has("ageMs") && beginning.has("stayMs"))
@@ -57,18 +56,17 @@ import Testing
     }
 
     @Test func onlyASetOrAnEventBeginsAStay() async throws {
-        let clock = ManualStayClock()
-        try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
+        try await DeclaredDaemon.run(Self.oven) { daemon in
             let client = try daemon.connect()
             _ = try await client.ask("send bake")
-            clock.pass(.seconds(600))
+            daemon.clock.pass(.seconds(600))
             let updated = try await client.ask("update degrees=200")
             #expect(updated.int("stay") == 1 && updated.seq == 2)
             #expect(try await client.ask("get").leftMs == 3_000_000)
             let again = try await client.ask("send bake")
             #expect(again.int("stay") == 3)
             #expect(try await client.ask("get").leftMs == 3_600_000)
-            clock.pass(.seconds(600))
+            daemon.clock.pass(.seconds(600))
             let set = try await client.ask("set baking degrees=90")
             #expect(set.int("stay") == 4)
             #expect(try await client.ask("get").leftMs == 3_600_000)
@@ -76,10 +74,9 @@ import Testing
     }
 
     @Test func theWallsClockDoesNotMatterWithinAStartOfTheMachine() async throws {
-        try await withTemporaryDirectory { directory in
-            let clock = ManualStayClock()
-            let state = "\(directory)/state"
-            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+        try await DeclaredMachine.with(Self.oven) { oven in
+            let clock = oven.clock
+            try await oven.run { daemon in
                 let client = try daemon.connect()
                 _ = try await client.ask("send bake")
                 clock.setWall(by: .seconds(86_400))
@@ -94,7 +91,7 @@ import Testing
             // The wall clock is set while there is no daemon.
             clock.pass(.seconds(60))
             clock.setWall(by: .seconds(5 * 86_400))
-            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+            try await oven.run { daemon in
                 let watch = try daemon.connect()
                 _ = try await watch.ask("watch")
                 let got = try await daemon.ask("get")
@@ -107,37 +104,36 @@ import Testing
     }
 
     @Test func fromOneStartOfTheMachineToTheNextTheWallsClockCounts() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            let first = ManualStayClock()
-            try await DeclaredDaemon.run(Self.oven, state: state, clock: first) { daemon in
+        try await DeclaredMachine.with(Self.oven) { oven in
+            let first = oven.clock
+            try await oven.run { daemon in
                 _ = try await daemon.ask("send bake")
             }
             let wall = first.moment.wall.microseconds
-            let back = try leftovers(of: state)
+            let back = try leftovers(of: oven.state)
             let later = ManualStayClock(
                 uptime: .seconds(9),
                 wall: WallTime(microseconds: wall + 1_800_000_000)
             )
-            try await DeclaredDaemon.run(Self.oven, state: state, boot: "2", clock: later) {
+            try await oven.run(boot: "2", clock: later) {
                 let got = try await $0.ask("get")
                 #expect(got.int("stay") == 1 && got.leftMs == 1_800_000)
             }
             later.pass(.seconds(60))
-            try await DeclaredDaemon.run(Self.oven, state: state, boot: "2", clock: later) {
+            try await oven.run(boot: "2", clock: later) {
                 let got = try await $0.ask("get")
                 #expect(got.leftMs == 1_740_000)
             }
             // The clock has lost the time: nothing seems to have passed, and another start in the
             // same boot does not ask it again.
             let lost = ManualStayClock(uptime: .seconds(9), wall: WallTime(microseconds: 0))
-            try await DeclaredDaemon.run(Self.oven, state: back, boot: "2", clock: lost) { daemon in
+            try await oven.run(boot: "2", clock: lost, from: back) { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.leftMs == 3_600_000)
                 lost.pass(.seconds(60))
                 #expect(try await daemon.ask("get").leftMs == 3_540_000)
             }
-            try await DeclaredDaemon.run(Self.oven, state: back, boot: "2", clock: lost) { daemon in
+            try await oven.run(boot: "2", clock: lost, from: back) { daemon in
                 #expect(try await daemon.ask("get").leftMs == 3_540_000)
                 // The clock is corrected: ten minutes more have passed than it had seemed.
                 lost.setWall(by: .microseconds(wall) + .seconds(600))
@@ -154,15 +150,13 @@ import Testing
     }
 
     @Test func aClockThatIsSetForwardAfterABootMayBringTheDeadlineAtOnce() async throws {
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            let first = ManualStayClock()
-            try await DeclaredDaemon.run(Self.oven, state: state, clock: first) { daemon in
+        try await DeclaredMachine.with(Self.oven) { oven in
+            let first = oven.clock
+            try await oven.run { daemon in
                 _ = try await daemon.ask("send bake")
             }
             let lost = ManualStayClock(uptime: .seconds(9), wall: WallTime(microseconds: 0))
-            try await DeclaredDaemon.run(Self.oven, state: state, boot: "2", clock: lost) {
-                daemon in
+            try await oven.run(boot: "2", clock: lost) { daemon in
                 let watch = try daemon.connect()
                 #expect(try await watch.ask("watch").state == "baking")
                 lost.setWall(by: .microseconds(first.moment.wall.microseconds) + .seconds(7200))
@@ -172,21 +166,20 @@ import Testing
     }
 
     @Test func whatIsOverdueAtTheStartComesOnceAndNoChainOfIt() async throws {
-        try await withTemporaryDirectory { directory in
-            let machine = """
-                start: tick
-                states:
-                  tick: {after: {1min: tock}}
-                  tock: {after: {1min: tick}}
-                """
-            let clock = ManualStayClock()
-            let state = "\(directory)/state"
-            try await DeclaredDaemon.run(machine, state: state, clock: clock) { daemon in
+        let machine = """
+            start: tick
+            states:
+              tick: {after: {1min: tock}}
+              tock: {after: {1min: tick}}
+            """
+        try await DeclaredMachine.with(machine) { declared in
+            let clock = declared.clock
+            try await declared.run { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.leftMs == 60_000)
             }
             clock.pass(.seconds(600))
-            try await DeclaredDaemon.run(machine, state: state, clock: clock) { daemon in
+            try await declared.run { daemon in
                 let wait = try daemon.connect()
                 let moved = try await wait.ask(#"{"op":"wait","until":["tock"]}"#)
                 #expect(moved.seq == 1)
@@ -197,10 +190,9 @@ import Testing
     }
 
     @Test func aDeadlineThatBeganAnewOutlivesACrashASecondLater() async throws {
-        try await withTemporaryDirectory { directory in
-            let clock = ManualStayClock()
-            let state = "\(directory)/state"
-            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+        try await DeclaredMachine.with(Self.oven) { oven in
+            let clock = oven.clock
+            try await oven.run { daemon in
                 let client = try daemon.connect()
                 _ = try await client.ask("send bake")
                 clock.pass(.seconds(600))
@@ -212,9 +204,9 @@ import Testing
                 clock.pass(.seconds(1))
                 // A later commit also writes what had to be noted before it.
                 _ = try await client.ask("update degrees=150")
-                let crashed = try leftovers(of: state)
+                let crashed = try leftovers(of: oven.state)
                 clock.pass(.seconds(9))
-                try await DeclaredDaemon.run(Self.oven, state: crashed, clock: clock) { again in
+                try await oven.run(from: crashed) { again in
                     let got = try await again.ask("get")
                     #expect(got.seq == 2 && got.int("stay") == 1)
                     #expect(got.leftMs == 3_590_000)
@@ -223,7 +215,7 @@ import Testing
                 #expect(ended.seq == 2)
             }
             // A stop does not wait for the rest of a second.
-            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+            try await oven.run { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.leftMs == 3_600_000)
             }
@@ -231,13 +223,12 @@ import Testing
     }
 
     @Test func aDeadlineThatBeginsAnewAtItsTurnDoesNotCome() async throws {
-        let clock = ManualStayClock()
-        try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
+        try await DeclaredDaemon.run(Self.oven) { daemon in
             let client = try daemon.connect()
             _ = try await client.ask("send bake")
-            clock.pass(.seconds(3599))
+            daemon.clock.pass(.seconds(3599))
             _ = try await client.ask("send baste")
-            clock.pass(.seconds(3599))
+            daemon.clock.pass(.seconds(3599))
             try await daemon.heardTheClock()
             let got = try await client.ask("get")
             #expect(got.seq == 1 && got.leftMs == 1000)
@@ -245,11 +236,10 @@ import Testing
     }
 
     @Test func whatIsReplayedIsWhatWasSaid() async throws {
-        try await withTemporaryDirectory { directory in
-            let clock = ManualStayClock()
-            let state = "\(directory)/state"
+        try await DeclaredMachine.with(Self.oven) { oven in
+            let clock = oven.clock
             let live = Recorder<String>()
-            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+            try await oven.run { daemon in
                 let watch = try daemon.connect()
                 _ = try await watch.ask("watch")
                 let client = try daemon.connect()
@@ -270,7 +260,7 @@ import Testing
                 clock.pass(.seconds(3600))
                 live.record(try await watch.next().description)
             }
-            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+            try await oven.run { daemon in
                 let reader = try daemon.connect()
                 try reader.send("history")
                 for line in live.heard {
@@ -299,10 +289,8 @@ import Testing
               obj: {fields: {o: object, x: {type: number, default: 1}}}
             """
         let (first, later) = (#"{"o":{"a":1,"b":2},"x":1}"#, #"{"o":{"b":2,"a":1.0},"x":1.00}"#)
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            try await DeclaredDaemon.run(machine, state: state, clock: ManualStayClock()) {
-                daemon in
+        try await DeclaredMachine.with(machine) { declared in
+            try await declared.run { daemon in
                 let client = try daemon.connect()
                 for data in [first, later] {
                     let entered = try await client.ask(
@@ -313,8 +301,7 @@ import Testing
                 _ = try await client.ask("set idle")
                 _ = try await client.ask(#"{"op":"set","state":"obj","data":\#(later)}"#)
             }
-            try await DeclaredDaemon.run(machine, state: state, clock: ManualStayClock()) {
-                daemon in
+            try await declared.run { daemon in
                 let client = try daemon.connect()
                 try client.send("history")
                 for data in [first, "{}", later] {
@@ -328,7 +315,7 @@ import Testing
     /// One letter, and a letter with a mark: equal as Unicode has it, and other bytes.
     @Test func aTextIsFoundByItsOwnSpellingAlone() async throws {
         let machine = "start: note\nstates: {note: {fields: {text: {type: string, default: a}}}}\n"
-        try await DeclaredDaemon.run(machine, state: nil, clock: ManualStayClock()) { daemon in
+        try await DeclaredDaemon.run(machine) { daemon in
             let client = try daemon.connect()
             for (index, text) in ["\u{E9}", "e\u{301}", "\u{E9}"].enumerated() {
                 let reply = try await client.ask(
@@ -344,16 +331,16 @@ import Testing
     /// A snapshot of a computer, or a time namespace, has the boot's ID and less uptime.
     @Test func aBootThatIsYoungerThanThePastIsAnotherOne() async throws {
         let machine = "start: idle\nstates: {idle: {}, busy: {after: {2s: idle}}}\n"
-        try await withTemporaryDirectory { directory in
-            let state = "\(directory)/state"
-            let clock = ManualStayClock(uptime: .seconds(5000))
-            try await DeclaredDaemon.run(machine, state: state, clock: clock) { daemon in
+        try await DeclaredMachine.with(machine, clock: ManualStayClock(uptime: .seconds(5000))) {
+            declared in
+            let clock = declared.clock
+            try await declared.run { daemon in
                 let entered = try await daemon.ask("set busy")
                 #expect(entered.seq == 1)
                 clock.pass(.seconds(1))
             }
             let young = ManualStayClock(uptime: .seconds(10), wall: clock.moment.wall)
-            try await DeclaredDaemon.run(machine, state: state, clock: young) { daemon in
+            try await declared.run(clock: young) { daemon in
                 let watch = try daemon.connect()
                 #expect(try await watch.ask("watch").state == "busy")
                 #expect(try await daemon.ask("get").leftMs == 1000)
@@ -364,18 +351,14 @@ import Testing
     }
 
     @Test func anEndOfARunThatIsSentByTwoIsTakenOnce() async throws {
-        try await withTemporaryDirectory { directory in
-            let machine = """
-                start: installing
-                moves: {most: 1000, in: 1h}
-                states:
-                  installing: {run: /bin/install, exit: {21: installing}, to: [installing]}
-                """
-            try await DeclaredDaemon.run(
-                machine,
-                state: "\(directory)/state",
-                clock: ManualStayClock()
-            ) { daemon in
+        let machine = """
+            start: installing
+            moves: {most: 1000, in: 1h}
+            states:
+              installing: {run: /bin/install, exit: {21: installing}, to: [installing]}
+            """
+        try await DeclaredMachine.with(machine) { declared in
+            try await declared.run { daemon in
                 let clients = [try daemon.connect(), try daemon.connect()]
                 for _ in 1...50 {
                     let begun = try await clients[0].ask(

@@ -1,8 +1,6 @@
-import TestSupport
-
 extension LineSocket {
     /// Registers a guard for the pattern, and returns its number.
-    func `guard`(_ id: String, _ pattern: String, _ rest: String) async throws -> Int {
+    package func `guard`(_ id: String, _ pattern: String, _ rest: String) async throws -> Int {
         let reply = try await self.ask(
             #"{"op":"guard","id":"\#(id)","before":["\#(pattern)"],\#(rest)}"#
         )
@@ -11,14 +9,15 @@ extension LineSocket {
     }
 
     /// Places a hold on the pattern, and returns its number.
-    func hold(_ pattern: String, _ rest: String) async throws -> Int {
+    package func hold(_ pattern: String, _ rest: String) async throws -> Int {
         let reply = try await self.ask(#"{"op":"hold","before":["\#(pattern)"],\#(rest)}"#)
         guard let number = reply.int("hold") else { throw TestFailure("no hold: \(reply)") }
         return number
     }
 
     /// Votes on a question; returns the reply to the vote.
-    func vote(_ ask: JSONLine, _ allow: Bool, _ why: String? = nil) async throws -> JSONLine {
+    package func vote(_ ask: JSONLine, _ allow: Bool, _ why: String? = nil) async throws -> JSONLine
+    {
         guard let number = ask.int("ask") else { throw TestFailure("no question: \(ask)") }
         let reason = why.map { #","why":"\#($0)""# } ?? ""
         return try await self.ask(#"{"op":"vote","ask":\#(number),"allow":\#(allow)\#(reason)}"#)
