@@ -6,8 +6,7 @@ import Testing
 
 @Suite(.bounded) struct CommitTests {
     @Test func whatCannotBeWrittenDoesNotHappenUntilItCan() async throws {
-        try await withTemporaryDirectory { directory in
-            let history = try History(directory: "\(directory)/a")
+        try await withHistory { history, path in
             let troubles = Recorder<String?>()
             history.history.onTrouble { work, why in
                 #expect(work == .commits)
@@ -17,7 +16,7 @@ import Testing
             try await machine.assign(.ready(true))
             let before = machine.snapshot
             try other(
-                "\(directory)/a",
+                path,
                 """
                 CREATE TRIGGER refusal AFTER INSERT ON change WHEN NEW.seq > 2
                 BEGIN SELECT RAISE(ABORT, 'no more'); END
@@ -35,9 +34,9 @@ import Testing
             let why = try #require(await history.committed(group))
             #expect(why.contains("no more") && why.contains("statemachine.sqlite"))
             #expect(try await history.all(after: 0).map(\.seq) == [1])
-            try other("\(directory)/a", "DROP TRIGGER refusal")
+            try other(path, "DROP TRIGGER refusal")
             try other(
-                "\(directory)/a",
+                path,
                 """
                 CREATE TRIGGER refusal BEFORE INSERT ON change
                 BEGIN SELECT RAISE(ABORT, 'no more'); END
@@ -47,7 +46,7 @@ import Testing
                 try machine.assign(.ready(false))
             }
             #expect(machine.snapshot == before)
-            try other("\(directory)/a", "DROP TRIGGER refusal")
+            try other(path, "DROP TRIGGER refusal")
             try await machine.assign(.ready(false))
             #expect(machine.snapshot.seq == 2)
             #expect(try await history.all(after: 0).map(\.seq) == [1, 2])
@@ -57,10 +56,9 @@ import Testing
     }
 
     @Test func aRowThatWouldGetAnotherSeqIsRefusedAndTheNextIsNot() async throws {
-        try await withTemporaryDirectory { directory in
-            let history = try History(directory: "\(directory)/a")
+        try await withHistory { history, path in
             #expect(await history.committed(Self.transitions(1...20)) == nil)
-            try other("\(directory)/a", "DELETE FROM change WHERE seq > 18")
+            try other(path, "DELETE FROM change WHERE seq > 18")
             let why = try #require(await history.committed(Self.transitions(21...40)))
             #expect(why.contains("change 20 is no longer the last one"))
             #expect(try await history.all(after: 0).map(\.seq) == Array(1...18))
@@ -70,12 +68,10 @@ import Testing
     }
 
     @Test func aLongPastComesInPieces() async throws {
-        try await withTemporaryDirectory { directory in
-            let history = try History(directory: "\(directory)/a")
+        try await withHistory { history, path in
             #expect(await history.committed(Self.transitions(1...2000)) == nil)
-            let piece = try await withCheckedContinuation { continuation in
-                history.history.read(after: 1000) { continuation.resume(returning: $0) }
-            }.get()
+            let query = TransitionQuery(after: 1000, before: 1 << 53)
+            let piece = try await history.history.next(query).transitions
             #expect(piece.count <= 512)
             #expect(piece.map(\.seq) == Array(1001...UInt64(1000 + piece.count)))
             #expect(try await history.all(after: 0).map(\.seq) == Array(1...2000))
@@ -83,42 +79,32 @@ import Testing
     }
 
     @Test func tooManyAreRemovedButNeverTheNewest() async throws {
-        try await withTemporaryDirectory { directory in
-            let history = try History(
-                directory: "\(directory)/a",
-                options: HistoryOptions(keepChanges: 10)
-            )
+        try await withHistory(HistoryOptions(keepChanges: 10)) { history, _ in
             for first in stride(from: UInt64(1), to: 3000, by: 500) {
                 let group = Self.transitions(first...first + 499)
                 #expect(await history.committed(group) == nil)
             }
             await Self.pruned(history, to: 2991)
-            #expect(try await history.all(after: 0).map(\.seq) == Array(2991...3000))
+            let kept = try await history.all(after: 0).map(\.seq)
+            #expect(kept == Array(2991...3000))
         }
     }
 
     @Test func tooOldAreRemovedButNeverTheNewest() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            let old = WallTime(microseconds: WallTime.now.microseconds - 2 * 86_400_000_000)
-            #expect(await history.committed(Self.transitions(1...1500, at: old)) == nil)
-            #expect(await history.committed(Self.transitions(1501...1510)) == nil)
-            let again = try History(
-                directory: try leftovers(of: first),
-                options: HistoryOptions(keepDays: 1)
-            )
-            await Self.pruned(again, to: 1501)
-            #expect(try await again.all(after: 0).map(\.seq) == Array(1501...1510))
-
-            let allOld = try History(directory: "\(directory)/b")
-            #expect(await allOld.committed(Self.transitions(1...5, at: old)) == nil)
-            let last = try History(
-                directory: try leftovers(of: "\(directory)/b"),
-                options: HistoryOptions(keepDays: 1)
-            )
-            await Self.pruned(last, to: 5)
-            #expect(try await last.all(after: 0).map(\.seq) == [5])
+        let old = WallTime(microseconds: WallTime.now.microseconds - 2 * 86_400_000_000)
+        for (last, isAnyNew) in [(1500, true), (5, false)] as [(UInt64, Bool)] {
+            try await withHistory { history, path in
+                #expect(await history.committed(Self.transitions(1...last, at: old)) == nil)
+                let new = last + 1...last + 10
+                if isAnyNew { #expect(await history.committed(Self.transitions(new)) == nil) }
+                let again = try History(
+                    directory: try leftovers(of: path),
+                    options: HistoryOptions(keepDays: 1)
+                )
+                let kept = isAnyNew ? Array(new) : [last]
+                await Self.pruned(again, to: kept[0])
+                #expect(try await again.all(after: 0).map(\.seq) == kept)
+            }
         }
     }
 

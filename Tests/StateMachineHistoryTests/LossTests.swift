@@ -9,18 +9,13 @@ import Testing
 @Suite(.bounded) struct LossTests {
     @Test(arguments: [["", "-wal", "-shm"], ["-wal", "-shm"]])
     func aDatabaseThatIsGoneIsMissed(_ removed: [String]) async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            #expect(history.loss == nil)
-            try await history.makeMachine().assign(.ready(true))
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 1) { copy, epoch in
             let database = "\(copy)/statemachine.sqlite"
             for suffix in removed { try FileManager.default.removeItem(atPath: database + suffix) }
             if !removed.contains("") { try Self.empty(database) }
             let again = try History(directory: copy)
             #expect(again.loss == .missing(database: database))
-            #expect(again.epoch != history.epoch)
+            #expect(again.epoch != epoch)
             #expect(again.snapshot.seq == 0)
             // The loss has been reported; the new history is complete.
             let last = try History(directory: try leftovers(of: copy))
@@ -38,11 +33,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func whatADatabaseWithoutItsBeginningHasLeftIsSetAside(_ isThere: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            try await history.makeMachine().assign(.ready(true))
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 1) { copy, epoch in
             let database = "\(copy)/statemachine.sqlite"
             let log = try Data(contentsOf: URL(filePath: "\(database)-wal"))
             #expect(!log.isEmpty)
@@ -52,7 +43,7 @@ import Testing
                 try FileManager.default.removeItem(atPath: database)
             }
             let again = try History(directory: copy)
-            #expect(again.epoch != history.epoch)
+            #expect(again.epoch != epoch)
             guard case .corrupt(let aside) = again.loss else {
                 Issue.record("\(String(describing: again.loss))")
                 return
@@ -62,11 +53,7 @@ import Testing
     }
 
     @Test func damageThatAStartDoesNotSeeFailsWhoReadsIt() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let machine = try History(directory: first).makeMachine()
-            for number in 1...1000 { try await machine.assign(.ready(number % 2 == 1)) }
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 1000) { copy, _ in
             try other(copy, "PRAGMA wal_checkpoint(TRUNCATE)")
             let file = try FileHandle(forUpdating: URL(filePath: "\(copy)/statemachine.sqlite"))
             // A page in the middle of the table; its ends stay intact.
@@ -83,14 +70,10 @@ import Testing
     }
 
     @Test func aDatabaseThatIsPutBackBeginsAnEpochIfToldTo() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            try await history.makeMachine().assign(.ready(true))
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 1) { copy, epoch in
             try other(copy, "DELETE FROM meta")
             let again = try History(directory: copy)
-            #expect(again.epoch != history.epoch)
+            #expect(again.epoch != epoch)
             #expect(again.snapshot.seq == 1)
         }
     }
@@ -105,11 +88,7 @@ import Testing
         "UPDATE change SET seq = 9007199254740992 WHERE seq = 2",
     ])
     func aNewestRowThatCannotBeIsSetAside(sql: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let machine = try History(directory: first).makeMachine()
-            for value in [true, false] { try await machine.assign(.ready(value)) }
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 2) { copy, _ in
             try other(copy, sql)
             let history = try History(directory: copy)
             guard case .corrupt(let aside) = history.loss else {
@@ -125,11 +104,7 @@ import Testing
     /// It would go out as lines that are no JSON.
     @Test(arguments: ["data", "fromData"], ["x", "{\"a\":1}\n{}", "[1]", "{"])
     func aRowWhoseDataAreNoObjectIsReadByNobody(column: String, text: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let machine = try History(directory: first).makeMachine()
-            for number in 1...4 { try await machine.assign(.ready(number % 2 == 1)) }
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 4) { copy, _ in
             try other(copy, "UPDATE change SET \(column) = '\(text)' WHERE seq = 2")
             let history = try History(directory: copy)
             #expect(history.snapshot.seq == 4)
@@ -143,11 +118,7 @@ import Testing
 
     /// Neither who searches nor what removes old rows looks through what is not there.
     @Test func aGapCostsNothing() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let machine = try History(directory: first).makeMachine()
-            for number in 1...4 { try await machine.assign(.ready(number % 2 == 1)) }
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 4) { copy, _ in
             let far: UInt64 = 1 << 52
             try other(copy, "UPDATE change SET seq = \(far) WHERE seq = 4")
             let history = try History(directory: copy)
@@ -156,15 +127,9 @@ import Testing
                 query.origin.cause = "none"
                 var rounds = 0
                 while query.before > query.after + 1 {
-                    let finding = try await withCheckedContinuation { continuation in
-                        history.history.read(query) { continuation.resume(returning: $0) }
-                    }.get()
+                    let finding = try await history.history.next(query)
                     #expect(finding.transitions.isEmpty)
-                    if isNewestFirst {
-                        query.before = finding.examined
-                    } else {
-                        query.after = finding.examined
-                    }
+                    query.goOn(after: finding)
                     rounds += 1
                     try #require(rounds < 5)
                 }
@@ -178,18 +143,16 @@ import Testing
     /// What is written to a file without a name is at no start.
     @Test(arguments: ["statemachine.sqlite", "statemachine.sqlite-wal", ""])
     func whatIsRemovedWhileItIsOpenTakesNoMoreChanges(name: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/a"
-            let history = try History(directory: path)
+        try await withHistory { history, path in
             let machine = history.makeMachine()
-            try await machine.assign(.ready(true))
-            let (file, away) = (name.isEmpty ? path : "\(path)/\(name)", "\(directory)/away")
+            try await machine.change(1)
+            let (file, away) = (name.isEmpty ? path : "\(path)/\(name)", "\(path)-away")
             try FileManager.default.moveItem(atPath: file, toPath: away)
             let error = await #expect(throws: TransitionError<AppState>.self) {
                 try await machine.assign(.ready(false))
             }
             #expect("\(error, default: "")".contains("was removed or renamed while it was in use"))
-            #expect(machine.state.isReady)
+            #expect(machine.state == .ready(true))
             try FileManager.default.moveItem(atPath: away, toPath: file)
             try await machine.assign(.ready(false))
             guard !name.isEmpty else { return }
@@ -206,21 +169,19 @@ import Testing
     /// SQLite would go on with what it has in memory and in the log, and with the other file's pages.
     @Test(arguments: [true, false])
     func whatIsOverwrittenWhileItIsOpenIsNeitherReadNorWritten(isSettled: Bool) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/a"
-            let history = try History(directory: path)
+        try await withHistory { history, path in
             let machine = history.makeMachine()
-            try await machine.assign(.ready(true))
+            try await machine.change(1)
             if isSettled { #expect(await history.settled() == nil) }
             let file = "\(path)/statemachine.sqlite"
             // Its own copy, as a person would put back who has thought better of it.
             let copy = try Data(contentsOf: URL(filePath: file))
-            for round in 0..<3 { try await machine.assign(.ready(round.isMultiple(of: 2))) }
+            try await machine.change(2)
             if isSettled { #expect(await history.settled() == nil) }
             #expect(try await history.all(after: 0).count == 3)
             try FileHandle(forWritingTo: URL(filePath: file)).write(contentsOf: copy)
             let error = await #expect(throws: TransitionError<AppState>.self) {
-                try await machine.assign(.ready(false))
+                try await machine.change(1)
             }
             #expect("\(error, default: "")".contains("was overwritten while it was in use"))
             let reading = await #expect(throws: (any Error).self) {

@@ -7,41 +7,27 @@ import TestSupport
 import Testing
 
 @Suite(.bounded) struct OpeningTests {
-    private func error(_ directory: String) throws -> String {
-        try #require(#expect(throws: HistoryError.self) { try History(directory: directory) })
-            .description
-    }
-
     @Test func theDirectoryIsMadeForItsOwnerOnly() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/a"
-            let history = try History(directory: path)
+        try await withHistory { _, path in
             let attributes = try FileManager.default.attributesOfItem(atPath: path)
             #expect(attributes[.posixPermissions] as? Int == 0o700)
-            withExtendedLifetime(history) {}
         }
     }
 
     @Test func aSecondHistoryInADirectoryIsRefused() async throws {
-        try await withTemporaryDirectory { directory in
-            let history = try History(directory: "\(directory)/a")
-            let error = try self.error("\(directory)/a")
-            #expect(error.contains("\(directory)/a/statemachine.lock is locked"))
+        try await withHistory { _, path in
+            let error = try openingError(path)
+            #expect(error.contains("\(path)/statemachine.lock is locked"))
             #expect(error.contains("(pid \(getpid()))"))
-            withExtendedLifetime(history) {}
         }
     }
 
     @Test func aDirectoryThatCannotBeMadeIsNamed() throws {
-        #expect(try self.error("/proc/none/a").contains("state directory /proc/none/a"))
+        #expect(try openingError("/proc/none/a").contains("state directory /proc/none/a"))
     }
 
     @Test(arguments: [0, 100]) func aBrokenDatabaseIsSetAside(_ intactBytes: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            try await history.makeMachine().assign(.ready(true))
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 1) { copy, epoch in
             try other(copy, "PRAGMA wal_checkpoint(TRUNCATE)")
             let file = try FileHandle(forUpdating: URL(filePath: "\(copy)/statemachine.sqlite"))
             let length = try file.seekToEnd()
@@ -50,7 +36,7 @@ import Testing
             try file.write(contentsOf: Data(noise))
             try file.close()
             let again = try History(directory: copy)
-            #expect(again.epoch != history.epoch)
+            #expect(again.epoch != epoch)
             #expect(again.snapshot.seq == 0)
             guard case .corrupt(let aside) = again.loss else {
                 Issue.record("set aside: \(String(describing: again.loss))")
@@ -63,24 +49,19 @@ import Testing
 
     @Test(arguments: ["state = 'gone'", #"data = '{"value":7}'"#])
     func aStateThatIsNotKnownIsRefused(_ change: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            try await history.makeMachine().assign(.ready(true))
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 1) { copy, _ in
             try other(copy, "UPDATE change SET \(change)")
-            let error = try self.error(copy)
+            let error = try openingError(copy)
             #expect(error.contains("\(copy)/statemachine.sqlite"))
             #expect(error.contains("does not know"))
         }
     }
 
     @Test func theReadableViewIsWhatItSays() async throws {
-        try await withTemporaryDirectory { directory in
-            let history = try History(directory: "\(directory)/a")
+        try await withHistory { history, path in
             let machine = history.makeMachine()
             try await machine.assign(.ready(true), cause: "why")
-            let rows = try Database("\(directory)/a/statemachine.sqlite")
+            let rows = try Database("\(path)/statemachine.sqlite")
                 .all("SELECT seq || time || cause FROM history WHERE seq") { $0.text(0) }
             #expect(rows == ["1\(machine.snapshot.at.rfc3339)why"])
         }

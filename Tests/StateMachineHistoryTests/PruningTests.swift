@@ -9,9 +9,7 @@ import Testing
 /// Removing rows that need not be kept, when it fails or when nobody commits.
 @Suite(.bounded) struct PruningTests {
     @Test func failingToRemoveIsToldOnceAndSoIsItsEnd() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/a"
-            let history = try History(directory: path, options: HistoryOptions(keepChanges: 2))
+        try await withHistory(HistoryOptions(keepChanges: 2)) { history, path in
             let told = Recorder<String>()
             history.history.onTrouble { work, why in
                 #expect(work == .pruning)
@@ -26,7 +24,7 @@ import Testing
                 BEGIN SELECT RAISE(ABORT, 'it stays'); END
                 """
             )
-            for _ in 1...5 { try await machine.assign(.ready(!machine.state.isReady)) }
+            try await machine.change(5)
             // Twice, because a step is queued by the one before it.
             for _ in 1...2 { #expect(await history.settled() == nil) }
             #expect(told.heard.count == 1)
@@ -51,7 +49,7 @@ import Testing
                 day: 0.01
             )
             let machine = history.makeMachine()
-            for _ in 1...9 { try await machine.assign(.ready(!machine.state.isReady)) }
+            try await machine.change(9)
             #expect(await history.settled() == nil)
             #expect(history.history.oldest == 1)
             try other(path, "UPDATE change SET at = 0 WHERE seq < 6")
@@ -94,17 +92,12 @@ import Testing
 
     /// A start with a clock that is weeks ahead, as it may be before the network has set it.
     @Test func aClockThatIsFarAheadTakesNothingAway() async throws {
-        try await withTemporaryDirectory { directory in
-            let before = try History(directory: "\(directory)/a", options: HistoryOptions())
-            let first = before.makeMachine()
-            for _ in 1...9 { try await first.assign(.ready(!first.state.isReady)) }
-            #expect(await before.settled() == nil)
-            let path = try leftovers(of: "\(directory)/a")
+        try await withLeftovers(of: 9) { path, _ in
             // All of it was made forty days before the clock's present time.
             try other(path, "UPDATE change SET at = at - 40 * 86400 * 1000000")
             let history = try History(directory: path, options: HistoryOptions())
             let machine = history.makeMachine()
-            for _ in 1...4 { try await machine.assign(.ready(!machine.state.isReady)) }
+            try await machine.change(4)
             for _ in 1...3 { #expect(await history.settled() == nil) }
             #expect(try await history.all(after: 0).count == 13)
         }

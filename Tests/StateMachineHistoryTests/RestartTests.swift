@@ -7,9 +7,7 @@ import Testing
 
 @Suite(.bounded) struct RestartTests {
     @Test func aMachineGoesOnWhereItStopped() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
+        try await withHistory { history, first in
             #expect(history.snapshot.seq == 0)
             let machine = history.makeMachine()
             await machine.set(
@@ -37,9 +35,7 @@ import Testing
     }
 
     @Test func textsAreReadToTheirEnd() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
+        try await withHistory { history, first in
             let cause = "before\u{0}after"
             try await history.makeMachine().assign(.ready(true), cause: cause)
             #expect(try await history.all(after: 0).map(\.cause) == [cause])
@@ -113,14 +109,10 @@ import Testing
     }
 
     @Test func aStateInAnotherFormBeginsAnEpoch() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            try await history.makeMachine().assign(.ready(true))
-            let copy = try leftovers(of: first)
+        try await withLeftovers(of: 1) { copy, epoch in
             try other(copy, #"UPDATE change SET data = '{ "value": true }' WHERE seq = 1"#)
             let again = try History(directory: copy)
-            #expect(again.epoch != history.epoch)
+            #expect(again.epoch != epoch)
             #expect(again.snapshot == Snapshot(seq: 1, state: .ready(true), at: again.snapshot.at))
             let newest = try #require(try await again.all(after: 0).last)
             #expect(newest.new.data == #"{"value":true}"#)

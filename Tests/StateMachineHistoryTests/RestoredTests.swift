@@ -8,9 +8,7 @@ import Testing
 /// An older copy of the database is put back: the seqs that clients saw after it are invalid.
 @Suite(.bounded) struct RestoredTests {
     @Test func aCopyThatEndsBeforeACleanStopBeginsAnEpoch() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
+        try await withHistory { history, first in
             let copy = try Self.changeTwice(history, in: first)
             #expect(await history.settled() == nil)
 
@@ -35,9 +33,7 @@ import Testing
     }
 
     @Test func aCopyThatEndsBeforeTheLastStartBeginsAnEpoch() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
+        try await withHistory { history, first in
             let copy = try Self.changeTwice(history, in: first)
             let second = try leftovers(of: first)
             let killed = try History(directory: second)
@@ -71,12 +67,8 @@ import Testing
         "      4711\nEPOCH\n1\n",
     ])
     func aNoteThatIsOldOrCutShortIsNoReasonForAnEpoch(_ note: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            let machine = history.makeMachine()
-            try await machine.assign(.ready(true))
-            try await machine.assign(.ready(false))
+        try await withHistory { history, first in
+            try await history.makeMachine().change(2)
             let second = try leftovers(of: first)
             try Data(note.replacing("EPOCH", with: history.epoch).utf8)
                 .write(to: URL(filePath: "\(second)/statemachine.lock"))

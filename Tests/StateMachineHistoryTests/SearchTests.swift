@@ -11,9 +11,7 @@ import Testing
     private func run(
         _ body: @Sendable (UntypedHistory, [RecordedTransition]) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/a"
-            let history = try History(directory: path, options: HistoryOptions())
+        try await withHistory { history, path in
             try other(
                 path,
                 """
@@ -88,11 +86,8 @@ import Testing
     }
 
     @Test func whatIsMissingIsSaid() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/a"
-            let history = try History(directory: path, options: HistoryOptions())
-            let machine = history.makeMachine()
-            for _ in 1...9 { try await machine.assign(.ready(!machine.state.isReady)) }
+        try await withHistory { history, path in
+            try await history.makeMachine().change(9)
             try other(path, "DELETE FROM change WHERE seq = 5")
             for names in [nil, ["ready"], ["away"]] as [[String]?] {
                 var query = TransitionQuery(after: 2, before: 9)
@@ -119,6 +114,15 @@ import Testing
 }
 
 extension TransitionQuery {
+    /// Looks behind what has been found.
+    mutating func goOn(after finding: TransitionFinding) {
+        if self.isNewestFirst {
+            self.before = finding.examined
+        } else {
+            self.after = finding.examined
+        }
+    }
+
     /// Whether a transition between the two ends is wanted.
     func wants(_ transition: RecordedTransition) -> Bool {
         self.names?.contains(transition.new.name) ?? true
@@ -140,11 +144,7 @@ extension TransitionHistory {
         while query.after + 1 < query.before {
             let finding = try await self.next(query)
             transitions += finding.transitions
-            if query.isNewestFirst {
-                query.before = finding.examined
-            } else {
-                query.after = finding.examined
-            }
+            query.goOn(after: finding)
         }
         return transitions
     }

@@ -9,18 +9,16 @@ import Testing
 /// What a clean stop leaves.
 @Suite(.bounded) struct SettlingTests {
     @Test func theFileOfTheDatabaseAloneIsWhole() async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
+        try await withHistory { history, first in
             let machine = history.makeMachine()
-            for _ in 1...9 { try await machine.assign(.ready(!machine.state.isReady)) }
+            try await machine.change(9)
             let killed = try leftovers(of: first)
             #expect(await history.settled() == nil)
-            try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/b")
+            try await Self.expectWhole(first, machine, of: history.epoch, in: "\(first)-b")
             // The history goes on after that.
             try await machine.assign(.ready(false))
             #expect(await history.settled() == nil)
-            try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/c")
+            try await Self.expectWhole(first, machine, of: history.epoch, in: "\(first)-c")
 
             // This includes what the previous run left in the log, even if nothing was added to it.
             let again = try History(directory: killed)
@@ -29,7 +27,7 @@ import Testing
                 killed,
                 again.makeMachine(),
                 of: history.epoch,
-                in: "\(directory)/d"
+                in: "\(first)-d"
             )
         }
     }
@@ -104,7 +102,7 @@ import Testing
             let cause = String(repeating: "x", count: 200_000)
             func assign(_ count: Int) throws {
                 for _ in 1...count {
-                    try machine.assign(.ready(!machine.state.isReady), cause: cause)
+                    try machine.assign(.ready(machine.state != .ready(true)), cause: cause)
                 }
             }
             try assign(100)

@@ -182,14 +182,13 @@ import Testing
 
     /// What it costs machines that are not declared in a file.
     @Test func aMachineWithoutStaysKeepsNothingOfThem() async throws {
-        try await withTemporaryDirectory { directory in
-            let history = try History(directory: "\(directory)/a")
-            try await history.makeMachine().assign(.ready(true))
+        try await withHistory { history, path in
+            try await history.makeMachine().change(1)
             #expect(history.history.starts == nil)
             let sql = """
                 SELECT (SELECT count(*) FROM stay) + (SELECT count(stay) + count(due) FROM change)
                 """
-            let kept = try Database("\(directory)/a/statemachine.sqlite")
+            let kept = try Database("\(path)/statemachine.sqlite")
                 .first(sql) { $0.integer(0) }
             #expect(kept == 0)
             #expect(try await history.all(after: 0).first?.stay == nil)

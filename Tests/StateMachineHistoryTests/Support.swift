@@ -4,6 +4,7 @@ import StateMachineHistory
 import StateMachineProtocol
 import StateMachineSQLite
 import TestSupport
+import Testing
 
 typealias History = SQLiteHistory<AppState>
 typealias Machine = StateMachine<AppState>
@@ -31,21 +32,11 @@ extension UntypedHistory {
     func all(after seq: UInt64) async throws -> [RecordedTransition] {
         var transitions: [RecordedTransition] = []
         while true {
-            let after = transitions.last?.seq ?? seq
-            let piece = try await withCheckedContinuation { continuation in
-                self.read(after: after) { continuation.resume(returning: $0) }
-            }.get()
+            let query = TransitionQuery(after: transitions.last?.seq ?? seq, before: 1 << 53)
+            let piece = try await self.next(query).transitions
             guard !piece.isEmpty else { return transitions }
             transitions += piece
         }
-    }
-
-    /// The next few after `seq`, up to the first that is missing.
-    func read(
-        after seq: UInt64,
-        done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
-    ) {
-        self.read(TransitionQuery(after: seq, before: 1 << 53)) { done($0.map(\.transitions)) }
     }
 
     func committed(_ group: [Change]) async -> String? {
@@ -93,13 +84,44 @@ extension SQLiteHistory {
     }
 }
 
+/// Why there can be no history in that directory.
+func openingError(_ directory: String) throws -> String {
+    try #require(#expect(throws: HistoryError.self) { try History(directory: directory) })
+        .description
+}
+
 /// Changes the database from another program.
 func other(_ directory: String, _ sql: String) throws {
     try Database("\(directory)/statemachine.sqlite", timeout: .seconds(10)).execute(sql)
 }
 
-extension AppState {
-    var isReady: Bool { self == .ready(true) }
+/// Runs `body` with a history in a directory of its own.
+func withHistory(
+    _ options: HistoryOptions = HistoryOptions(),
+    _ body: (_ history: History, _ path: String) async throws -> Void
+) async throws {
+    try await withTemporaryDirectory { directory in
+        let path = "\(directory)/a"
+        try await body(History(directory: path, options: options), path)
+    }
+}
+
+/// Runs `body` with what a crash leaves of a history with that many changes, and its epoch.
+func withLeftovers(
+    of changes: Int,
+    _ body: (_ path: String, _ epoch: String) async throws -> Void
+) async throws {
+    try await withHistory { history, path in
+        try await history.makeMachine().change(changes)
+        try await body(leftovers(of: path), history.epoch)
+    }
+}
+
+extension Machine {
+    /// Makes so many changes, from `ready(false)` to `ready(true)` and back.
+    func change(_ count: Int) async throws {
+        for _ in 0..<count { try await self.assign(.ready(self.state != .ready(true))) }
+    }
 }
 
 extension StateMachine {

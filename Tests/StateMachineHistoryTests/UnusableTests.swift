@@ -15,7 +15,7 @@ import Testing
     func tablesOfAnotherProgramAreSaidToBeSuch(_ sql: String) async throws {
         try await withTemporaryDirectory { directory in
             try other(directory, sql)
-            let error = try Self.error(directory)
+            let error = try openingError(directory)
             #expect(
                 error.hasPrefix("cannot use \(directory)/statemachine.sqlite: its tables are not")
             )
@@ -33,17 +33,15 @@ import Testing
                 atPath: "\(directory)/statemachine.sqlite",
                 withIntermediateDirectories: false
             )
-            let error = try Self.error(directory)
+            let error = try openingError(directory)
             #expect(error.hasPrefix("cannot use \(directory)/statemachine.sqlite: user "))
             #expect(error.contains("or move it away"))
         }
     }
 
     @Test(arguments: [0o000, 0o400]) func whoMayNotReadAndWriteItIsNamed(_ mode: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let first = "\(directory)/a"
-            let history = try History(directory: first)
-            try await history.makeMachine().assign(.ready(true))
+        try await withHistory { history, first in
+            try await history.makeMachine().change(1)
             #expect(await history.settled() == nil)
             let path = try leftovers(of: first)
             for name in try FileManager.default.contentsOfDirectory(atPath: path) {
@@ -51,7 +49,7 @@ import Testing
             }
             try Self.give(path, mode: 0o700)
             let user = geteuid() == 0 ? Self.nobody : geteuid()
-            let error = try Self.asNobody { try Self.error(path) }
+            let error = try Self.asNobody { try openingError(path) }
             #expect(error.hasPrefix("cannot use \(path)/statemachine.sqlite: user \(user) "))
             #expect(error.contains("read and write it"))
         }
@@ -62,7 +60,7 @@ import Testing
         try await withTemporaryDirectory { directory in
             let lock = "\(directory)/statemachine.lock"
             let error = try await blocking {
-                try Self.withoutLocks { try Self.error(directory) }
+                try Self.withoutLocks { try openingError(directory) }
             }
             #expect(error == "cannot lock \(lock): \(String(cString: strerror(ENOLCK)))")
         }
@@ -132,10 +130,5 @@ import Testing
         var attributes: [FileAttributeKey: Any] = [.posixPermissions: mode]
         if geteuid() == 0 { attributes[.ownerAccountID] = Int(Self.nobody) }
         try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
-    }
-
-    private static func error(_ directory: String) throws -> String {
-        try #require(#expect(throws: HistoryError.self) { try History(directory: directory) })
-            .description
     }
 }
