@@ -42,14 +42,12 @@ struct AllocationTests {
     @Test(arguments: [1, 8, 64])
     func aDelegateOnABusyQueueAllocatesNothingForTheSetter(_ count: Int) async {
         let machine = StateMachine<AppState>()
-        let queue = DispatchQueue(label: "busy")
         // Kept busy, so that no commit has to wake it.
-        let gate = Gate()
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let counters = (0..<count).map { _ in Counter() }
-        for counter in counters { machine.addDelegate(counter, on: .queue(queue)) }
+        for counter in counters { machine.addDelegate(counter, on: held.context) }
         #expect(Self.allocations(of: machine) == 2 * Self.commits)
-        gate.open()
+        held.open()
         await machine.flush()
         #expect(counters.allSatisfy { $0.count == 2 * Self.commits })
     }

@@ -42,9 +42,7 @@ import Testing
     }
 
     @Test func anEqualAssignmentIsToldIfTheMachineAnnouncesIt() {
-        var options = StateMachine<AppState>.Options()
-        options.announcesEqual = true
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> { $0.announcesEqual = true }
         let listener = Listener()
         machine.addDelegate(listener)
         machine.state = .ready(false)

@@ -52,17 +52,15 @@ import Testing
 
     @Test func onAStuckContextTheCurrentStateStillComesFirst() async {
         let machine = StateMachine<AppState>()
-        let gate = Gate()
-        let queue = DispatchQueue(label: "late")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         // Another listener still has to hear what was committed before the second one was added.
         let early = Listener()
-        machine.addDelegate(early, on: .queue(queue))
+        machine.addDelegate(early, on: held.context)
         machine.churn(3)
         let late = Listener()
-        machine.addDelegate(late, on: .queue(queue), starting: .current)
+        machine.addDelegate(late, on: held.context, starting: .current)
         machine.state = .authentication(.active)
-        gate.open()
+        held.open()
         await machine.flush()
         #expect(early.seqs == [1, 2, 3, 4])
         #expect(late.seqs == [3, 4])
@@ -93,14 +91,12 @@ import Testing
 
     @Test func whoIsCancelledBeforeItsContextRunsIsNotToldOfTheCurrentState() async {
         let machine = StateMachine<AppState>()
-        let gate = Gate()
-        let queue = DispatchQueue(label: "late")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let listener = Listener()
         let other = Listener()
-        machine.addDelegate(other, on: .queue(queue))
-        machine.addDelegate(listener, on: .queue(queue), starting: .current).cancel()
-        gate.open()
+        machine.addDelegate(other, on: held.context)
+        machine.addDelegate(listener, on: held.context, starting: .current).cancel()
+        held.open()
         machine.churn(1)
         await machine.flush()
         #expect(other.seqs == [1])
@@ -121,18 +117,14 @@ import Testing
     }
 
     @Test func aDelegatePastItsLimitIsToldTheCurrentStateThenWhatItMissed() async {
-        var options = StateMachine<AppState>.Options()
-        options.laneLimit = 10
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> { $0.laneLimit = 10 }
         machine.churn(5)
-        let gate = Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let stuck = Listener()
-        machine.addDelegate(stuck, on: .queue(queue), starting: .current)
+        machine.addDelegate(stuck, on: held.context, starting: .current)
         machine.state = .authentication(.active)
         machine.churn(99)
-        gate.open()
+        held.open()
         await machine.flush()
         #expect(stuck.seqs.first == 5)
         #expect((stuck.missed.heard.first ?? 0) + stuck.seqs.count - 1 == 100)

@@ -99,11 +99,7 @@ import Testing
         machine.state = .ready(true)
         await events.wait(for: 1)
         if cancelledBefore { registration.cancel() }
-        Task.immediate {
-            await registration.cancelAndWait()
-            events.record("cancelled")
-        }
-        await others()
+        await begin("cancelled", in: events) { await registration.cancelAndWait() }
         gate.open()
         #expect(await events.wait(for: 3) == ["begun", "ended", "cancelled"])
     }
@@ -119,11 +115,7 @@ import Testing
             return .dataRetrieval(.failure)
         }
         await events.wait(for: 1)
-        Task.immediate {
-            await registration.cancelAndWait()
-            events.record("cancelled")
-        }
-        await others()
+        await begin("cancelled", in: events) { await registration.cancelAndWait() }
         gate.open()
         #expect(await events.wait(for: 3) == ["begun", "became", "cancelled"])
         #expect(machine.state == .authentication(.active))
@@ -133,11 +125,7 @@ import Testing
         let events = Recorder<String>()
         let (registration, release) = await working(events)
         await events.wait { $0.contains("cancelled") }
-        Task.immediate {
-            await registration.cancelAndWait()
-            events.record("waited")
-        }
-        await others()
+        await begin("waited", in: events) { await registration.cancelAndWait() }
         release.record(())
         #expect(await returns { await events.wait(for: 4) })
         #expect(events.heard == ["begun", "cancelled", "ended", "waited"])
@@ -178,11 +166,9 @@ import Testing
         }
         let registration = listening.begin(delegate, with: machine, on: .queue(queue))
         machine.state = .ready(true)
-        Task.immediate {
+        await begin("flushed", in: events) {
             if ofTheMachine { await machine.flush() } else { await registration.flushAndWait() }
-            events.record("flushed")
         }
-        await others()
         gate.open()
         #expect(await events.wait(for: 2) == ["told", "flushed"])
     }
@@ -204,11 +190,7 @@ import Testing
         )
         DispatchQueue(label: "setter").async { machine.state = .ready(true) }
         await events.wait(for: 1)
-        Task.immediate {
-            await registration.flushAndWait()
-            events.record("flushed")
-        }
-        await others()
+        await begin("flushed", in: events) { await registration.flushAndWait() }
         gate.open()
         #expect(await events.wait(for: 3) == ["selected", "told", "flushed"])
     }
@@ -236,11 +218,7 @@ import Testing
             gate.pass()
             events.record("called")
         }
-        Task.immediate {
-            await registration.flushAndWait()
-            events.record("flushed")
-        }
-        await others()
+        await begin("flushed", in: events) { await registration.flushAndWait() }
         gate.open()
         #expect(await events.wait(for: 2) == ["called", "flushed"])
     }
@@ -253,11 +231,7 @@ import Testing
         machine.addObserver(on: .queue(queue), starting: .current) { _ in
             events.record("told")
         }
-        Task.immediate {
-            await machine.flush()
-            events.record("flushed")
-        }
-        await others()
+        await begin("flushed", in: events) { await machine.flush() }
         queue.resume()
         #expect(await events.wait(for: 2) == ["told", "flushed"])
     }
@@ -276,9 +250,7 @@ import Testing
     @Test func aLogThatAnswersAGroupTwiceEndsTheProcessAndNotTheNextGroup() async {
         await #expect(processExitsWith: .failure) {
             let log = PatientLog<AppState>()
-            var options = StateMachine<AppState>.Options()
-            options.log = log
-            let machine = StateMachine<AppState>(options: options)
+            let machine = StateMachine<AppState> { $0.log = log }
             machine.propose(.ready(true)) { _ in }
             log.finish(0)
             machine.propose(.authentication(.active)) { _ in }
@@ -290,9 +262,7 @@ import Testing
 
     @Test func aProposalThatGathersBehindAStuckLogIsWithdrawnWithItsTask() async {
         let log = PatientLog<Door>()
-        var options = StateMachine<Door>.Options()
-        options.log = log
-        let machine = StateMachine<Door>(options: options)
+        let machine = StateMachine<Door> { $0.log = log }
         let answers = Recorder<String>()
         machine.propose(.open(1)) { answers.record("open: \($0.isCommitted)") }
         let waiting = Task.immediate { try await machine.propose(.closed) }
@@ -379,9 +349,7 @@ import Testing
         // A process of its own: a predicate that blocks takes one of the pool's threads.
         await #expect(processExitsWith: .success) {
             let clock = ManualClock()
-            var options = StateMachine<AppState>.Options()
-            options.clock = clock
-            let machine = StateMachine<AppState>(options: options)
+            let machine = StateMachine<AppState> { $0.clock = clock }
             let gate = TestSupport.Gate()
             let begun = Recorder<Void>()
             let slow = Task.immediate {
@@ -414,9 +382,7 @@ import Testing
     @Test func aWaitThatFallsBehindALimitFindsTheStateThatTheMachineStaysIn() async {
         // A process of its own: a predicate that blocks takes one of the pool's threads.
         await #expect(processExitsWith: .success) {
-            var options = StateMachine<AppState>.Options()
-            options.laneLimit = 2
-            let machine = StateMachine<AppState>(options: options)
+            let machine = StateMachine<AppState> { $0.laneLimit = 2 }
             let gate = TestSupport.Gate()
             let begun = Recorder<Void>()
             let waiting = Task.immediate {
@@ -445,9 +411,7 @@ import Testing
     }
 
     @Test func whatListensBehindALimitHearsTheNewestOfWhatItMisses() async {
-        var options = StateMachine<AppState>.Options()
-        options.laneLimit = 2
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> { $0.laneLimit = 2 }
         let queue = DispatchQueue(label: "suspended")
         let (closure, latest, entering, leaving, others) = (
             Heard(), Heard(), Heard(), Heard(), Heard()
@@ -544,9 +508,7 @@ import Testing
 
     @Test func aStayThatIsRenewedSleepsOnceTheMachineIsFlushed() async {
         let clock = ManualClock()
-        var options = StateMachine<AppState>.Options()
-        options.clock = clock
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> { $0.clock = clock }
         machine.after(.seconds(1), in: .authentication) { _ in .ready(true) }
         for _ in 0..<100 {
             machine.state = .authentication(.active)
@@ -606,14 +568,22 @@ private final class Load: Sendable {
     deinit { self.going() }
 }
 
-/// Waits until the queue has run what was sent to it.
-private func passed(_ queue: DispatchQueue) async {
-    await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
-}
-
 /// Lets other tasks run for a while: what is to come later has the time to come too early.
 private func others() async {
     for _ in 0..<1000 { await Task.yield() }
+}
+
+/// Begins what is recorded when it has ended, and lets other tasks run.
+private func begin(
+    _ what: String,
+    in events: Recorder<String>,
+    _ body: @escaping @Sendable () async -> Void
+) async {
+    Task.immediate {
+        await body()
+        events.record(what)
+    }
+    await others()
 }
 
 /// Whether `body` returns; left behind after a minute if it does not.

@@ -21,9 +21,8 @@ private final class Told: StateDelegate {
     private let machine: StateMachine<AppState>
 
     init() {
-        var options = StateMachine<AppState>.Options()
-        options.clock = self.clock
-        self.machine = StateMachine(options: options)
+        let clock = self.clock
+        self.machine = StateMachine { $0.clock = clock }
     }
 
     /// A rare case among a frequent one.
@@ -99,11 +98,11 @@ private final class Told: StateDelegate {
     @Test func theOneThatIsGoneCostsNothingMore() {
         final class Token: Sendable {}
         weak var kept: Token?
-        var options = StateMachine<AppState>.Options()
         let unheard = Recorder<UInt64>()
-        options.clock = self.clock
-        options.unheard = { unheard.record($0.seq) }
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> {
+            $0.clock = self.clock
+            $0.unheard = { unheard.record($0.seq) }
+        }
         do {
             let (told, token) = (Told(), Token())
             kept = token
@@ -124,22 +123,18 @@ private final class Told: StateDelegate {
 
     /// On a new machine, whose state has seq 0.
     @Test func whatALaneHasLetGoOfIsToldAfterWhatIsKeptAndFromTheVeryBeginning() async {
-        var options = StateMachine<AppState>.Options()
-        options.laneLimit = 10
-        let machine = StateMachine<AppState>(options: options)
-        let gate = TestSupport.Gate()
-        let queue = DispatchQueue(label: "late")
-        queue.async { gate.pass() }
+        let machine = StateMachine<AppState> { $0.laneLimit = 10 }
+        let held = HeldQueue()
         let told = Told()
         machine.addDelegate(
             told,
-            on: .queue(queue),
+            on: held.context,
             starting: .current,
             delivering: .latestPer { $0.new.name }
         )
         machine.churn(100)
         let last = machine.snapshot.seq
-        gate.open()
+        held.open()
         #expect(
             await told.heard.wait(for: 3) == ["0", "missed \(last - 1), at \(last - 1)", "\(last)"]
         )
@@ -195,18 +190,16 @@ private final class Told: StateDelegate {
     }
 
     @Test func whoWaitsForAContextThatDoesNothingIsLetGoByItsCancelling() async {
-        let gate = TestSupport.Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let told = Told()
-        let registration = self.machine.addDelegate(told, on: .queue(queue), delivering: .latest)
+        let registration = self.machine.addDelegate(told, on: held.context, delivering: .latest)
         self.machine.churn(3)
         let waiting = Task.immediate { await registration.flushAndWait() }
         let other = Task.immediate { await registration.flushAndWait() }
         waiting.cancel()
         await waiting.value
         #expect(told.heard.heard.isEmpty)
-        gate.open()
+        held.open()
         await other.value
         #expect(told.heard.heard == ["\(self.machine.snapshot.seq)"])
     }

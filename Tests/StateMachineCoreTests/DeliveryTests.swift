@@ -25,18 +25,6 @@ import Testing
         thread.stop()
     }
 
-    @Test func membersOfAContextAreToldInOrderOfRegistration() async {
-        let machine = StateMachine<AppState>()
-        let order = Recorder<Int>()
-        let queue = DispatchQueue(label: "order")
-        for index in 0..<20 {
-            machine.addObserver(on: .queue(queue)) { _ in order.record(index) }
-        }
-        machine.churn(2)
-        await machine.flush()
-        #expect(order.heard == Array(0..<20) + Array(0..<20))
-    }
-
     @Test func immediateDelegatesHaveBeenToldWhenTheAssignmentReturns() {
         let machine = StateMachine<AppState>()
         let listener = Listener()
@@ -47,29 +35,25 @@ import Testing
 
     @Test func aContextThatDoesNothingDelaysNobodyElse() async {
         let machine = StateMachine<AppState>()
-        let gate = Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let stuck = Listener()
         let free = Listener()
-        machine.addDelegate(stuck, on: .queue(queue))
+        machine.addDelegate(stuck, on: held.context)
         machine.addDelegate(free, on: .queue(DispatchQueue(label: "free")))
         machine.churn(100)
         #expect(await free.heard.wait(for: 100).count == 100)
         #expect(stuck.seqs.isEmpty)
-        gate.open()
+        held.open()
         await stuck.heard.wait(for: 100)
     }
 
     @Test func aStuckContextLosesNothingUnlessALimitIsAskedFor() async {
         let machine = StateMachine<AppState>()
-        let gate = Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let stuck = Listener()
-        machine.addDelegate(stuck, on: .queue(queue))
+        machine.addDelegate(stuck, on: held.context)
         machine.churn(70_000)
-        gate.open()
+        held.open()
         await machine.flush()
         #expect(stuck.seqs == Array(1...70_000))
         #expect(stuck.missed.heard.isEmpty)
@@ -98,27 +82,23 @@ import Testing
     }
 
     @Test func aBoundedFlushGivesUpOnAContextThatNeverRuns() async {
-        var options = StateMachine<AppState>.Options()
         let clock = ManualClock()
-        options.clock = clock
-        let machine = StateMachine<AppState>(options: options)
-        let gate = Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
-        machine.addObserver(on: .queue(queue)) { _ in }
+        let machine = StateMachine<AppState> { $0.clock = clock }
+        let held = HeldQueue()
+        machine.addObserver(on: held.context) { _ in }
         async let hasPassed = machine.flush(within: .seconds(1))
         await clock.sleepers(1)
         clock.advance(by: .seconds(1))
         #expect(await hasPassed == false)
-        gate.open()
+        held.open()
         #expect(await machine.flush(within: .seconds(1)))
     }
 
     @Test func aTransitionThatNobodyHeardIsReportedOnce() async {
         let unheard = Recorder<UInt64>()
-        var options = StateMachine<AppState>.Options()
-        options.unheard = { unheard.record($0.seq) }
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> {
+            $0.unheard = { unheard.record($0.seq) }
+        }
         machine.state = .ready(true)
         let listener = Listener()
         machine.addDelegate(listener, on: .queue(DispatchQueue(label: "a")), of: [.ready])

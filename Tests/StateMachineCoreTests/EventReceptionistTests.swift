@@ -66,17 +66,15 @@ extension EventReceptionist: Paging where Event == String {
     }
 
     @Test func whatAStuckContextHadNoRoomForIsCountedAndTheNewestIsThere() async {
-        let gate = TestSupport.Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let batches = Recorder<Delivery<Int>.Batch>()
         let receptionist = EventReceptionist<Int>(
-            on: .queue(queue),
+            on: held.context,
             delivering: .latest.limited(to: 4),
             task: { batches.record($0) }
         )
         for event in 1...10 { receptionist.receive(event) }
-        gate.open()
+        held.open()
         #expect(
             await batches.wait(for: 1)
                 == [.init(values: [10], seqs: 1...10, coalesced: 3, dropped: 6)]
@@ -118,22 +116,20 @@ extension EventReceptionist: Paging where Event == String {
 
     @Test(arguments: [true, false])
     func onceClosedOrReleasedNothingIsTakenInAndWhatWaitedGoesNowhere(isClosed: Bool) {
-        let gate = TestSupport.Gate()
-        let queue = DispatchQueue(label: "late")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let heard = Recorder<[Int]>()
         do {
-            let receptionist = EventReceptionist<Int>(on: .queue(queue)) { heard.record($0.values) }
+            let receptionist = EventReceptionist<Int>(on: held.context) { heard.record($0.values) }
             receptionist.receive(1)
             if isClosed {
                 receptionist.close()
                 receptionist.receive(2)
-                gate.open()
-                queue.sync {}
+                held.open()
+                held.queue.sync {}
             }
         }
-        gate.open()
-        queue.sync {}
+        held.open()
+        held.queue.sync {}
         #expect(heard.heard.isEmpty)
     }
 

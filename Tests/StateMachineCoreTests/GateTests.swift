@@ -70,18 +70,6 @@ private struct Bench {
         #expect(bench.asks.heard.isEmpty)
     }
 
-    @Test func aYesThatComesLaterCommits() async {
-        let bench = Bench()
-        bench.addVoter()
-        bench.propose(.ready(true))
-        #expect(bench.outcomes.heard.isEmpty)
-        #expect(bench.machine.state == .ready(false))
-        #expect(bench.asks.heard.first?.proposal.proposed == .ready(true))
-        bench.asks.heard.first?.vote(.yes)
-        #expect(bench.errors == [nil])
-        #expect(bench.machine.state == .ready(true))
-    }
-
     @Test func whatItsProposerWantsNoMoreIsNotMadeToHappenByALateYes() {
         let bench = Bench()
         bench.addVoter()
@@ -255,20 +243,18 @@ private struct Bench {
 
     @Test func votersHaveHeardAllThatLedToTheState() async {
         let machine = StateMachine<AppState>()
-        let queue = DispatchQueue(label: "voter")
-        let gate = Gate()
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let listener = Listener()
-        machine.addDelegate(listener, on: .queue(queue))
+        machine.addDelegate(listener, on: held.context)
         let heardBefore = Recorder<[UInt64]>()
-        machine.addVoter(label: "v", on: .queue(queue), before: Self.retrieves) {
+        machine.addVoter(label: "v", on: held.context, before: Self.retrieves) {
             heardBefore.record(listener.seqs)
             $0.vote(.yes)
         }
         machine.churn(300)
         let outcomes = Recorder<Outcome>()
         machine.propose(.dataRetrieval(.idle)) { outcomes.record($0) }
-        gate.open()
+        held.open()
         await outcomes.wait(for: 1)
         #expect(heardBefore.heard == [Array(1...300)])
     }

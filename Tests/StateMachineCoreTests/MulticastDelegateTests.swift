@@ -57,6 +57,15 @@ private final class Filter: Filtering {
         self.delegates = MulticastDelegate(clock: self.clock) { unheard.record($0) }
     }
 
+    /// Asks those who permit; what becomes of it is recorded.
+    private func ask(
+        _ put: @escaping @Sendable (any Permitting, @escaping @Sendable (Vote) -> Void) -> Void
+    ) -> Recorder<[Vote.Denial]> {
+        let verdicts = Recorder<[Vote.Denial]>()
+        self.delegates.ask((any Permitting).self, put: put) { verdicts.record($0) }
+        return verdicts
+    }
+
     @Test func implementingIsSubscribingAndOthersAreSkipped() {
         let (watcher, permitter) = (Watcher(), Permitter(.yes))
         self.delegates.add(watcher, on: .immediate)
@@ -127,13 +136,11 @@ private final class Filter: Filtering {
 
     @Test func whoIsRemovedIsNotCalledThoughTheBroadcastCameBefore() async {
         let watcher = Watcher()
-        let gate = Gate()
-        let queue = DispatchQueue(label: "late")
-        queue.async { gate.pass() }
-        let registration = self.delegates.add(watcher, on: .queue(queue))
+        let held = HeldQueue()
+        let registration = self.delegates.add(watcher, on: held.context)
         self.delegates.broadcast((any EnemyWatching).self) { $0.appeared("ghost", at: 0) }
         await registration.cancelAndWait()
-        gate.open()
+        held.open()
         #expect(await self.unheard.wait(for: 1) == ["\((any EnemyWatching).self)"])
         #expect(watcher.seen.heard.isEmpty)
     }
@@ -194,25 +201,14 @@ private final class Filter: Filtering {
     }
 
     @Test func whenNobodyIsThereTheDefaultAnswersAtOnce() {
-        let verdicts = Recorder<[Vote.Denial]>()
-        self.delegates.ask(
-            (any Permitting).self,
-            put: { $1($0.mayQuit()) },
-            completion: { verdicts.record($0) }
-        )
-        #expect(verdicts.heard == [[]])
+        #expect(self.ask { $1($0.mayQuit()) }.heard == [[]])
     }
 
     @Test func aSilentVoterIsWaitedForUntilTheDeadlineAndItsLateVoteDoesNotCount() async {
         let voter = Permitter(.no("late"))
         self.delegates.add(voter, on: .immediate)
         let replies = Recorder<@Sendable (Vote) -> Void>()
-        let verdicts = Recorder<[Vote.Denial]>()
-        self.delegates.ask(
-            (any Permitting).self,
-            put: { replies.record($1) },
-            completion: { verdicts.record($0) }
-        )
+        let verdicts = self.ask { replies.record($1) }
         await self.clock.sleepers(1)
         self.clock.advance(by: .seconds(1))
         #expect(await verdicts.wait(for: 1) == [[]])
@@ -223,13 +219,7 @@ private final class Filter: Filtering {
     @Test func aReplyThatIsLetGoOfAbstains() {
         let voter = Permitter(.no("x"))
         self.delegates.add(voter, on: .immediate)
-        let verdicts = Recorder<[Vote.Denial]>()
-        self.delegates.ask(
-            (any Permitting).self,
-            put: { _, _ in },
-            completion: { verdicts.record($0) }
-        )
-        #expect(verdicts.heard == [[]])
+        #expect(self.ask { _, _ in }.heard == [[]])
     }
 
     @Test func theAskersQueueIsNotBlockedThoughTheVoterNeedsIt() async {
@@ -283,11 +273,9 @@ private final class Filter: Filtering {
     }
 
     @Test func aCancelledQuestionEndsAndItsVotesDoNotCount() async {
-        let gate = TestSupport.Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let voters = [Permitter(.yes), Permitter(.yes)]
-        self.delegates.add(voters[0], on: .queue(queue))
+        self.delegates.add(voters[0], on: held.context)
         self.delegates.add(voters[1], on: .immediate)
         let delegates = self.delegates
         let asked = Recorder<Void>()
@@ -300,15 +288,13 @@ private final class Filter: Filtering {
         await asked.wait(for: 1)
         task.cancel()
         #expect(await task.value == [.withdrawn])
-        gate.open()
+        held.open()
         // A later question is not affected.
         #expect(await delegates.ask((any Permitting).self) { $0.mayQuit() } == [])
     }
 
     @Test func aCancelledAmendmentEndsAndNobodyElseIsAsked() async {
-        let gate = TestSupport.Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let asked = Recorder<String>()
         let filters = ["a", "b", "c"].map { name in
             Filter {
@@ -317,7 +303,7 @@ private final class Filter: Filtering {
             }
         }
         self.delegates.add(filters[0], on: .immediate)
-        self.delegates.add(filters[1], on: .queue(queue))
+        self.delegates.add(filters[1], on: held.context)
         self.delegates.add(filters[2], on: .immediate)
         let delegates = self.delegates
         let question = Question(deadline: nil)
@@ -327,7 +313,7 @@ private final class Filter: Filtering {
         await asked.wait(for: 1)
         task.cancel()
         #expect(await task.value == nil)
-        gate.open()
+        held.open()
         #expect(
             await delegates.amend((any Filtering).self, "y", question) { $0.outgoing($1) } == "yabc"
         )

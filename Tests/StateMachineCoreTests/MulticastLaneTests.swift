@@ -28,28 +28,6 @@ private final class Hearer: Hearing {
     func callsMissed(_ count: Int) { self.heard.record("\(self.name)missed \(count)") }
 }
 
-/// A context that notes when it is woken, and whose identity is computed by a client's code.
-private final class WatchedContext: ExecutionContext {
-    private let queue = DispatchQueue(label: "watched")
-    private let asked: @Sendable () -> Void
-    private let woken: @Sendable () -> Void
-
-    init(asked: @escaping @Sendable () -> Void = {}, woken: @escaping @Sendable () -> Void = {}) {
-        self.asked = asked
-        self.woken = woken
-    }
-
-    var identity: ObjectIdentifier {
-        self.asked()
-        return ObjectIdentifier(self)
-    }
-
-    func enqueue(_ job: @escaping @Sendable () -> Void) {
-        self.woken()
-        self.queue.async(execute: job)
-    }
-}
-
 /// Uses the multicast delegate when it is deallocated.
 private final class Parting: Hearing {
     private let delegates: MulticastDelegate<AnyObject>
@@ -108,7 +86,7 @@ private let deadline: UInt32 = 30
         let hearer = Hearer(heard)
         delegates.add(hearer, on: .immediate)
         let contexts = (0..<16).map { number in
-            WatchedContext(woken: { heard.record("context \(number)") })
+            WatchedContext { _ in heard.record("context \(number)") }
         }
         let others = contexts.map { _ in Hearer(Recorder()) }
         for (context, other) in zip(contexts, others) { delegates.add(other, on: context) }
@@ -168,12 +146,10 @@ private let deadline: UInt32 = 30
     }
 
     @Test func whoIsAskedAndHasNoRoomForTheQuestionIsNotWaitedFor() async {
-        let gate = TestSupport.Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let delegates = MulticastDelegate<AnyObject>(clock: ManualClock(), callLimit: 1)
         let hearer = Hearer(Recorder())
-        delegates.add(hearer, on: .queue(queue))
+        delegates.add(hearer, on: held.context)
         let verdicts = Recorder<[Vote.Denial]>()
         delegates.ask(
             (any Hearing).self,
@@ -183,7 +159,7 @@ private let deadline: UInt32 = 30
         )
         delegates.broadcast((any Hearing).self) { $0.hear(1) }
         #expect(verdicts.heard == [[Vote.Denial(label: "nobody", why: "nobody")]])
-        gate.open()
+        held.open()
     }
 
     @Test func aDelegateThatWasHeldIsLetGoOfByItsCancelling() {

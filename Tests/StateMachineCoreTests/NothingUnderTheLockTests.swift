@@ -59,7 +59,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             withinAMinute {
                 let machine = StateMachine<AppState>()
-                let context = NosyContext { _ = machine.state }
+                let context = WatchedContext(asked: { _ = machine.state })
                 let listener = Listener()
                 machine.addDelegate(listener, on: context)
                 let registration = machine.addObserver(on: context) { _ in }
@@ -76,9 +76,9 @@ import Testing
         await #expect(processExitsWith: .success) {
             withinAMinute {
                 let place = Recorder<StateMachine<AppState>>()
-                var options = StateMachine<AppState>.Options()
-                options.clock = NosyClock { _ = place.heard.first?.state }
-                let machine = StateMachine<AppState>(options: options)
+                let machine = StateMachine<AppState> {
+                    $0.clock = NosyClock { _ = place.heard.first?.state }
+                }
                 place.record(machine)
                 machine.addVoter(label: "willing", on: .immediate) { $0.vote(.yes) }
                 machine.propose(.ready(true), asking: Question(deadline: nil)) { _ in }
@@ -108,20 +108,6 @@ private final class Going: StateDelegate {
     func stateChanged(_ transition: Transition<AppState>) {}
 
     deinit { self.going() }
-}
-
-/// Runs a closure whenever its identity is asked for.
-private final class NosyContext: ExecutionContext {
-    private let look: @Sendable () -> Void
-
-    init(_ look: @escaping @Sendable () -> Void) { self.look = look }
-
-    func enqueue(_ job: @escaping @Sendable () -> Void) { job() }
-
-    var identity: ObjectIdentifier {
-        self.look()
-        return ObjectIdentifier(self)
-    }
 }
 
 /// Runs a closure whenever it is asked for the time.

@@ -169,9 +169,9 @@ import Testing
         let reports = Recorder<Int>()
         let thread = NotificationThread(name: "stopped") { reports.record($0) }
         let unheard = Recorder<UInt64>()
-        var options = StateMachine<AppState>.Options()
-        options.unheard = { unheard.record($0.seq) }
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> {
+            $0.unheard = { unheard.record($0.seq) }
+        }
         let listener = Listener()
         machine.addDelegate(listener, on: thread)
         thread.stop()

@@ -48,10 +48,8 @@ import Testing
 
     /// Whether a tracked state is really shown is unknown, so it counts as unheard.
     @Test func whatIsTrackedIsHeardByNobody() {
-        var options = StateMachine<AppState>.Options()
         let unheard = Recorder<UInt64>()
-        options.unheard = { unheard.record($0.seq) }
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> { $0.unheard = { unheard.record($0.seq) } }
         _ = machine.observed
         let leaving = machine.onExit(.authentication) { _ in }
         machine.state = .ready(true)

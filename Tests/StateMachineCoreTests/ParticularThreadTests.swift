@@ -18,17 +18,6 @@ private final class Watcher: Appearing, Vanishing {
     func vanished(_ name: String) { self.seen("\(name) vanished") }
 }
 
-/// A context that counts how often it is woken.
-private final class CountedContext: ExecutionContext {
-    let woken = Recorder<Void>()
-    private let queue = DispatchQueue(label: "counted")
-
-    func enqueue(_ job: @escaping @Sendable () -> Void) {
-        self.woken.record(())
-        self.queue.async(execute: job)
-    }
-}
-
 /// The guarantees about delivery on particular threads, and on other contexts along the way.
 @Suite(.bounded) struct ParticularThreadTests {
     /// The kernel's counter holds no more than this; a sender that waited for room would wait for
@@ -120,13 +109,17 @@ private final class CountedContext: ExecutionContext {
 
     @Test func manyObserversOfOneContextWakeItOnce() async {
         let machine = StateMachine<AppState>()
-        let context = CountedContext()
+        let (woken, queue) = (Recorder<Void>(), DispatchQueue(label: "counted"))
+        let context = WatchedContext { job in
+            woken.record(())
+            queue.async(execute: job)
+        }
         let order = Recorder<Int>()
         for index in 0..<100 {
             machine.addObserver(on: context) { _ in order.record(index) }
         }
         machine.churn(1)
-        #expect(context.woken.heard.count == 1)
+        #expect(woken.heard.count == 1)
         #expect(await order.wait(for: 100) == Array(0..<100))
     }
 
@@ -202,16 +195,12 @@ private final class CountedContext: ExecutionContext {
                 self.told.record([UInt64(count), now.seq])
             }
         }
-        var options = StateMachine<AppState>.Options()
-        options.laneLimit = 10
-        let machine = StateMachine<AppState>(options: options)
-        let gate = Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let machine = StateMachine<AppState> { $0.laneLimit = 10 }
+        let held = HeldQueue()
         let late = Late()
-        machine.addDelegate(late, on: .queue(queue))
+        machine.addDelegate(late, on: held.context)
         machine.churn(100)
-        gate.open()
+        held.open()
         await machine.flush()
         var expected: UInt64 = 0
         for told in late.told.heard {

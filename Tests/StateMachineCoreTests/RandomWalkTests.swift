@@ -62,13 +62,7 @@ private final class Walk: Sendable {
     let contexts: [any ExecutionContext]
 
     init() {
-        self.contexts = [
-            .immediate,
-            .queue(DispatchQueue(label: "serial")),
-            .queue(DispatchQueue(label: "concurrent", attributes: .concurrent)),
-            .queue(.global()),
-            self.thread,
-        ]
+        self.contexts = everyContext(with: self.thread)
     }
 
     func add(_ generator: inout SeededGenerator, depth: Int = 0) {
@@ -229,10 +223,6 @@ private final class Walk: Sendable {
     func batchesAccountForEveryTransitionAndNeverLoseTheNewest(setters: Int, seed: UInt64) async {
         let machine = StateMachine<AppState>()
         let thread = NotificationThread(name: "target")
-        let contexts: [any ExecutionContext] = [
-            .immediate, thread, .queue(DispatchQueue(label: "serial")),
-            .queue(.global()),
-        ]
         let deliveries: [Delivery<UInt64>] = [
             .each, .latest, .latestPer { AnyHashable($0 % 5) },
             .batch(every: .milliseconds(1), atMost: 7), .paced(every: .milliseconds(1)),
@@ -241,7 +231,7 @@ private final class Walk: Sendable {
             .settled(after: .microseconds(500), per: { AnyHashable($0 % 5) }),
         ]
         var posts: [(Registration, Recorder<Delivery<UInt64>.Batch>)] = []
-        for context in contexts {
+        for context in everyContext(with: thread) {
             for delivery in deliveries {
                 for selectsAtSource in [false, true] {
                     let batches = Recorder<Delivery<UInt64>.Batch>()

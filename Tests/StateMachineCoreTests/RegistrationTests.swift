@@ -59,20 +59,18 @@ import Testing
 
     @Test func aCancelledRegistrationHearsNothingMore() async {
         let machine = StateMachine<AppState>()
-        let gate = Gate()
-        let queue = DispatchQueue(label: "late")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let listener = Listener()
-        let registration = machine.addDelegate(listener, on: .queue(queue))
+        let registration = machine.addDelegate(listener, on: held.context)
         // Another listener keeps the lane, so the cancelled one still stands before what it missed.
         let other = Listener()
-        machine.addDelegate(other, on: .queue(queue))
+        machine.addDelegate(other, on: held.context)
         machine.churn(10)
         registration.cancel()
         registration.cancel()
-        gate.open()
+        held.open()
         await machine.flush()
-        queue.sync {}
+        held.queue.sync {}
         #expect(listener.seqs.isEmpty)
         #expect(other.seqs.count == 10)
     }
@@ -159,8 +157,8 @@ import Testing
         #expect(await died.wait(for: 1) == [true])
     }
 
-    @Test(arguments: Place.allCases)
-    func aStrongDelegateIsKeptUntilItIsCancelled(on place: Place) async {
+    @Test(arguments: WayToListen.allCases, Place.allCases)
+    func whatListensIsKeptUntilItIsCancelled(_ way: WayToListen, on place: Place) async {
         let machine = StateMachine<AppState>()
         let heard = Heard()
         weak var listener: Listener?
@@ -168,7 +166,7 @@ import Testing
         do {
             let strong = Listener(heard)
             listener = strong
-            registration = machine.addDelegate(strong, on: place.context, retaining: true)
+            registration = way.begin(strong, with: machine, on: place.context)
         }
         machine.churn(1)
         await machine.flush()
@@ -192,19 +190,17 @@ import Testing
     }
 
     @Test func manyUnreadEntriesAreReleasedWithoutRecursion() async {
-        let gate = Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let held = HeldQueue()
         let heard = Recorder<Void>()
         do {
             let machine = StateMachine<AppState>()
-            let registration = machine.addObserver(on: .queue(queue)) { _ in heard.record(()) }
+            let registration = machine.addObserver(on: held.context) { _ in heard.record(()) }
             // Several times as many as there is room for frames on a queue thread's stack.
             machine.churn(200_000)
             registration.cancel()
         }
-        gate.open()
-        queue.sync {}
+        held.open()
+        held.queue.sync {}
         #expect(heard.heard.isEmpty)
     }
 
@@ -260,21 +256,5 @@ import Testing
             registration.cancel()
         }
         #expect(weak == nil)
-    }
-
-    @Test func anObserverIsKeptUntilItIsCancelled() async {
-        let machine = StateMachine<AppState>()
-        weak var held: Listener?
-        let registration: Registration
-        do {
-            let listener = Listener()
-            held = listener
-            registration = machine.addObserver { listener.stateChanged($0) }
-        }
-        machine.churn(1)
-        #expect(held?.seqs == [1])
-        registration.cancel()
-        #expect(held == nil)
-        withExtendedLifetime(registration) {}
     }
 }

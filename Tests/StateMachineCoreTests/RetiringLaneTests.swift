@@ -15,15 +15,12 @@ import Testing
     @Test(arguments: [(2, 41), (4, 42), (8, 43)] as [(Int, UInt64)])
     func lanesThatRetireAndComeBackHoldNobodyUpAndLoseNothing(setters: Int, seed: UInt64) async {
         let fates = Recorder<Fate>()
-        var options = StateMachine<AppState>.Options()
-        options.unheard = { fates.record(Fate(seq: $0.seq, wasHeard: false)) }
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> {
+            $0.unheard = { fates.record(Fate(seq: $0.seq, wasHeard: false)) }
+        }
         let trespasses = Recorder<String>()
         let thread = NotificationThread(name: "retiring")
-        let contexts: [any ExecutionContext] = [
-            .immediate, thread, .queue(DispatchQueue(label: "serial")), .queue(.global()),
-            .queue(DispatchQueue(label: "concurrent", attributes: .concurrent)),
-        ]
+        let contexts = everyContext(with: thread)
         await onThreads(setters + contexts.count) { index in
             var generator = SeededGenerator(seed: seed &* 1000 &+ UInt64(index))
             guard index < contexts.count else {
@@ -138,7 +135,7 @@ private final class Guest: StateDelegate {
     @Test func eachRegistrationAndEachCancellingAsksItsContextAFewTimes() {
         let machine = StateMachine<AppState>()
         let asked = Counter()
-        let contexts = (0..<500).map { _ in CountingContext(asked) }
+        let contexts = (0..<500).map { _ in WatchedContext(asked: { asked.add(1) }) }
         let registrations = contexts.map { machine.addObserver(on: $0) { _ in } }
         #expect(asked.count <= 2 * contexts.count)
         for registration in registrations { registration.cancel() }
@@ -170,7 +167,7 @@ private final class Guest: StateDelegate {
         let machine = StateMachine<AppState>()
         let order = Recorder<String>()
         // A context that runs its jobs inline shows when it is woken.
-        let contexts = (0..<5).map { _ in CountingContext(Counter()) }
+        let contexts = (0..<5).map { _ in WatchedContext() }
         let immediate = machine.addObserver { _ in order.record("immediate") }
         var others = contexts.map { machine.addObserver(on: $0) { _ in order.record("other") } }
         while !others.isEmpty {
@@ -198,22 +195,15 @@ private final class Guest: StateDelegate {
         for registration in registrations { registration.cancel() }
     }
 
-    @Test(arguments: [Place.serialQueue, .concurrentQueue])
+    /// Its setter too, where it is told at once.
+    @Test(arguments: Place.allCases)
     func withALimitADelegateThatBlocksKeepsNoMoreThanThat(on place: Place) async {
-        await Self.blocks(on: place.context)
-    }
-
-    @Test func withALimitADelegateThatBlocksItsSetterKeepsNoMoreThanThat() async {
-        await Self.blocks(on: .immediate)
-    }
-
-    private static func blocks(on context: any ExecutionContext) async {
         let lives = Counter()
         var options = StateMachine<Heavy>.Options()
         options.laneLimit = 10
         let machine = StateMachine<Heavy>(.of(Payload(0, lives)), options: options)
         let (begun, gate) = (Recorder<Void>(), Gate())
-        machine.addObserver(on: context) { transition in
+        machine.addObserver(on: place.context) { transition in
             guard transition.seq == 1 else { return }
             begun.record(())
             gate.pass()
@@ -231,7 +221,7 @@ private final class Guest: StateDelegate {
     @Test func aRegistrationIsComparedWithNoOther() {
         let machine = StateMachine<AppState>()
         let compared = Counter()
-        let objects = (0..<500).map { _ in CountingContext(compared) }
+        let objects = (0..<500).map { _ in Counter() }
         let registrations = objects.map { object in
             machine.machine.add(
                 ComparedMember(object, compared),
@@ -261,19 +251,6 @@ private final class Counter: Sendable {
     var count: Int { self.value.load(ordering: .sequentiallyConsistent) }
 
     func add(_ more: Int) { self.value.add(more, ordering: .sequentiallyConsistent) }
-}
-
-private final class CountingContext: ExecutionContext {
-    private let asked: Counter
-
-    init(_ asked: Counter) { self.asked = asked }
-
-    func enqueue(_ job: @escaping @Sendable () -> Void) { job() }
-
-    var identity: ObjectIdentifier {
-        self.asked.add(1)
-        return ObjectIdentifier(self)
-    }
 }
 
 /// A state that counts how often it was encoded.

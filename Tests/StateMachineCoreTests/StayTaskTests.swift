@@ -113,11 +113,11 @@ import Testing
         log: (any WriteAheadLog<AppState>)? = nil,
         unassigned: (@Sendable (AppState, TransitionError<AppState>) -> Void)? = nil
     ) -> StateMachine<AppState> {
-        var options = StateMachine<AppState>.Options()
-        options.clock = self.clock
-        options.log = log
-        options.unassigned = unassigned
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> {
+            $0.clock = self.clock
+            $0.log = log
+            $0.unassigned = unassigned
+        }
         let recorder = self.recorder
         machine.addObserver { recorder.record($0) }
         return machine

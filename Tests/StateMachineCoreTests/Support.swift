@@ -84,6 +84,68 @@ extension StateMachine where State == AppState {
     }
 }
 
+extension StateMachine where State: EnumState {
+    /// A new machine with options of a test's own.
+    convenience init(_ change: (inout Options) -> Void) {
+        var options = Options()
+        change(&options)
+        self.init(options: options)
+    }
+}
+
+/// Each kind of context there is, the thread among them.
+func everyContext(with thread: NotificationThread) -> [any ExecutionContext] {
+    [
+        .immediate, thread, .queue(DispatchQueue(label: "serial")), .queue(.global()),
+        .queue(DispatchQueue(label: "concurrent", attributes: .concurrent)),
+    ]
+}
+
+/// A queue that runs nothing until it is opened, so that what is sent to it accumulates.
+struct HeldQueue {
+    let queue = DispatchQueue(label: "held")
+    private let gate = TestSupport.Gate()
+
+    init() {
+        self.queue.async { [gate] in gate.pass() }
+    }
+
+    var context: any ExecutionContext { .queue(self.queue) }
+
+    func open() { self.gate.open() }
+}
+
+/// Waits until the queue has run what was sent to it.
+func passed(_ queue: DispatchQueue) async {
+    await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+}
+
+/// A context that calls a test whenever its identity is asked for, and whenever it is woken.
+final class WatchedContext: ExecutionContext {
+    /// Whether the present thread is taken for its own; nil: it cannot tell.
+    let isCurrent: Bool?
+    private let asked: @Sendable () -> Void
+    private let woken: @Sendable (_ job: @escaping @Sendable () -> Void) -> Void
+
+    /// Unless `woken` does something else with them, it runs jobs at once.
+    init(
+        isCurrent: Bool? = nil,
+        woken: @escaping @Sendable (_ job: @escaping @Sendable () -> Void) -> Void = { $0() },
+        asked: @escaping @Sendable () -> Void = {}
+    ) {
+        self.isCurrent = isCurrent
+        self.asked = asked
+        self.woken = woken
+    }
+
+    var identity: ObjectIdentifier {
+        self.asked()
+        return ObjectIdentifier(self)
+    }
+
+    func enqueue(_ job: @escaping @Sendable () -> Void) { self.woken(job) }
+}
+
 /// Runs `body` on that many threads at once and waits, without blocking a thread, until all return.
 func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
     await withTaskGroup(of: Void.self) { group in

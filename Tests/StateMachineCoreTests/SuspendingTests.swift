@@ -42,9 +42,7 @@ private final class TaskLog: WriteAheadLog {
 
     /// More tasks than there are threads, each of which waits for one of the log's tasks.
     @Test func tasksThatAssignTakeNoThreadFromTheLog() async throws {
-        var options = StateMachine<AppState>.Options()
-        options.log = TaskLog()
-        let machine = StateMachine(options: options)
+        let machine = StateMachine<AppState> { $0.log = TaskLog() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<64 {
                 group.addTask { try await machine.assign(.ready(true), reenter: true) }
@@ -91,9 +89,7 @@ private final class TaskLog: WriteAheadLog {
 
     @Test func whatIsWithTheLogIsNotWithdrawnAnyMoreAndWhatGathersIs() async throws {
         let log = PatientLog<AppState>()
-        var options = StateMachine<AppState>.Options()
-        options.log = log
-        let machine = StateMachine(options: options)
+        let machine = StateMachine<AppState> { $0.log = log }
         let first = Task.immediate { try await machine.propose(.ready(true)) }
         let second = Task.immediate { try await machine.assign(.authentication(.active)) }
         first.cancel()
@@ -137,14 +133,10 @@ private final class TaskLog: WriteAheadLog {
     }
 
     @Test func aCancelledFlushEndsAndOthersGoOn() async {
-        var options = StateMachine<AppState>.Options()
-        options.clock = ManualClock()
-        let machine = StateMachine(options: options)
-        let gate = TestSupport.Gate()
-        let queue = DispatchQueue(label: "stuck")
-        queue.async { gate.pass() }
+        let machine = StateMachine<AppState> { $0.clock = ManualClock() }
+        let held = HeldQueue()
         let listener = Listener()
-        machine.addDelegate(listener, on: .queue(queue))
+        machine.addDelegate(listener, on: held.context)
         machine.churn(3)
         let endless = Task.immediate { await machine.flush() }
         let bounded = Task.immediate { await machine.flush(within: .seconds(3600)) }
@@ -154,7 +146,7 @@ private final class TaskLog: WriteAheadLog {
         #expect(await endless.value == false)
         #expect(await bounded.value == false)
         #expect(listener.seqs.isEmpty)
-        gate.open()
+        held.open()
         #expect(await other.value)
         #expect(listener.seqs == [1, 2, 3])
     }

@@ -44,22 +44,6 @@ import Testing
         #expect(next.old == now.state)
     }
 
-    @Test func aCancelledTaskStopsHearing() async {
-        let machine = StateMachine<AppState>()
-        let begun = Recorder<Void>()
-        let task = Task {
-            var count = 0
-            for await _ in machine.transitions() {
-                count += 1
-                begun.record(())
-            }
-            return count
-        }
-        await begun.wait(for: 1)
-        task.cancel()
-        #expect(await task.value == 1)
-    }
-
     @Test func anIteratorThatIsGoneIsNotRegisteredAnyMore() {
         let machine = StateMachine<AppState>()
         do {
@@ -254,9 +238,7 @@ private actor Screen {
 
     @Test func afterTheTimeThereIsNone() async throws {
         let clock = ManualClock()
-        var options = StateMachine<AppState>.Options()
-        options.clock = clock
-        let machine = StateMachine<AppState>(options: options)
+        let machine = StateMachine<AppState> { $0.clock = clock }
         async let found = machine.wait(until: { $0 == .ready(true) }, within: .seconds(5))
         await clock.sleepers(1)
         clock.advance(by: .seconds(5))

@@ -29,17 +29,6 @@ private final class QueueLog: WriteAheadLog {
 
 private typealias Outcome = Result<StateMachine<AppState>.Acceptance, TransitionError<AppState>>
 
-/// A context whose jobs run when the test says so.
-private final class LaterContext: ExecutionContext {
-    let jobs = Recorder<@Sendable () -> Void>()
-    /// Whether the test's thread is taken for the context's.
-    let isCurrent: Bool?
-
-    init(isCurrent: Bool) { self.isCurrent = isCurrent }
-
-    func enqueue(_ job: @escaping @Sendable () -> Void) { self.jobs.record(job) }
-}
-
 @Suite struct WriteAheadTests {
     private static let authenticates: @Sendable (Proposal<AppState>) -> Bool = {
         $0.proposed.name == .authentication
@@ -88,7 +77,8 @@ private final class LaterContext: ExecutionContext {
     }
 
     @Test func aGroupIsAnsweredAtItsCursorAfterItsChangesAndWakesItOnce() {
-        let context = LaterContext(isCurrent: false)
+        let jobs = Recorder<@Sendable () -> Void>()
+        let context = WatchedContext(isCurrent: false) { jobs.record($0) }
         let heard = Recorder<String>()
         let following = self.machine.machine.follow(on: context) {
             heard.record("change \($0.seq)")
@@ -108,21 +98,22 @@ private final class LaterContext: ExecutionContext {
         self.machine.machine.releaseGroups()
         self.log.finish(0)
         #expect(heard.heard.isEmpty)
-        #expect(context.jobs.heard.count == 1)
-        context.jobs.heard.last?()
+        #expect(jobs.heard.count == 1)
+        jobs.heard.last?()
         #expect(
             heard.heard == ["change 1", "change 2", "change 3", "answer 1", "answer 2", "answer 3"]
         )
         // Nobody is left there, and the context may have ended.
         following.registration.cancel()
         self.machine.machine.afterCommits(at: following.cursor) { heard.record("too late") }
-        #expect(context.jobs.heard.count == 1)
+        #expect(jobs.heard.count == 1)
         #expect(heard.heard.count == 6)
     }
 
     @Test(.enabled(if: Processors.areSeveral, "it never lingers on a single processor"))
     func whoLingersIsNotWokenAndAfterwardsIs() {
-        let context = LaterContext(isCurrent: true)
+        let jobs = Recorder<@Sendable () -> Void>()
+        let context = WatchedContext(isCurrent: true) { jobs.record($0) }
         let heard = Recorder<UInt64>()
         let machine = StateMachine<AppState>()
         let following = machine.machine.follow(on: context) { heard.record($0.seq) }
@@ -132,11 +123,11 @@ private final class LaterContext: ExecutionContext {
             return heard.heard.isEmpty
         }
         #expect(heard.heard == [1])
-        #expect(context.jobs.heard.isEmpty)
+        #expect(jobs.heard.isEmpty)
         var haste = AdaptiveSpin(timeout: .zero)
         following.cursor.linger(&haste) { true }
         machine.state = .ready(false)
-        #expect(context.jobs.heard.count == 1)
+        #expect(jobs.heard.count == 1)
     }
 
     @Test func nothingIsAssignedToldOrAnsweredBeforeItIsCommitted() {
@@ -258,10 +249,10 @@ private final class LaterContext: ExecutionContext {
     }
 
     @Test func whatIsBeingCommittedIsWaitedForThoughNothingMoreIsTaken() throws {
-        var options = StateMachine<AppState>.Options()
-        options.log = self.log
-        options.proposalLimit = 2
-        let machine = StateMachine(.initial, options: options)
+        let machine = StateMachine<AppState> {
+            $0.log = self.log
+            $0.proposalLimit = 2
+        }
         let order = Recorder<String>()
         machine.propose(.ready(true)) { _ in order.record("answered") }
         machine.machine.holdGroups()
@@ -283,9 +274,7 @@ private final class LaterContext: ExecutionContext {
 
     @Test func aStateThatTheLogDoesNotCommitDoesNotEndTheProcess() async {
         await #expect(processExitsWith: .success) {
-            var options = StateMachine<AppState>.Options()
-            options.log = FullLog()
-            let machine = StateMachine(.initial, options: options)
+            let machine = StateMachine<AppState> { $0.log = FullLog() }
             machine.state = .ready(true)
             precondition(machine.snapshot.seq == 0)
         }
@@ -293,10 +282,10 @@ private final class LaterContext: ExecutionContext {
 
     @Test func whoAssignsInVainIsHeardOf() async {
         let unassigned = Recorder<(AppState, TransitionError<AppState>)>()
-        var options = StateMachine<AppState>.Options()
-        options.log = FullLog()
-        options.unassigned = { unassigned.record(($0, $1)) }
-        let machine = StateMachine(.initial, options: options)
+        let machine = StateMachine<AppState> {
+            $0.log = FullLog()
+            $0.unassigned = { unassigned.record(($0, $1)) }
+        }
         await onThreads(1) { _ in machine.state = .ready(true) }
         let heard = unassigned.heard
         #expect(heard.map(\.0) == [.ready(true)])
@@ -311,20 +300,18 @@ private final class LaterContext: ExecutionContext {
     @Test func whatIsQueuedInVainIsHeardOfWhenTheMachineIsOverloaded() {
         let unassigned = Recorder<TransitionError<AppState>>()
         let log = QueueLog()
-        var options = StateMachine<AppState>.Options()
-        options.log = log
-        options.proposalLimit = 0
-        options.unassigned = { unassigned.record($1) }
-        let machine = StateMachine(.initial, options: options)
+        let machine = StateMachine<AppState> {
+            $0.log = log
+            $0.proposalLimit = 0
+            $0.unassigned = { unassigned.record($1) }
+        }
         machine.state = .ready(true)
         #expect(unassigned.heard == [TransitionError(.overloaded, current: machine.snapshot)])
     }
 
     @Test func assigningWaitsForTheLog() async throws {
         let log = QueueLog()
-        var options = StateMachine<AppState>.Options()
-        options.log = log
-        let machine = StateMachine(.initial, options: options)
+        let machine = StateMachine<AppState> { $0.log = log }
         await onThreads(4) { _ in machine.churn(50) }
         await machine.flush()
         #expect(log.seqs.heard == Array(1...machine.snapshot.seq))
@@ -332,9 +319,7 @@ private final class LaterContext: ExecutionContext {
 
     @Test func anAssignmentWaitsForTheLogButForNoVoter() async throws {
         let log = QueueLog()
-        var options = StateMachine<AppState>.Options()
-        options.log = log
-        let machine = StateMachine(.initial, options: options)
+        let machine = StateMachine<AppState> { $0.log = log }
         let asks = Recorder<Ask>()
         machine.addVoter(
             label: "silent",
@@ -383,9 +368,7 @@ private final class LaterContext: ExecutionContext {
 
     @Test func whatAssignsWhereTheLogWorksDoesNotWaitForIt() async {
         let log = QueueLog()
-        var options = StateMachine<AppState>.Options()
-        options.log = log
-        let machine = StateMachine(.initial, options: options)
+        let machine = StateMachine<AppState> { $0.log = log }
         let listener = Listener()
         machine.addDelegate(listener)
         let refusals = Recorder<Bool>()
@@ -400,9 +383,7 @@ private final class LaterContext: ExecutionContext {
 
     @Test func aStateSetByWhatTheGateCallsIsQueued() async {
         let log = QueueLog()
-        var options = StateMachine<AppState>.Options()
-        options.log = log
-        let machine = StateMachine(.initial, options: options)
+        let machine = StateMachine<AppState> { $0.log = log }
         let refusals = Recorder<Bool>()
         let listener = Listener { transition in
             guard transition.seq == 1 else { return }
