@@ -1,4 +1,3 @@
-import Synchronization
 import TestSupport
 import Testing
 
@@ -87,12 +86,12 @@ import Testing
         try await ScriptedDaemon.with(control: control) { daemon in
             var client = daemon.client
             client.patience = .milliseconds(200)
-            let alive = Counter()
+            let alive = Recorder<Void>()
             let path = daemon.directory.socketPath(of: .control)
             await #expect(throws: ClientError.silent(path: path, .milliseconds(300))) {
-                try await client.reply(to: .set("a"), within: nil) { alive.add() }
+                try await client.reply(to: .set("a"), within: nil) { alive.record(()) }
             }
-            #expect(alive.count == 1)
+            #expect(alive.heard.count == 1)
             #expect(
                 control.requests == [
                     #"{"op":"set","state":"a"}"#, #"{"op":"ping"}"#, #"{"op":"ping"}"#,
@@ -328,13 +327,4 @@ extension Request {
         let line = Request.wait(until: ["a"], timeout: duration).line
         return JSONValue(parsing: String(decoding: line, as: UTF8.self))?["timeoutMs"]?.integer
     }
-}
-
-/// Counts; guarded state: `value`, behind its lock.
-private final class Counter: Sendable {
-    private let value = Mutex(0)
-
-    var count: Int { self.value.withLock { $0 } }
-
-    func add() { self.value.withLock { $0 += 1 } }
 }

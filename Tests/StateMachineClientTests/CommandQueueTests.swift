@@ -1,6 +1,5 @@
 import ArgumentParser
 import StateMachineClient
-import Synchronization
 import TestSupport
 import Testing
 
@@ -22,17 +21,17 @@ import Testing
         _ use: (CommandQueue) throws -> Void
     ) async throws -> (complaints: [String], cursors: [String?]) {
         let command = try #require(ChildCommand(["sh", "-c", script, scratch.path]))
-        let complaints = Box<String>()
-        let cursors = Box<String?>()
+        let complaints = Recorder<String>()
+        let cursors = Recorder<String?>()
         let queue = CommandQueue(
             command,
             target: MachineTarget(options: try SharedOptions.parse([])),
-            complain: { complaints.add($0) },
-            done: { cursors.add($0.cursor) }
+            complain: { complaints.record($0) },
+            done: { cursors.record($0.cursor) }
         )
         try use(queue)
         await queue.run()
-        return (complaints.contents, cursors.contents)
+        return (complaints.heard, cursors.heard)
     }
 
     /// A run of `watch` that has each line's command run, and its cursor kept.
@@ -224,13 +223,4 @@ import Testing
             }
         }
     }
-}
-
-/// Collects what a closure is called with, in order.
-final class Box<Element: Sendable>: Sendable {
-    private let elements = Mutex<[Element]>([])
-
-    var contents: [Element] { self.elements.withLock { $0 } }
-
-    func add(_ element: Element) { self.elements.withLock { $0.append(element) } }
 }

@@ -20,7 +20,7 @@ import Testing
             try file.write("7f3a9c:41")
             #expect(try file.read() == "7f3a9c:41")
             #expect(try scratch.read("cursor") == "7f3a9c:41\n")
-            #expect(scratch.names == ["cursor"])
+            #expect(try scratch.names == ["cursor"])
         }
     }
 
@@ -79,7 +79,7 @@ import Testing
         try await Scratch.with { scratch in
             let keeper = CursorKeeper(CursorFile(path: "\(scratch.path)/cursor"))
             for seq in 1...100 { keeper.note("a:\(seq)") }
-            #expect(scratch.names == [])
+            #expect(try scratch.names == [])
             try await withThrowingTaskGroup(of: Void.self) { group in
                 let clock = StoppedClock()
                 group.addTask { try await keeper.run(clock: clock) }

@@ -29,18 +29,18 @@ import Testing
         _ script: String,
         why: String? = nil
     ) async throws -> [String] {
-        let complaints = Box<String>()
+        let complaints = Recorder<String>()
         let guarding = daemon.client.guard(before: ["b"], clock: InstantClock())
         let command = try #require(ChildCommand(["sh", "-c", script]))
         let run = GuardRun(
             guarding: guarding,
             command: command,
             why: why,
-            complain: { complaints.add($0) }
+            complain: { complaints.record($0) }
         )
         let refusal = try Line.of(Self.no)
         await #expect(throws: ClientError.refused(refusal)) { try await run.answerAll() }
-        return complaints.contents
+        return complaints.heard
     }
 
     @Test func aLostGuardIsRegisteredAgainAndALateVoteIsNoEnd() async throws {

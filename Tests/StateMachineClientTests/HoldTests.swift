@@ -16,8 +16,8 @@ import Testing
         daemon.client.hold(before: ["a"], why: "w", clock: InstantClock())
     }
 
-    private func run(_ daemon: ScriptedDaemon, _ complaints: Box<String>) -> HoldRun {
-        HoldRun(hold: self.hold(daemon), complain: { complaints.add($0) })
+    private func run(_ daemon: ScriptedDaemon, _ complaints: Recorder<String>) -> HoldRun {
+        HoldRun(hold: self.hold(daemon), complain: { complaints.record($0) })
     }
 
     @Test func aLostHoldIsTakenAnew() async throws {
@@ -55,10 +55,10 @@ import Testing
             try await ScriptedDaemon.with(control: control) { daemon in
                 let command = try #require(ChildCommand(["touch", "\(scratch.path)/ran"]))
                 let error = await #expect(throws: ClientError.self) {
-                    try await self.run(daemon, Box()).keep(during: command)
+                    try await self.run(daemon, Recorder()).keep(during: command)
                 }
                 #expect(error.map { ExitStatus($0) } == (answer == nil ? .unreachable : .no))
-                #expect(scratch.names == [])
+                #expect(try scratch.names == [])
             }
         }
     }
@@ -70,23 +70,23 @@ import Testing
             [.awaitRequest, .send(Self.no + "\n")]
         )
         try await ScriptedDaemon.with(control: control) { daemon in
-            let complaints = Box<String>()
+            let complaints = Recorder<String>()
             try await Scratch.with { scratch in
                 // The command waits on a FIFO, and the last complaint releases it.
-                let fifo = "\(scratch.path)/end"
-                try scratch.makeFIFO("end")
+                let fifo = try FIFO(beside: scratch.path)
                 let complain: @Sendable (String) -> Void = { complaint in
-                    complaints.add(complaint)
-                    if complaint.hasPrefix("full") { scratch.open("end") }
+                    complaints.record(complaint)
+                    if complaint.hasPrefix("full") { try? fifo.open() }
                 }
                 let run = HoldRun(hold: self.hold(daemon), complain: complain)
-                let command = try #require(ChildCommand(["sh", "-c", "cat \(fifo); exit 5"]))
+                let script = "read go <\(fifo.path); exit 5"
+                let command = try #require(ChildCommand(["sh", "-c", script]))
                 #expect(try await run.keep(during: command) == .exited(5))
             }
             let path = daemon.directory.socketPath(of: .control)
             let lost = "the connection to \(path) was lost; reconnecting"
             #expect(
-                complaints.contents == [
+                complaints.heard == [
                     lost, "connected; hold 4 is taken again", lost,
                     "full; continuing without the hold",
                 ]

@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import StateMachineClient
 import Synchronization
+import TestSupport
 
 /// What a daemon does with one connection, step by step; after the last step it does nothing.
 enum Step {
@@ -51,35 +52,30 @@ struct ScriptedDaemon {
     ///   - control: what stands behind the control door; nil leaves its socket out.
     ///   - events: the same for the events door.
     ///   - body: the test.
-    /// - Throws: what `body` throws, or ``Failure``.
+    /// - Throws: what `body` throws, or ``TestFailure``.
     static func with(
         control: ScriptedDoor? = nil,
         events: ScriptedDoor? = nil,
         _ body: (ScriptedDaemon) async throws -> Void
     ) async throws {
-        var template = Array("/tmp/statectl-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw Failure(errnoCode: errno) }
-        let path = template.dropLast().map { UInt8(bitPattern: $0) }
-        let directory = RuntimeDirectory(String(decoding: path, as: UTF8.self))
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let daemon = ScriptedDaemon(
-            directory: directory,
-            client: Client(directory, on: group),
-            group: group
-        )
-        do {
-            if let control { try await daemon.open(.control, control) }
-            if let events { try await daemon.open(.events, events) }
-            try await body(daemon)
-        } catch {
-            try await daemon.remove()
-            throw error
+        try await withTemporaryDirectory { path in
+            let directory = RuntimeDirectory(path)
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            let daemon = ScriptedDaemon(
+                directory: directory,
+                client: Client(directory, on: group),
+                group: group
+            )
+            do {
+                if let control { try await daemon.open(.control, control) }
+                if let events { try await daemon.open(.events, events) }
+                try await body(daemon)
+            } catch {
+                try await group.shutdownGracefully()
+                throw error
+            }
+            try await group.shutdownGracefully()
         }
-        try await daemon.remove()
-    }
-
-    struct Failure: Error {
-        let errnoCode: CInt
     }
 
     private func open(_ door: Door, _ scripted: ScriptedDoor) async throws {
@@ -95,13 +91,7 @@ struct ScriptedDaemon {
     }
 
     private func change(_ path: String, to mode: mode_t) throws {
-        guard chmod(path, mode) == 0 else { throw Failure(errnoCode: errno) }
-    }
-
-    private func remove() async throws {
-        try await self.group.shutdownGracefully()
-        for door in Door.allCases { unlink(self.directory.socketPath(of: door)) }
-        rmdir(self.directory.path)
+        guard chmod(path, mode) == 0 else { throw TestFailure("\(path): errno \(errno)") }
     }
 
     /// Makes a door one that this test's client may not open, even if tests run as root.
