@@ -284,19 +284,6 @@ private struct Bench {
         #expect(machine.snapshot.seq == 2)
     }
 
-    @Test func theAsynchronousFormThrowsWhatTheVoterSaid() async throws {
-        let machine = StateMachine<AppState>()
-        machine.addVoter(label: "refuser", on: .queue(DispatchQueue(label: "v"))) { _ in
-            .no("never")
-        }
-        await #expect(throws: TransitionError<AppState>.self) {
-            try await machine.propose(.ready(true))
-        }
-        #expect(machine.snapshot.seq == 0)
-        let accepted = try await machine.propose(.ready(false))
-        #expect(accepted == .unchanged(machine.snapshot))
-    }
-
     @Test func morePendingProposalsThanTheLimitAreRefused() {
         let bench = Bench { $0.proposalLimit = 2 }
         bench.addVoter()

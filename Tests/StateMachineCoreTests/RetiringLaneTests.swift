@@ -307,11 +307,8 @@ private final class Payload: Hashable, Codable, Sendable {
 private enum Heavy: EnumState {
     case of(Payload)
 
-    enum Name: String, CaseIterable { case of }
-
     static var initial: Heavy { .of(Payload(0, Counter())) }
     static var examples: [Heavy] { [.initial] }
-    var name: Name { .of }
 }
 
 /// A member that counts how often it was compared with a delegate.

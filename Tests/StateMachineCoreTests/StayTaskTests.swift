@@ -92,16 +92,6 @@ import Testing
         await machine.flush()
         #expect(recorder.heard.count == 2)
     }
-
-    @Test func itEndsWithTheMachine() async {
-        var machine: StateMachine<AppState>? = StateMachine<AppState>()
-        let recorder = Recorder<Event>()
-        let registration = machine?.during(.ready, body: Self.work(recorder))
-        await recorder.wait(for: 1)
-        machine = nil
-        await recorder.wait(for: 2)
-        await registration?.cancelAndWait()
-    }
 }
 
 /// States with a limit on how long they last.

@@ -45,14 +45,6 @@ enum Door: EnumState {
     static var initial: Door { .closed }
     static var examples: [Door] { [.closed, .open(0), .locked] }
 
-    var name: Name {
-        switch self {
-        case .closed: .closed
-        case .open: .open
-        case .locked: .locked
-        }
-    }
-
     var successors: Set<Name> {
         switch self {
         case .closed: [.open, .locked]

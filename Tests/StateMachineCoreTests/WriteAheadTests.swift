@@ -366,33 +366,20 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         #expect(self.committed == [1])
     }
 
-    @Test func whatAssignsWhereTheLogWorksDoesNotWaitForIt() async {
-        let log = QueueLog()
-        let machine = StateMachine<AppState> { $0.log = log }
-        let listener = Listener()
-        machine.addDelegate(listener)
-        let refusals = Recorder<Bool>()
-        log.perform {
-            refusals.record(Result { try machine.assign(.dataRetrieval(.idle)) }.isWouldWait)
-            machine.state = .authentication(.active)
-        }
-        await listener.heard.wait(for: 1)
-        #expect(machine.state == .authentication(.active))
-        #expect(refusals.heard == [true])
-    }
-
-    @Test func aStateSetByWhatTheGateCallsIsQueued() async {
+    /// On the log's own queue, and where the gate calls.
+    @Test(arguments: [true, false])
+    func whatAssignsWhereItWouldWaitForItselfIsQueued(onTheLog: Bool) async {
         let log = QueueLog()
         let machine = StateMachine<AppState> { $0.log = log }
         let refusals = Recorder<Bool>()
-        let listener = Listener { transition in
-            guard transition.seq == 1 else { return }
+        let assign = { @Sendable in
             refusals.record(Result { try machine.assign(.dataRetrieval(.idle)) }.isWouldWait)
             machine.state = .authentication(.active)
         }
+        let listener = Listener { if !onTheLog, $0.seq == 1 { assign() } }
         machine.addDelegate(listener)
-        machine.state = .ready(true)
-        await listener.heard.wait(for: 2)
+        if onTheLog { log.perform(assign) } else { machine.state = .ready(true) }
+        await listener.heard.wait(for: onTheLog ? 1 : 2)
         #expect(machine.state == .authentication(.active))
         #expect(refusals.heard == [true])
     }

@@ -93,14 +93,6 @@ enum Lamp: EnumState {
         [.off, .on(isDimmed: false, colour: .white), .on(isDimmed: true, colour: .red), .broken]
     }
 
-    var name: Name {
-        switch self {
-        case .off: .off
-        case .on: .on
-        case .broken: .broken
-        }
-    }
-
     var successors: Set<Name> {
         switch self {
         case .off: [.on]
