@@ -50,7 +50,7 @@ import Testing
                     }
                 }
                 let setter = try daemon.connect(\.control)
-                try await setter.pipeline(1...changes) { "set ready value=\($0 % 2 == 1)" }
+                try await daemon.change(upTo: changes)
                 let stream = try await reading.value
                 #expect(stream.count { $0 == UInt8(ascii: "\n") } == changes)
                 let isInOrder = String(decoding: stream, as: UTF8.self).split(separator: "\n")

@@ -7,8 +7,7 @@ import Testing
     @Test(arguments: [true, false])
     func whatIsKeptIsReplayedThenLive(isDurable: Bool) async throws {
         try await DaemonProcess.run("--ring-changes", "64", isDurable: isDurable) { daemon in
-            let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...2000) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(upTo: 2000)
             let epoch = try await daemon.epoch()
             // From the disk, or the oldest that the ring has.
             let first = isDurable ? 0 : 1936
@@ -45,8 +44,7 @@ import Testing
 
     @Test func aReplayThatCollapsesCountsWhatItLeavesOut() async throws {
         try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
-            let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(upTo: 1500)
             let client = try daemon.connect(\.control)
             let epoch = try await daemon.epoch()
             try client.send(#"{"op":"watch","mode":"latest","since":"\#(epoch):0"}"#)
@@ -63,7 +61,7 @@ import Testing
         try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
             let setter = try daemon.connect(\.control)
             #expect(try await setter.ask("set authentication phase=failure").seq == 1)
-            try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(upTo: 1500)
             let client = try daemon.connect(\.control)
             let epoch = try await daemon.epoch()
             func wait(_ since: Int, _ pattern: String) -> String {
@@ -80,8 +78,7 @@ import Testing
 
     @Test func historyReachesBackAndSaysWhetherThereIsMore() async throws {
         try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
-            let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(upTo: 1500)
             let epoch = try await daemon.epoch()
             for (request, expected, hasMore) in [
                 ("", Array(1...1000), true),
@@ -113,20 +110,19 @@ import Testing
             "10000",
             isDurable: true
         ) { daemon in
-            let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...6000) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(upTo: 6000)
             let epoch = try await daemon.epoch()
             let patient = try daemon.connect(\.control)
             try patient.send(#"{"op":"watch","since":"\#(epoch):0"}"#)
             #expect(try await patient.next().seq == 1)
             // It reads nothing while changes go on; what it has yet to read is kept.
-            try await setter.pipeline(6001...7000) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(after: 6000, upTo: 7000)
             for seq in 2...7000 { #expect(try await patient.next().seq == seq) }
 
             let late = try daemon.connect(\.control)
             try late.send(#"{"op":"watch","since":"\#(epoch):0"}"#)
             #expect(try await late.next().seq == 1)
-            try await setter.pipeline(7001...25000) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(after: 7000, upTo: 25000)
             let (changes, line) = try await late.changes()
             let last = changes.count + 1
             #expect(changes.map(\.seq) == Array((1..<last).map { $0 + 1 }))

@@ -12,8 +12,7 @@ struct FullDiskStartTests {
         try await SmallDisk.with { disk in
             let epochs = Recorder<String>()
             try await DaemonProcess.run("--state-directory", disk.state) { daemon in
-                let setter = try daemon.connect(\.control)
-                try await setter.pipeline(1...3) { "set ready value=\($0 % 2 == 1)" }
+                try await daemon.change(upTo: 3)
                 epochs.record(try await daemon.epoch())
                 try daemon.send(.kill)
             }

@@ -163,8 +163,7 @@ import Testing
         _ body: @escaping @Sendable (DaemonProcess, _ state: String) async throws -> Void
     ) async throws {
         try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
-            let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...count) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(upTo: count)
             try await body(daemon, daemon.state)
         }
     }

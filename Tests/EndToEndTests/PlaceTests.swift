@@ -72,8 +72,7 @@ import Testing
             let arguments = ["--log-level", "error", "--state-directory", "\(disk.path)/state"]
             try await withTemporaryDirectory { directory in
                 _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
-                    let setter = try daemon.connect(\.control)
-                    try await setter.pipeline(1...3) { "set ready value=\($0 % 2 == 1)" }
+                    try await daemon.change(upTo: 3)
                     if hasLog { try daemon.send(.kill) }
                 }
                 if !hasLog { #expect(unlink("\(disk.path)/state/statemachine.lock") == 0) }

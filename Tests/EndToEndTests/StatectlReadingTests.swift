@@ -185,11 +185,9 @@ import Testing
 
 extension DaemonProcess {
     /// Sets `ready` to true, false and so on, up to that seq.
-    func change(upTo seq: Int) async throws {
-        let client = try self.connect(\.control)
-        for number in 1...seq {
-            let reply = try await client.ask("set ready value=\(number % 2 == 1)")
-            #expect(reply.seq == number)
+    func change(after first: Int = 0, upTo last: Int) async throws {
+        try await self.connect(\.control).pipeline(first + 1...last) {
+            "set ready value=\($0 % 2 == 1)"
         }
     }
 }

@@ -14,7 +14,7 @@ import Testing
             let first = [try await watcher.next(), try await watcher.next()]
             #expect(first.map(\.seq) == [1, 1])
             #expect(Set(first.map { $0.string("id") }) == ["slow", "never"])
-            try await setter.pipeline(2...9) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(after: 1, upTo: 9)
             // A reply does not wait for a paced watch; on a busy computer it may come after the
             // watch's lines.
             try watcher.send(#"{"op":"get","id":"now"}"#)
@@ -80,7 +80,7 @@ import Testing
             let watcher = try daemon.connect(\.control)
             _ = try await watcher.ask(#"{"op":"watch","only":["authentication"],"beatMs":100}"#)
             let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...10) { "set ready value=\($0 % 2 == 1)" }
+            try await daemon.change(upTo: 10)
             var line = try await watcher.next()
             while line.seq != 10 { line = try await watcher.next() }
             #expect(line.type == "beat")

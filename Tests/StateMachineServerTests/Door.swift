@@ -16,14 +16,6 @@ enum DoorState: EnumState {
     static let initial = DoorState.closed
     static var examples: [DoorState] { [.locked(by: ""), .closed, .open(degrees: 0)] }
 
-    var name: Name {
-        switch self {
-        case .locked: .locked
-        case .closed: .closed
-        case .open: .open
-        }
-    }
-
     var successors: Set<Name> {
         switch self {
         case .locked: [.closed]

@@ -79,16 +79,6 @@ import Testing
         }
     }
 
-    @Test func theProgramSeesWhatClientsSet() async throws {
-        let machine = StateMachine(DoorState.closed)
-        try await self.withDaemon(machine) { path in
-            let client = try LineSocket(connectingTo: path)
-            let reply = try await client.ask(#"{"op":"set","state":"locked","data":{"by":"Eve"}}"#)
-            #expect(reply.bool("changed") == true)
-            #expect(machine.state == .locked(by: "Eve"))
-        }
-    }
-
     /// A delegate of the program and a client's guard are asked about the same set.
     @Test func aDelegateAndAGuardAreAskedTogetherAndWhoSaysNoIsNamed() async throws {
         let machine = StateMachine(DoorState.closed)

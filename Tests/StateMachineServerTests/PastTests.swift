@@ -123,20 +123,16 @@ import Testing
         }
     }
 
-    @Test func whoCameFromTheOldestAndIsOnItsWayIsTold() throws {
-        let run = try self.run(isFromOldest: true)
+    /// As is whoever came from the oldest, once it is on its way.
+    @Test(arguments: [true, false]) func whoNamedAPlaceIsTold(isFromOldest: Bool) throws {
+        let run = try self.run(isFromOldest: isFromOldest)
         run.passOver(to: 20, asPruned: true, hasHistory: true)
-        // Examined, and not wanted.
-        run.cursor.passed(to: 30)
-        run.passOver(to: 40, asPruned: true, hasHistory: true)
-        #expect(run.cursor.seq == 39)
-        #expect(run.resync == .evicted && !run.isDone)
-    }
-
-    @Test func whoNamedAPlaceIsTold() throws {
-        let run = try self.run()
-        run.passOver(to: 20, asPruned: true, hasHistory: true)
-        #expect(run.cursor.seq == 19)
+        if isFromOldest {
+            // Examined, and not wanted.
+            run.cursor.passed(to: 30)
+            run.passOver(to: 40, asPruned: true, hasHistory: true)
+        }
+        #expect(run.cursor.seq == (isFromOldest ? 39 : 19))
         #expect(run.resync == .evicted && !run.isDone)
     }
 

@@ -9,11 +9,8 @@ struct StatusTextTests {
     private enum Note: EnumState {
         case text(String)
 
-        enum Name: String, Hashable, Sendable, CaseIterable { case text }
-
         static var initial: Note { .text("") }
         static var examples: [Note] { [.text("")] }
-        var name: Name { .text }
     }
 
     @Test func aLongStateIsCutAndTheRestIsThere() {

@@ -17,21 +17,22 @@ struct TransitionPaceTests {
 
     private var pace = TransitionPace()
 
-    private var action = TransitionPace.Action.wait
-
-    private mutating func entered(
+    private mutating func expect(
+        _ action: TransitionPace.Action,
         _ seqs: ClosedRange<UInt64>,
         at milliseconds: Int64,
         perSecond: Int = 20,
-        isToBeHad: Bool = true
-    ) -> TransitionPace.Action {
-        self.pace.entered(
+        isToBeHad: Bool = true,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let taken = self.pace.entered(
             seqs,
             Self.snapshot(seqs.upperBound),
             isToBeHad: isToBeHad,
             perSecond: perSecond,
             now: Self.time(milliseconds)
         )
+        #expect(taken == action, sourceLocation: sourceLocation)
     }
 
     @Test mutating func fewAreLoggedOneByOne() {
@@ -39,8 +40,7 @@ struct TransitionPaceTests {
             for number in 1...20 {
                 let seq = UInt64(second * 20 + number)
                 let time = Int64(second * 1000 + number * 40)
-                self.action = self.entered(seq...seq, at: time)
-                #expect(self.action == .log(1))
+                self.expect(.log(1), seq...seq, at: time)
                 self.pace.wrote(1)
             }
         }
@@ -49,17 +49,13 @@ struct TransitionPaceTests {
     }
 
     @Test mutating func ofManyTheFirstAreLoggedAndTheRestIsOneLine() throws {
-        self.action = self.entered(1...5, at: 0)
-        #expect(self.action == .log(5))
-        self.action = self.entered(6...10_000, at: 1)
-        #expect(self.action == .logAndSumUp(15))
-        self.action = self.entered(10_001...10_002, at: 900)
-        #expect(self.action == .wait)
+        self.expect(.log(5), 1...5, at: 0)
+        self.expect(.logAndSumUp(15), 6...10_000, at: 1)
+        self.expect(.wait, 10_001...10_002, at: 900)
         self.pace.wrote(20)
         #expect(self.pace.dueAt == Self.time(1000))
         // The writer may be late.
-        self.action = self.entered(10_003...10_003, at: 1500)
-        #expect(self.action == .wait)
+        self.expect(.wait, 10_003...10_003, at: 1500)
         let taken = self.pace.takeRest()
         let rest = try #require(taken)
         #expect(rest.count == 9983)
@@ -67,21 +63,18 @@ struct TransitionPaceTests {
         #expect(rest.last.seq == 10_003)
         // What comes after that belongs to another second.
         #expect(self.pace.dueAt == nil)
-        self.action = self.entered(10_004...10_030, at: 1501)
-        #expect(self.action == .logAndSumUp(20))
+        self.expect(.logAndSumUp(20), 10_004...10_030, at: 1501)
         #expect(self.pace.dueAt == Self.time(2501))
     }
 
     @Test mutating func nothingIsLoggedOneByOneIfThatIsAsked() {
-        self.action = self.entered(1...1, at: 0, perSecond: 0)
-        #expect(self.action == .logAndSumUp(0))
+        self.expect(.logAndSumUp(0), 1...1, at: 0, perSecond: 0)
         let rest = self.pace.takeRest()
         #expect(rest?.count == 1)
     }
 
     @Test mutating func whatTheRingHasLostIsCounted() throws {
-        self.action = self.entered(1...3, at: 0, isToBeHad: false)
-        #expect(self.action == .logAndSumUp(0))
+        self.expect(.logAndSumUp(0), 1...3, at: 0, isToBeHad: false)
         let taken = self.pace.takeRest()
         let rest = try #require(taken)
         #expect(rest.first == 1)
@@ -90,18 +83,14 @@ struct TransitionPaceTests {
 
     /// For a log that does not keep up, one second's share and one line wait.
     @Test mutating func aSlowLogIsNotGivenMore() {
-        self.action = self.entered(1...20, at: 0)
-        #expect(self.action == .log(20))
-        self.action = self.entered(21...30, at: 1100)
-        #expect(self.action == .logAndSumUp(0))
+        self.expect(.log(20), 1...20, at: 0)
+        self.expect(.logAndSumUp(0), 21...30, at: 1100)
         for second in 2..<100 {
             let seq = UInt64(31 + second)
-            self.action = self.entered(seq...seq, at: Int64(second) * 1000)
-            #expect(self.action == .wait)
+            self.expect(.wait, seq...seq, at: Int64(second) * 1000)
         }
         self.pace.wrote(20)
         _ = self.pace.takeRest()
-        self.action = self.entered(200...220, at: 200_000)
-        #expect(self.action == .logAndSumUp(20))
+        self.expect(.logAndSumUp(20), 200...220, at: 200_000)
     }
 }

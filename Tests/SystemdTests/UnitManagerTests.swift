@@ -20,6 +20,18 @@ import Testing
         _ = try await self.manager.units(matching: "*")
     }
 
+    /// A wait for the end of a unit that runs, of which the manager knows.
+    private func awaitEnd(
+        _ state: FakeManager.Unit = .init(active: "active", sub: "running"),
+        until isMet: @escaping @Sendable (UnitStatus?) -> Bool = { $0?.hasEnded == true }
+    ) async throws -> Task<UnitStatus?, any Error> {
+        self.fake.set("a.service", state)
+        let manager = self.manager
+        let wait = Task { try await manager.status(of: "a.service", when: isMet) }
+        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        return wait
+    }
+
     @Test func whetherTheMachineGoesDownIsAsked() async throws {
         defer { self.fake.stop() }
         #expect(try await self.manager.isStopping())
@@ -54,10 +66,7 @@ import Testing
     @Test(arguments: [true, false])
     func whoeverWaitsIsToldThatItWasStopped(byJob: Bool) async throws {
         defer { self.fake.stop() }
-        self.fake.set("a.service", .init(active: "active", sub: "running"))
-        let manager = self.manager
-        let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
-        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        let wait = try await self.awaitEnd()
         // The answer to this comes after the answer to the wait.
         try await self.hearAll()
         if byJob {
@@ -72,10 +81,7 @@ import Testing
 
     @Test func anEndOfItsOwnIsNoStop() async throws {
         defer { self.fake.stop() }
-        self.fake.set("a.service", .init(active: "activating", sub: "start", job: 1))
-        let manager = self.manager
-        let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
-        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        let wait = try await self.awaitEnd(.init(active: "activating", sub: "start", job: 1))
         // The unit's start.
         self.fake.ask("a.service")
         try await self.hearAll()
@@ -90,10 +96,7 @@ import Testing
 
     @Test func aWaitGoesOnOverAStartOfTheManager() async throws {
         defer { self.fake.stop() }
-        self.fake.set("a.service", .init(active: "active", sub: "running"))
-        let manager = self.manager
-        let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
-        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        let wait = try await self.awaitEnd()
         // No signal reports what happens while the manager is away.
         self.fake.set("a.service", .init(active: "active", sub: "exited"), telling: false)
         self.fake.hangUp()
@@ -105,10 +108,7 @@ import Testing
 
     @Test func whoIsCancelledWaitsNoMore() async throws {
         defer { self.fake.stop() }
-        self.fake.set("a.service", .init(active: "active", sub: "running"))
-        let manager = self.manager
-        let wait = Task { try await manager.status(of: "a.service") { $0 == nil } }
-        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        let wait = try await self.awaitEnd { $0 == nil }
         wait.cancel()
         await #expect(throws: BusError.cancelled) { try await wait.value }
     }

@@ -32,26 +32,38 @@ import Testing
         }
     }
 
-    /// Keeps a client's connection for as long as the test lasts.
-    private final class Clients: @unchecked Sendable {
-        private(set) var all: [LineSocket] = []
-        func keep(_ client: LineSocket) { self.all.append(client) }
+    /// The same, where a client of the first has asked for something.
+    private static func twice(
+        after line: String,
+        graceMs: Int? = nil,
+        _ second: @escaping @Sendable (DeclaredDaemon) async throws -> Void
+    ) async throws {
+        let clients = Recorder<LineSocket>()
+        try await Self.twice(graceMs: graceMs, Self.take(line, clients), second)
+        withExtendedLifetime(clients) {}
     }
 
     private static func take(
         _ line: String,
-        _ clients: Clients
+        _ clients: Recorder<LineSocket>
     ) -> @Sendable (DeclaredDaemon) async throws -> Void {
         { daemon async throws in
             let client = try daemon.connect()
-            clients.keep(client)
+            clients.record(client)
             #expect(try await client.ask(line).ok == true)
         }
     }
 
+    /// A client that has sent a set about which a guard has been asked.
+    private static func setter(of daemon: DeclaredDaemon) async throws -> LineSocket {
+        let setter = try daemon.connect()
+        try setter.send("set busy")
+        while try await daemon.ask("stats").items("guards")?.first?.bool("isAsked") != true {}
+        return setter
+    }
+
     @Test func aHoldDeniesUntilItsClientIsBackAndThenItIsItsAgain() async throws {
-        let clients = Clients()
-        try await Self.twice(Self.take(Self.hold, clients)) { daemon async throws in
+        try await Self.twice(after: Self.hold) { daemon async throws in
             let denied = try await daemon.ask("set busy")
             let by = try #require(denied.items("by")?.first)
             #expect(denied.error == "denied" && by.bool("away") == true)
@@ -74,8 +86,7 @@ import Testing
     }
 
     @Test func ofOneKeptThingOnlyOneOfTwoClientsTakesOver() async throws {
-        let clients = Clients()
-        try await Self.twice(Self.take(Self.hold, clients)) { daemon async throws in
+        try await Self.twice(after: Self.hold) { daemon async throws in
             let (one, other) = (try daemon.connect(), try daemon.connect())
             #expect(try await one.ask(Self.hold).int("hold") == 1)
             #expect(try await other.ask(Self.hold).int("hold") == 2)
@@ -89,7 +100,7 @@ import Testing
 
     @Test(arguments: [hold, #"{"op":"guard","before":["busy"],"onTimeout":"deny"}"#])
     func whatNobodyTakesAgainEndsWithItsTime(line: String) async throws {
-        let clients = Clients()
+        let clients = Recorder<LineSocket>()
         try await DeclaredMachine.with(Self.machine) { machine in
             try await machine.run { daemon async throws in
                 try await Self.take(line, clients)(daemon)
@@ -112,14 +123,10 @@ import Testing
 
     @Test(arguments: [false, true])
     func aGuardsQuestionWaitsForItsClient(allows: Bool) async throws {
-        let clients = Clients()
         let line =
             #"{"op":"guard","id":"g","before":["busy"],"timeoutMs":60000,"onTimeout":"deny"}"#
-        try await Self.twice(Self.take(line, clients)) { daemon async throws in
-            let setter = try daemon.connect()
-            try setter.send("set busy")
-            // It is asked about while it is away.
-            while try await daemon.ask("stats").items("guards")?.first?.bool("isAsked") != true {}
+        try await Self.twice(after: line) { daemon async throws in
+            let setter = try await Self.setter(of: daemon)
             let back = try daemon.connect()
             #expect(try await back.ask(line).int("guard") == 1)
             let ask = try await back.next()
@@ -133,9 +140,8 @@ import Testing
 
     @Test(arguments: ["allow", "deny"])
     func aGuardThatStaysAwayCountsAsItsSilence(silence: String) async throws {
-        let clients = Clients()
         let line = #"{"op":"guard","before":["busy"],"onTimeout":"\#(silence)"}"#
-        try await Self.twice(graceMs: 3000, Self.take(line, clients)) { daemon async throws in
+        try await Self.twice(after: line, graceMs: 3000) { daemon async throws in
             let answer = try await daemon.ask("set busy")
             #expect(answer.ok == (silence == "allow"), "\(answer)")
             #expect(silence == "allow" || answer.items("by")?.first?.string("why") == "timeout")
@@ -144,12 +150,9 @@ import Testing
 
     /// One that has taken over a question and does not vote is silent like any other.
     @Test func aGuardThatIsBackHasItsTimeAndNoMore() async throws {
-        let clients = Clients()
         let line = #"{"op":"guard","before":["busy"],"timeoutMs":100,"onTimeout":"deny"}"#
-        try await Self.twice(Self.take(line, clients)) { daemon async throws in
-            let setter = try daemon.connect()
-            try setter.send("set busy")
-            while try await daemon.ask("stats").items("guards")?.first?.bool("isAsked") != true {}
+        try await Self.twice(after: line) { daemon async throws in
+            let setter = try await Self.setter(of: daemon)
             let back = try daemon.connect()
             _ = try await back.ask(line)
             #expect(try await back.next().type == "ask")
@@ -159,12 +162,9 @@ import Testing
 
     /// The reply has its number, without which its client knows no question.
     @Test func aGuardThatIsBackIsAskedOnlyAfterItsReply() async throws {
-        let clients = Clients()
         let line = #"{"op":"guard","before":["busy"],"timeoutMs":60000}"#
-        try await Self.twice(Self.take(line, clients)) { daemon async throws in
-            let setter = try daemon.connect()
-            try setter.send("set busy")
-            while try await daemon.ask("stats").items("guards")?.first?.bool("isAsked") != true {}
+        try await Self.twice(after: line) { daemon async throws in
+            let setter = try await Self.setter(of: daemon)
             // What it takes over cannot be recorded yet, so the reply has to wait.
             let file = "\(try #require(daemon.state))/statemachine.sqlite"
             let disk = try Database(file, timeout: .seconds(10))
@@ -309,7 +309,7 @@ import Testing
 
     /// Over its own end and over the daemon's.
     @Test func aRequiredGuardThatIsBackHasItsNumber() async throws {
-        let clients = Clients()
+        let clients = Recorder<LineSocket>()
         let line = #"{"op":"guard","before":["busy"],"required":"door","timeoutMs":60000}"#
         let comeBack: @Sendable (DeclaredDaemon) async throws -> LineSocket = { daemon in
             let guardian = try daemon.connect()
@@ -332,7 +332,7 @@ import Testing
                     }
                     while try await !isMissing() {}
                 }
-                clients.keep(try await comeBack(daemon))
+                clients.record(try await comeBack(daemon))
             },
             { daemon async throws in
                 _ = try await comeBack(daemon)
