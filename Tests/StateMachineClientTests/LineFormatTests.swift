@@ -1,5 +1,4 @@
 import StateMachineClient
-import StateMachineCore
 import Testing
 
 @testable import statectl
@@ -11,16 +10,7 @@ import Testing
         + #""by":{"uid":0,"pid":4711},"cause":"a\nb","cursor":"e:42"}"#
 
     private func shown(_ format: String, _ line: String = line) throws -> String {
-        let text = LineText(
-            style: .coloured,
-            now: WallTime(microseconds: 1_795_211_715_120_007),
-            userName: { $0 == 0 ? "root" : nil },
-            localTime: { moment in
-                let parts = moment.rfc3339.split(separator: "T")
-                return LocalTime(date: String(parts[0]), time: String(parts[1].prefix(12)))
-            }
-        )
-        return try LineFormat(format).text(try Line.of(line), event: "change", text)
+        try LineFormat(format).text(try Line.of(line), event: "change", .fixed(.coloured))
     }
 
     @Test(arguments: [
@@ -52,13 +42,7 @@ import Testing
         let format = try LineFormat(
             "{state:json} {t:json} {n:json} {by.uid:json} {cause:json} {seq}"
         )
-        let text = LineText(
-            style: .plain,
-            now: .now,
-            userName: { _ in nil },
-            localTime: { _ in nil }
-        )
-        #expect(format.text(line, event: "state", text) == #""a" "x\"\u202e" [1] 0 null 1"#)
+        #expect(format.text(line, event: "state", .fixed()) == #""a" "x\"\u202e" [1] 0 null 1"#)
         #expect(format.fields == ["t", "n"])
     }
 }

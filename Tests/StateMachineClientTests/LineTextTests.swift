@@ -16,32 +16,19 @@ import Testing
         + #""at":"2026-11-20T21:55:04.000999Z","by":{"uid":0,"pid":4711},"cause":"login","#
         + #""cursor":"7f3a9c:42"}"#
 
-    /// Twelve seconds after the first of the lines, in UTC, with root as the only user.
-    private func text(_ style: Style = .plain) -> LineText {
-        LineText(
-            style: style,
-            now: WallTime(microseconds: 1_795_211_715_120_007),
-            userName: { $0 == 0 ? "root" : nil },
-            localTime: { moment in
-                let parts = moment.rfc3339.split(separator: "T")
-                return LocalTime(date: String(parts[0]), time: String(parts[1].prefix(12)))
-            }
-        )
-    }
-
     private func event(_ line: String, _ style: Style = .plain) throws -> String? {
-        self.text(style).event(try Line.of(line), in: Columns(width: nil))
+        LineText.fixed(style).event(try Line.of(line), in: Columns(width: nil))
     }
 
     @Test func aStateIsShownWithItsAgeAndNumber() throws {
         let line = try Line.of(#"{"type":"reply","ok":true,\#(Self.active)}"#)
-        #expect(self.text().report(line) == "authentication(phase: active)   12 s ago   #41")
+        #expect(LineText.fixed().report(line) == "authentication(phase: active)   12 s ago   #41")
         #expect(
-            self.text().report(line, "unchanged")
+            LineText.fixed().report(line, "unchanged")
                 == "authentication(phase: active)   unchanged   12 s ago   #41"
         )
         #expect(
-            self.text(.coloured).report(line)
+            LineText.fixed(.coloured).report(line)
                 == "\u{1B}[1;36mauthentication\u{1B}[0m(phase: active)   "
                 + "\u{1B}[2m12 s ago\u{1B}[0m   \u{1B}[2m#41\u{1B}[0m"
         )
@@ -60,6 +47,36 @@ import Testing
     }
 
     @Test(arguments: [
+        // Of another day.
+        ("2026-11-20", "2026-11-19", "2026-11-19 21:55:04.000  #42"),
+        // A user without a name.
+        (#""uid":0"#, #""uid":1000"#, "by uid 1000 (4711)"),
+        // Nothing reaches the terminal that it would obey.
+        ("login", #"\u001b[2J\n\u202e\u0007"#, #"\u{1b}[2J\u{a}\u{202e}\u{7}"#),
+        (#","cursor""#, #","skipped":3,"cursor""#, "login  3 skipped"),
+    ])
+    func whatIsUnusualInALineIsShown(usual: String, unusual: String, shown: String) throws {
+        let line = try #require(try self.event(Self.change.replacing(usual, with: unusual)))
+        #expect(line.contains(shown))
+    }
+
+    @Test(arguments: [
+        (
+            #"{"type":"live","seq":42,"state":"ready","cursor":"7f3a9c:42"}"#,
+            "— up to date at #42"
+        ),
+        // The time at which it came.
+        (
+            #"{"type":"beat","seq":41,"state":"ready","data":{"value":true}}"#,
+            "21:55:15.120  #41     ready(true)                       still"
+        ),
+        (#"{"type":"bye","reason":"restart"}"#, nil), (#"{"type":"omen"}"#, nil),
+    ])
+    func whatIsNoChangeIsShownOrNot(line: String, shown: String?) throws {
+        #expect(try self.event(line) == shown)
+    }
+
+    @Test(arguments: [
         (#","comm":"login""#, "root (4711, login)"),
         (#","comm":"login","unit":"login.service""#, "root (4711, login, login.service)"),
         (#","unit":"user@0.service/x.service""#, "root (4711, x.service)"),
@@ -69,7 +86,7 @@ import Testing
     ])
     func whatRunsThereIsShownBesideTheProcess(keys: String, words: String) throws {
         let row = try #require(JSONValue(parsing: #"{"uid":0,"pid":4711\#(keys)}"#))
-        #expect(self.text().peer(row) == words)
+        #expect(LineText.fixed().peer(row) == words)
     }
 
     @Test(arguments: [
@@ -79,7 +96,7 @@ import Testing
     ])
     func whereThereIsLittleRoomOneOfThemIsShown(keys: String, words: String) throws {
         let row = try #require(JSONValue(parsing: #"{"uid":0,"pid":4711\#(keys)}"#))
-        #expect(self.text().shortPeer(row) == words)
+        #expect(LineText.fixed().shortPeer(row) == words)
     }
 
     @Test func columnsStandWhereTheyStandWithoutColour() throws {
@@ -106,30 +123,6 @@ import Testing
         #expect(shown == "21:55:03.120  #41     authentication(phase: active)     " + words)
     }
 
-    @Test func aLineOfAnotherDayBearsItsDate() throws {
-        let line = Self.change.replacing("2026-11-20", with: "2026-11-19")
-        let shown = try #require(try self.event(line))
-        #expect(shown.hasPrefix("2026-11-19 21:55:04.000  #42"))
-    }
-
-    @Test func theEndOfAReplayIsShownAndFarewellsAreNot() throws {
-        let live = #"{"type":"live","seq":42,"state":"ready","cursor":"7f3a9c:42"}"#
-        #expect(try self.event(live) == "— up to date at #42")
-        #expect(try self.event(#"{"type":"bye","reason":"restart"}"#) == nil)
-        #expect(try self.event(#"{"type":"omen"}"#) == nil)
-    }
-
-    @Test func aUserWithoutANameIsANumber() throws {
-        let line = Self.change.replacing(#""uid":0"#, with: #""uid":1000"#)
-        #expect(try #require(try self.event(line)).contains("by uid 1000 (4711)"))
-    }
-
-    @Test func nothingReachesTheTerminalThatItWouldObey() throws {
-        let line = Self.change.replacing("login", with: #"\u001b[2J\n\u202e\u0007"#)
-        let shown = try #require(try self.event(line))
-        #expect(shown.hasSuffix(#"\u{1b}[2J\u{a}\u{202e}\u{7}"#))
-    }
-
     @Test(arguments: [
         ("{}", "s"),
         (#"{"value":false}"#, "s(false)"),
@@ -154,42 +147,28 @@ import Testing
         #expect(LineText.age(of: then, at: now) == text)
     }
 
-    @Test func whatWasLeftOutIsCounted() throws {
-        let line = Self.change.replacing(#","cursor""#, with: #","skipped":3,"cursor""#)
-        #expect(try #require(try self.event(line)).hasSuffix("login  3 skipped"))
-    }
-
-    @Test func aSignOfLifeBearsTheTimeAtWhichItCame() throws {
-        let beat = #"{"type":"beat","seq":41,"state":"ready","data":{"value":true}}"#
-        #expect(
-            try self.event(beat)
-                == "21:55:15.120  #41     ready(true)                       still"
-        )
-    }
-
     @Test func aHistoryEndsWithWhereItGoesOn() throws {
         let more = try Line.of(#"{"type":"reply","ok":true,"count":2,"more":true}"#)
         #expect(
-            self.text().end(ofHistory: more, at: "7f3a9c:42", order: .oldest)
+            LineText.fixed().end(ofHistory: more, at: "7f3a9c:42", order: .oldest)
                 == "— there are more: --oldest-first --since 7f3a9c:42"
         )
         #expect(
-            self.text().end(ofHistory: more, at: "7f3a9c:42", order: .newest)
+            LineText.fixed().end(ofHistory: more, at: "7f3a9c:42", order: .newest)
                 == "— there are more: -n all, or --until 7f3a9c:42"
         )
         let all = try Line.of(#"{"type":"reply","ok":true,"count":2,"more":false}"#)
-        #expect(self.text().end(ofHistory: all, at: "7f3a9c:42", order: .newest) == nil)
+        #expect(LineText.fixed().end(ofHistory: all, at: "7f3a9c:42", order: .newest) == nil)
         let old = try Line.of(#"{"type":"reply","ok":true,"count":2,"resync":"restarted"}"#)
         #expect(
-            self.text().end(ofHistory: old, at: nil, order: .newest)
+            LineText.fixed().end(ofHistory: old, at: nil, order: .newest)
                 == "— the daemon was restarted; changes may have been missed"
         )
     }
 
     /// The rows that the lines become on a terminal of `width` columns.
     private func rows(_ lines: [String], on width: Int) throws -> [String] {
-        var text = self.text()
-        text.width = width
+        let text = LineText.fixed(width: width)
         let columns = Columns(width: width)
         return try lines.compactMap { text.event(try Line.of($0), in: columns) }
     }
@@ -247,8 +226,7 @@ import Testing
     }
 
     @Test func anAnswerThatHasNoRoomStandsOnSeveralLines() throws {
-        var text = self.text()
-        text.width = 40
+        let text = LineText.fixed(width: 40)
         let line = try Line.of(#"{"type":"reply","ok":true,\#(Self.active),"cause":"a long one"}"#)
         #expect(
             text.report(line) == """
@@ -259,8 +237,7 @@ import Testing
     }
 
     @Test func whatIsLongerThanALineIsDividedBetweenWords() throws {
-        var text = self.text()
-        text.width = 24
+        let text = LineText.fixed(width: 24)
         let line = try Line.of(
             #"{"type":"reply","ok":true,"seq":41,"state":"a","data":{},"cause":"one that has more words than that"}"#
         )
@@ -275,7 +252,7 @@ import Testing
 
     @Test func aPingIsTimedToAHundredthOfAMillisecond() throws {
         let line = try Line.of(#"{"type":"reply","ok":true,"seq":41}"#)
-        let shown = self.text().answer(line, after: .microseconds(1049))
+        let shown = LineText.fixed().answer(line, after: .microseconds(1049))
         #expect(shown == "answered in 1.05 ms   #41")
     }
 }

@@ -1,5 +1,9 @@
 import Foundation
+import StateMachineCore
+import StateMachineProtocol
 import TestSupport
+
+@testable import statectl
 
 /// A directory of one test's own.
 struct Scratch {
@@ -21,5 +25,22 @@ struct Scratch {
 
     func write(_ text: String, to name: String) throws {
         try text.write(toFile: "\(self.path)/\(name)", atomically: false, encoding: .utf8)
+    }
+}
+
+extension LineText {
+    /// What is shown twelve seconds after the first of these tests' lines, in UTC, with root as the
+    /// only user.
+    static func fixed(_ style: Style = .plain, width: Int? = nil) -> LineText {
+        LineText(
+            style: style,
+            now: WallTime(microseconds: 1_795_211_715_120_007),
+            userName: { $0 == 0 ? "root" : nil },
+            localTime: { moment in
+                let parts = moment.rfc3339.split(separator: "T")
+                return LocalTime(date: String(parts[0]), time: String(parts[1].prefix(12)))
+            },
+            width: width
+        )
     }
 }

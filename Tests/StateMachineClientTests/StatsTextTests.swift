@@ -18,14 +18,8 @@ import Testing
     }
 
     @Test func countersAndConnectionsAreTablesForPeople() throws {
-        let text = LineText(
-            style: .plain,
-            now: WallTime(microseconds: 0),
-            userName: { $0 == 0 ? "root" : nil },
-            localTime: { _ in nil }
-        )
         #expect(
-            text.stats(try self.reply()) == """
+            LineText.fixed().stats(try self.reply()) == """
                 who              door     watches  waits  holds  guards  lag  resyncs  bytes
                 root (12)        control        1      0      0       0    0        0    123
                 uid 1000 (4711)  events         2      0      0       0   38        4  45555

@@ -7,16 +7,6 @@ import Testing
 
 /// What the screen shows of machines, at small sizes.
 @Suite struct TopFrameTests {
-    private func text(_ width: Int) -> LineText {
-        LineText(
-            style: .plain,
-            now: WallTime(microseconds: 1_795_211_715_120_007),
-            userName: { $0 == 0 ? "root" : nil },
-            localTime: { LocalTime($0, inUTC: true) },
-            width: width
-        )
-    }
-
     private func view(
         _ data: String,
         cause: String,
@@ -62,7 +52,9 @@ import Testing
     }
 
     private func frame(_ views: [MachineView], _ columns: Int, _ rows: Int) -> [String] {
-        TopFrame(text: self.text(columns), size: .init(columns: columns, rows: rows)).lines(views)
+        TopFrame(text: .fixed(width: columns), size: .init(columns: columns, rows: rows)).lines(
+            views
+        )
     }
 
     @Test func aMachineIsShownWhole() throws {
@@ -76,9 +68,9 @@ import Testing
                 "           guard 4 by root (6, ask), for 60 s, allowed 2, denied 1, is asked now",
                 "watching   root (9, watch)   7 behind",
                 "last changes",
-                "21:55:03.120Z  #41     dim(note: x)      was dark       by root (deploy)  login",
-                "21:55:03.120Z  #40     dim(note: x)      was dark       by root (deploy)  login",
-                "21:55:03.120Z  #39     dim(note: x)      was dark       by root (deploy)  login",
+                "21:55:03.120  #41     dim(note: x)      was dark        by root (deploy)  login",
+                "21:55:03.120  #40     dim(note: x)      was dark        by root (deploy)  login",
+                "21:55:03.120  #39     dim(note: x)      was dark        by root (deploy)  login",
             ]
         )
     }

@@ -36,20 +36,15 @@ import Testing
     @Test(arguments: [
         "a b", "\"'`$(reboot)&&*", "two\nlines\tand\r", "-rf", "--", "{t}", "{{", "", "e\u{301}",
         "\u{202E}x",
-        String(repeating: "x", count: 60_000),
+        String(repeating: "x", count: 60_000), "a\0b",
     ])
     func whateverAValueIsItStaysOneWord(value: String) throws {
         let machine = try self.machine(#"[/bin/a, "{t}", "<{t}>", last]"#)
         let state = try machine.state("a", data: [JSONMember("t", .string(value))])
         let words = try #require(machine.states[0].run).command.words(in: state)
-        #expect(words == ["/bin/a", value, "<\(value)>", "last"])
-    }
-
-    @Test func whatWouldEndAWordDoesNot() throws {
-        let machine = try self.machine(#"[/bin/a, "{t}"]"#)
-        let state = try machine.state("a", data: [JSONMember("t", .string("a\0b"))])
-        let words = try #require(machine.states[0].run).command.words(in: state)
-        #expect(words == ["/bin/a", "a\u{FFFD}b"])
+        // What would end it does not.
+        let word = value.replacing("\0", with: "\u{FFFD}")
+        #expect(words == ["/bin/a", word, "<\(word)>", "last"])
     }
 
     private static let options = """

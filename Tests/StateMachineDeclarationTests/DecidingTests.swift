@@ -168,15 +168,6 @@ import Testing
         #expect(try self.send("poke", in: playing) == "stay")
     }
 
-    @Test func againTakesTheEventsFields() throws {
-        let playing = try self.playing
-        #expect(try self.send("same", in: playing) == playing.written)
-        #expect(
-            try self.send("same", #"{"volume":99}"#, in: playing)
-                == "playing volume=99 title=a note=b speed=1"
-        )
-    }
-
     @Test(arguments: [
         ("sane", "{}", #"there is no event "sane"; did you mean same?"#),
         ("other", "{}", #"there is no event "other"; known: go, same, calm, deaf, poke"#),
@@ -193,77 +184,6 @@ import Testing
 
     @Test func aStateIsInItsGroups() {
         #expect(self.machine.groups(of: 1).map(\.name) == ["loud", "later"])
-    }
-
-    @Test func aMachineWithoutEventsSaysSo() throws {
-        let machine = try declaration("start: a\nstates: {a: {final: true}}\n")
-        #expect(
-            self.refusal { _ = try machine.initial.reaction(to: "x", data: []) }
-                == "this machine has no events"
-        )
-    }
-
-    private func update(_ data: String, _ state: DeclaredState) throws -> DeclaredState {
-        let members = try #require(JSONValue(parsing: data)?.members)
-        return try state.updated(with: members)
-    }
-
-    @Test func updatesMergeAndNullRemovesAnOptionalField() throws {
-        let playing = try self.playing
-        #expect(try self.update("{}", playing) == playing)
-        #expect(
-            try self.update(#"{"volume":3,"note":null}"#, playing)
-                == self.state("playing", [("volume", "3"), ("title", "a")])
-        )
-        #expect(
-            self.refusal { _ = try self.update(#"{"title":null}"#, playing) }
-                == #"title=null: "playing" needs it; only an optional field can be removed"#
-        )
-        #expect(
-            self.refusal { _ = try self.update(#"{"volume":101}"#, playing) }
-                == "volume=101: must be at most 100"
-        )
-        #expect(
-            self.refusal { _ = try self.update(#"{"x":1}"#, playing) }
-                == #""playing" has no field "x"; known: volume, title, note, speed"#
-        )
-    }
-
-    private func move(on end: RunEnd, in state: DeclaredState) -> String? {
-        state.move(on: end).map { "\($0.cause) → \(self.written($0.next))" }
-    }
-
-    @Test func endsOfTheRunLeadWhereTheFileSays() throws {
-        let playing = try self.playing
-        #expect(self.move(on: .exit(0), in: playing) == "done → idle title=a")
-        #expect(self.move(on: .exit(3), in: playing) == "exit 3 → safe")
-        #expect(self.move(on: .interrupted, in: playing) == "interrupted → safe")
-        // Nothing matches, so the stay goes on.
-        #expect(self.move(on: .exit(4), in: playing) == nil)
-        #expect(self.move(on: .timeout, in: playing) == nil)
-        #expect(self.move(on: .signal("SIGKILL"), in: playing) == nil)
-        #expect(self.move(on: .exit(0), in: self.machine.initial) == nil)
-    }
-
-    @Test func anInterruptionThatIsRunAgainFailsInTheEnd() throws {
-        let machine = try declaration(
-            "start: a\nstates: {a: {run: /bin/a, failed: b}, b: {final: true}}\n"
-        )
-        #expect(machine.initial.move(on: .interrupted)?.cause == "failed")
-    }
-
-    @Test func timeAndBootsLeadWhereTheFileSays() throws {
-        let playing = try self.playing
-        let deadline = try #require(playing.deadline)
-        #expect(deadline.delay == .seconds(60))
-        #expect(self.written(deadline.move.next) == "idle title=a")
-        #expect(deadline.move.cause == "after 1min")
-        let states = [playing, try self.state("safe"), self.machine.initial]
-        #expect(
-            states.map { $0.boot.map { self.written($0.next) } }
-                == [playing.written, "idle title=x", nil]
-        )
-        #expect(self.machine.initial.deadline == nil)
     }
 
     @Test(arguments: [

@@ -250,19 +250,6 @@ import Testing
         }
     }
 
-    @Test func nothingOfOneStayIsLeftInTheNext() async throws {
-        try await withRunningMachine(Self.stubborn) { machine in
-            try await machine.start()
-            _ = try await machine.ask("send go")
-            let child = try #require(pid_t(try await machine.witness.next()))
-            _ = try await machine.ask("send halt")
-            _ = try await machine.ask("send go")
-            #expect(try await machine.witness.next() == "told 1")
-            _ = try await machine.witness.next()
-            #expect(!Self.isAlive(child), "\(machine.said)")
-        }
-    }
-
     /// Whether it runs; a zombie, whose exit status nobody has collected, does not.
     private static func isAlive(_ pid: pid_t) -> Bool {
         guard let file = fopen("/proc/\(pid)/stat", "re") else { return false }

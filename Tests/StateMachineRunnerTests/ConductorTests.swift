@@ -6,16 +6,6 @@ import Testing
 
 /// What runs and when, as scripts of events and resulting actions.
 struct ConductorTests {
-    private typealias Name = CommandName
-
-    private static func name(
-        _ state: String,
-        _ key: CommandName.Key,
-        _ seq: UInt64
-    ) -> CommandName {
-        Script.name(state, key, seq)
-    }
-
     /// A conductor whose machine has been working since seq 1.
     private static func working() throws -> Script {
         var script = try Script()
@@ -32,8 +22,8 @@ struct ConductorTests {
         var script = try Script()
         #expect(script.found(7, "idle", stay: 5) == [])
         #expect(script.agreed() == ["record", "begin idle-enter-1-5"])
-        let first = Self.name("idle", .enter(1), 5)
-        let second = Self.name("idle", .enter(2), 5)
+        let first = Script.name("idle", .enter(1), 5)
+        let second = Script.name("idle", .enter(2), 5)
         #expect(
             script.ended(first, .exit(0)) == [
                 "record", "forget idle-enter-1-5", "record", "begin idle-enter-2-5",
@@ -46,16 +36,16 @@ struct ConductorTests {
 
     @Test func aStateIsLeftInOrder() throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         #expect(script.change(2, "idle", from: "working") == ["stop working-run-1"])
         // It ends late; that changes nothing.
         #expect(script.ended(run, .exit(0)) == [])
         #expect(script.stopped(run) == ["forget working-run-1", "record", "begin idle-enter-1-2"])
-        _ = script.ended(Self.name("idle", .enter(1), 2), .exit(0))
-        _ = script.ended(Self.name("idle", .enter(2), 2), .exit(0))
+        _ = script.ended(Script.name("idle", .enter(1), 2), .exit(0))
+        _ = script.ended(Script.name("idle", .enter(2), 2), .exit(0))
         #expect(script.change(3, "broken", from: "idle") == ["record", "begin idle-leave-1-3"])
         #expect(
-            script.ended(Self.name("idle", .leave(1), 3), .signal("SIGKILL")) == [
+            script.ended(Script.name("idle", .leave(1), 3), .signal("SIGKILL")) == [
                 "record", "forget idle-leave-1-3", "record", "begin broken-enter-1-3",
             ]
         )
@@ -68,9 +58,9 @@ struct ConductorTests {
         _ = script.change(2, "working", #"{"num":1}"#, from: "idle")
         _ = script.change(3, "asking", from: "working")
         _ = script.change(4, "working", #"{"num":2}"#, from: "asking")
-        _ = script.ended(Self.name("idle", .enter(1), 1), .exit(0))
-        _ = script.ended(Self.name("idle", .enter(2), 1), .exit(0))
-        let left = script.ended(Self.name("idle", .leave(1), 2), .exit(0))
+        _ = script.ended(Script.name("idle", .enter(1), 1), .exit(0))
+        _ = script.ended(Script.name("idle", .enter(2), 1), .exit(0))
+        let left = script.ended(Script.name("idle", .leave(1), 2), .exit(0))
         #expect(left.last == "begin working-run-4")
         #expect(script.orders.map(\.name.key) == [.enter(1), .enter(2), .leave(1), .run])
     }
@@ -88,7 +78,7 @@ struct ConductorTests {
 
     @Test func anUpdateIsNoNewStay() throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         #expect(
             script.change(2, "working", #"{"num":4,"note":"c"}"#, from: "working", stay: 1)
                 == ["soon"]
@@ -108,7 +98,7 @@ struct ConductorTests {
     ])
     func anEndThatLeadsSomewhereIsTold(_ kind: RunEnd, _ word: String) throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         #expect(script.ended(run, kind) == ["record", word])
         #expect(script.told(.taken, stay: 1) == ["record", "forget working-run-1"])
         #expect(script.conductor.record.run?.phase == .over)
@@ -122,7 +112,7 @@ struct ConductorTests {
     ])
     func aFailureIsTriedAgainFirst(_ kind: RunEnd, _ word: String) throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         #expect(script.ended(run, kind) == ["record", "wake 5s"])
         #expect(script.woke() == ["record", "begin working-run-1 afresh"])
         #expect(script.ended(run, kind) == ["record", "wake 10s"])
@@ -136,10 +126,10 @@ struct ConductorTests {
 
     @Test func aHookIsTriedAgainToo() throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         _ = script.change(2, "broken", from: "working")
         _ = script.stopped(run)
-        let alarm = Self.name("broken", .enter(1), 2)
+        let alarm = Script.name("broken", .enter(1), 2)
         #expect(script.ended(alarm, .timeout) == ["record", "wake 7s"])
         #expect(script.woke() == ["record", "begin broken-enter-1-2 afresh"])
         #expect(script.ended(alarm, .exit(1)) == ["record", "forget broken-enter-1-2", "record"])
@@ -147,7 +137,7 @@ struct ConductorTests {
 
     @Test func aStayThatEndsMeanwhileEndsAPause() throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         _ = script.ended(run, .exit(3))
         #expect(script.change(2, "asking", from: "working") == ["forget working-run-1", "soon"])
         #expect(script.woke() == [])
@@ -160,7 +150,7 @@ struct ConductorTests {
 
     @Test func aRefusalIsTriedAgainAfterGrowingPauses() throws {
         var script = try Self.working()
-        _ = script.ended(Self.name("working", .run, 1), .exit(0))
+        _ = script.ended(Script.name("working", .run, 1), .exit(0))
         var pauses: [String] = []
         for _ in 1...8 {
             pauses += script.told(.refused(.denied, message: "no"), stay: 1)
@@ -183,15 +173,15 @@ struct ConductorTests {
 
     @Test func anEndOfWhichNothingIsDeclaredEndsNothing() throws {
         var script = try Self.working()
-        _ = script.ended(Self.name("working", .run, 1), .exit(0))
+        _ = script.ended(Script.name("working", .run, 1), .exit(0))
         #expect(script.told(.unhandled, stay: 1) == ["record", "forget working-run-1"])
-        #expect(script.notices.contains(.unhandled(Self.name("working", .run, 1), .exit(0))))
+        #expect(script.notices.contains(.unhandled(Script.name("working", .run, 1), .exit(0))))
         #expect(script.caughtUp() == [])
     }
 
     @Test func nothingIsBegunWhileFileAndDaemonDiffer() throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         #expect(script.disagreed() == [])
         #expect(script.notices.last == .differs)
         #expect(script.disagreed() == [])
@@ -236,7 +226,7 @@ struct ConductorTests {
         let none = "start: idle\nstates: {idle: {to: [working]}, working: {to: [idle]}}"
         #expect(script.agreed(none) == ["stop working-run-1"])
         #expect(
-            script.stopped(Self.name("working", .run, 1)) == [
+            script.stopped(Script.name("working", .run, 1)) == [
                 "record", "forget working-run-1", "finish",
             ]
         )
@@ -244,7 +234,7 @@ struct ConductorTests {
 
     @Test func aRunThatTheFileHasNoMoreIsStoppedAndANewOneBegun() throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         let without = Script.machine.split(separator: "\n")
             .filter { line in
                 ["run:", "done:", "exit:", "failed:"].allSatisfy { !line.contains($0) }
@@ -262,7 +252,7 @@ struct ConductorTests {
         let data = #"{"num":4,"note":"z"}"#
         #expect(script.found(90, "working", data, stay: 1, resync: resync) == ["soon"])
         #expect(script.found(99, "idle", stay: 95, resync: resync) == ["stop working-run-1"])
-        #expect(script.stopped(Self.name("working", .run, 1)).last == "begin idle-enter-1-95")
+        #expect(script.stopped(Script.name("working", .run, 1)).last == "begin idle-enter-1-95")
         #expect(script.notices.contains(.hooksUnknown(nil, from: "working", to: "idle")))
     }
 
@@ -270,8 +260,8 @@ struct ConductorTests {
         var script = try Script()
         _ = script.agreed()
         _ = script.found(0, "idle")
-        _ = script.ended(Self.name("idle", .enter(1), 0), .exit(0))
-        _ = script.ended(Self.name("idle", .enter(2), 0), .exit(0))
+        _ = script.ended(Script.name("idle", .enter(1), 0), .exit(0))
+        _ = script.ended(Script.name("idle", .enter(2), 0), .exit(0))
         #expect(script.found(0, "idle", resync: "restarted") == ["record", "begin idle-leave-1-0"])
         #expect(script.notices.contains(.hooksUnknown(nil, from: "idle", to: "idle")))
     }
@@ -290,7 +280,7 @@ struct ConductorTests {
 
     @Test func whatCannotBeStartedIsTriedAgain() throws {
         var script = try Self.working()
-        let run = Self.name("working", .run, 1)
+        let run = Script.name("working", .run, 1)
         #expect(script.failed(run, isStart: true) == ["wake 1s"])
         #expect(script.woke() == ["record", "begin working-run-1"])
         #expect(script.failed(run, isStart: false) == ["wake 2s"])
