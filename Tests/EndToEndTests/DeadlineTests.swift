@@ -78,46 +78,6 @@ import Testing
         }
     }
 
-    @Test func aDeadlineThatPassedMeanwhileIsMetOnceAtTheStart() async throws {
-        try await self.withLamp("300ms") { lamp in
-            try await lamp.run { daemon in
-                _ = try await daemon.ask(\.control, "send press")
-                try daemon.send(.kill)
-            }
-            try await Task.sleep(for: .milliseconds(400))
-            try await lamp.run { daemon in
-                let wait = try daemon.connect(\.control)
-                let moved = try await wait.ask(#"{"op":"wait","until":["dark"]}"#)
-                #expect(moved.seq == 2)
-                #expect(try await daemon.ask(\.control, "get").seq == 2)
-            }
-        }
-    }
-
-    @Test func aDeadlineThatBeganAnewIsKeptOverAKill() async throws {
-        try await self.withLamp("1h") { lamp in
-            let (told, tell) = AsyncStream.makeStream(of: String.self)
-            try await lamp.run { daemon in
-                let client = try daemon.connect(\.control)
-                let begun = try await client.ask("send press")
-                let stayed = try await client.ask("send move")
-                let due = try #require(stayed.item("due")?.string("at"))
-                #expect(due > begun.item("due")?.string("at") ?? "")
-                // The daemon needs a second; two more in case the computer is busy.
-                try await Task.sleep(for: .seconds(3))
-                tell.yield(due)
-                try daemon.send(.kill)
-            }
-            tell.finish()
-            let due = await told.first { _ in true }
-            try await lamp.run { daemon in
-                let got = try await daemon.ask(\.control, "get")
-                #expect(got.item("due")?.string("at") == due)
-                #expect(got.seq == 1 && got.int("stay") == 1)
-            }
-        }
-    }
-
     /// In a time namespace with an uptime one hour ahead, as if the computer had slept.
     private static let asleep = ["--time", "--boottime", "3600"]
 

@@ -137,14 +137,6 @@ import Testing
         #expect(Statectl.words(arguments) == arguments)
     }
 
-    @Test func aHoldsCommandStandsAfterTheTerminator() throws {
-        let arguments = ["hold", "--before", "a", "b:x=1", "--why", "d", "--", "run", "--why", "c"]
-        let command = try #require(try Statectl.parseAsRoot(arguments) as? HoldCommand)
-        #expect(command.before == ["a", "b:x=1"])
-        #expect(command.command == ["run", "--why", "c"])
-        #expect(command.why == "d")
-    }
-
     @Test func theHelpOfACommandEndsWithItsExamples() {
         let help = "OVERVIEW: Set.\n\nWhat.\n\nExamples:\n\n  a\n  b\n\nUSAGE: set\n\nOPTIONS:\n"
         #expect(

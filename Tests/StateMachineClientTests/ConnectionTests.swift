@@ -74,25 +74,6 @@ import Testing
         }
     }
 
-    @Test func aMissingSocketIsUnreachable() async throws {
-        try await ScriptedDaemon.with { daemon in
-            let path = daemon.directory.socketPath(of: .control)
-            await #expect(throws: ClientError.unreachable(path: path, reason: "no such socket")) {
-                try await daemon.client.connect(to: .control)
-            }
-        }
-    }
-
-    @Test func aLockedDoorIsNotPermitted() async throws {
-        try await ScriptedDaemon.with(control: ScriptedDoor()) { daemon in
-            try await daemon.lock(.control)
-            let path = daemon.directory.socketPath(of: .control)
-            await #expect(throws: ClientError.notPermitted(path: path)) {
-                try await daemon.client.connect(to: .control)
-            }
-        }
-    }
-
     @Test func aPathThatIsTooLongIsSaidToBeSo() async {
         let directory = RuntimeDirectory("/tmp/" + String(repeating: "x", count: 100))
         await #expect(throws: ClientError.pathTooLong(directory.socketPath(of: .control))) {
@@ -160,17 +141,8 @@ import Testing
         }
     }
 
-    @Test func whatFollowsTheLastNewlineIsNotALine() throws {
-        #expect(try self.lines(["{}\n{\"type\":"]) == ["{}"])
-    }
-
     @Test func aLineOfTheGreatestLengthPasses() throws {
         let longest = String(repeating: "x", count: RequestLimits.serverLineBytes)
         #expect(try self.lines([longest, "\n"]) == [longest])
-    }
-
-    @Test func aLongerLineIsRefusedBeforeItsEndIsKnown() {
-        let tooLong = String(repeating: "x", count: RequestLimits.serverLineBytes + 1)
-        #expect(throws: LineFramer.LineTooLong.self) { try self.lines([tooLong]) }
     }
 }

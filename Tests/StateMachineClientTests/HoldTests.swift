@@ -39,15 +39,6 @@ import Testing
         }
     }
 
-    @Test func aRefusedHoldEnds() async throws {
-        let control = ScriptedDoor([.awaitRequest, .send(Self.no + "\n")])
-        try await ScriptedDaemon.with(control: control) { daemon in
-            var events = self.hold(daemon).makeAsyncIterator()
-            let refusal = try Line.of(Self.no)
-            await #expect(throws: ClientError.refused(refusal)) { try await events.next() }
-        }
-    }
-
     @Test(arguments: [nil, no])
     func theCommandIsNotRunWithoutTheHold(answer: String?) async throws {
         let control = answer.map { ScriptedDoor([.awaitRequest, .send($0 + "\n")]) }

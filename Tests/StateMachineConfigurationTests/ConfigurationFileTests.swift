@@ -49,23 +49,6 @@ import Testing
         #expect(try settings(file: uncommented).limits == ServerLimits())
     }
 
-    @Test func theDaemonRunsWithWhatTheFileSays() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/config.yaml"
-            try "max-watches: 2\nring-changes: 7\n".write(
-                toFile: path,
-                atomically: false,
-                encoding: .utf8
-            )
-            let arguments = ["--config", path, "--ring-changes", "9"]
-            _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
-                let description = try await daemon.ask(\.control, "describe")
-                #expect(description.item("limits")?.int("watchesPerConnection") == 2)
-                #expect(description.item("limits")?.int("ringChanges") == 9)
-            }
-        }
-    }
-
     @Test func checkConfigStartsNothing() async throws {
         try await withTemporaryDirectory { directory in
             let checked = try await BuiltProduct.statemachine.run(

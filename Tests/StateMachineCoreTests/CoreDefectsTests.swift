@@ -682,12 +682,3 @@ extension Task where Success == StateMachine<Door>.Acceptance, Failure == any Er
         }
     }
 }
-
-extension StateMachine.Heard {
-    fileprivate var seq: UInt64 {
-        switch self {
-        case .current(let snapshot), .missed(_, let snapshot): snapshot.seq
-        case .change(let transition): transition.seq
-        }
-    }
-}

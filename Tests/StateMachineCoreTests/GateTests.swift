@@ -37,6 +37,14 @@ private struct Bench {
         self.machine.propose(new, asking: question) { self.outcomes.record($0) }
     }
 
+    /// The error of who is denied by that one.
+    func denied(by label: String, _ why: String) -> TransitionError<AppState> {
+        TransitionError(
+            .denied(by: [Vote.Denial(label: label, why: why)]),
+            current: self.machine.snapshot
+        )
+    }
+
     var errors: [TransitionError<AppState>?] {
         self.outcomes.heard.map { outcome in
             switch outcome {
@@ -92,14 +100,7 @@ private struct Bench {
         bench.propose(.ready(true))
         #expect(bench.asks.heard.count == 2)
         bench.asks.heard.last?.vote(.no("unsaved work"))
-        #expect(
-            bench.errors == [
-                TransitionError(
-                    .denied(by: [Vote.Denial(label: "second", why: "unsaved work")]),
-                    current: bench.machine.snapshot
-                )
-            ]
-        )
+        #expect(bench.errors == [bench.denied(by: "second", "unsaved work")])
         #expect(bench.asks.heard.first?.vote(.yes) == false)
         #expect(bench.outcomes.heard.count == 1)
         #expect(bench.machine.snapshot.seq == 0)
@@ -115,14 +116,7 @@ private struct Bench {
         await bench.clock.sleepers(1)
         bench.clock.advance(by: .seconds(5))
         await bench.outcomes.wait(for: 1)
-        #expect(
-            bench.errors == [
-                TransitionError(
-                    .denied(by: [Vote.Denial(label: "guard", why: "silent")]),
-                    current: bench.machine.snapshot
-                )
-            ]
-        )
+        #expect(bench.errors == [bench.denied(by: "guard", "silent")])
     }
 
     @Test func aDelayPostponesAtMostSoLongFromTheProposalsArrival() async {
@@ -297,10 +291,7 @@ private struct Bench {
         bench.addVoter()
         bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
         bench.asks.heard.first?.vote(.abstain)
-        let denial = TransitionError<AppState>(
-            .denied(by: [Vote.Denial(label: "nobody", why: "nobody takes it")]),
-            current: bench.machine.snapshot
-        )
+        let denial = bench.denied(by: "nobody", "nobody takes it")
         #expect(bench.errors == [denial, denial])
     }
 

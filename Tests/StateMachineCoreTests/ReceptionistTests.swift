@@ -17,6 +17,7 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         self.machine = StateMachine { $0.clock = clock }
     }
 
+    @discardableResult
     private func receptionist(
         on context: any ExecutionContext = .immediate,
         atSource selectsAtSource: Bool = false,
@@ -57,7 +58,7 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         let machine = StateMachine<AppState>()
         let held = HeldQueue()
         let (heard, bursts) = (Heard(), Recorder<Int>())
-        let cursor = machine.follow(
+        _ = machine.follow(
             on: held.context,
             burstEnd: { bursts.record(heard.heard.count) },
             { heard.record($0) }
@@ -67,13 +68,12 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         // The last turn is the one that finds nothing more. Not a flush, which would add an entry.
         for _ in 0..<5 { await passed(held.queue) }
         #expect(bursts.heard.last == count)
-        cursor.registration.cancel()
     }
 
     @Test func theTaskIsGivenOldAndNewOfItsOwnChange() async {
         let backlog = HeldQueue()
         let changes = Recorder<[AppState]>()
-        let cursor = self.machine.follow(on: backlog.context) { changes.record([$0.old, $0.new]) }
+        _ = self.machine.follow(on: backlog.context) { changes.record([$0.old, $0.new]) }
         self.machine.state = .authentication(.active)
         self.machine.state = .ready(true)
         backlog.open()
@@ -84,7 +84,6 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
                 [.authentication(.active), .ready(true)],
             ]
         )
-        cursor.registration.cancel()
     }
 
     @Test func aCancelledOneHearsNothingMoreAndADroppedOneGoesOn() {
@@ -92,7 +91,7 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         self.machine.churn(1)
         #expect(self.batches.heard.isEmpty)
         // Dropping a registration changes nothing, whatever it registers.
-        _ = self.receptionist(delivering: .each)
+        self.receptionist(delivering: .each)
         self.machine.churn(2)
         #expect(self.batches.heard.map(\.values) == [[2]])
     }
@@ -125,16 +124,15 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
     }
 
     @Test func eachGivesEveryValueByItself() {
-        let receptionist = self.receptionist(delivering: .each)
+        self.receptionist(delivering: .each)
         self.machine.churn(3)
         #expect(self.batches.heard.map(\.values) == [[1], [2], [3]])
-        receptionist.cancel()
     }
 
     @Test(arguments: [false, true])
     func latestGivesTheNewestOfWhatGathered(_ selectsAtSource: Bool) async {
         let backlog = HeldQueue()
-        let receptionist = self.receptionist(
+        self.receptionist(
             on: backlog.context,
             atSource: selectsAtSource,
             delivering: .latest
@@ -144,12 +142,11 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         await self.batches.wait(for: 1)
         await self.machine.flush()
         #expect(self.batches.heard == [.init(values: [10], seqs: 1...10, coalesced: 9, dropped: 0)])
-        receptionist.cancel()
     }
 
     @Test func latestPerKeyGivesTheNewestOfEachKey() async {
         let backlog = HeldQueue()
-        let receptionist = self.receptionist(
+        self.receptionist(
             on: backlog.context,
             delivering: .latestPer { AnyHashable($0 % 3) }
         )
@@ -161,22 +158,20 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
                 .init(values: [8, 9, 10], seqs: 1...10, coalesced: 7, dropped: 0)
             ]
         )
-        receptionist.cancel()
     }
 
     @Test func aBatchGoesAtItsIntervalOrWhenItIsFull() async {
-        let receptionist = self.receptionist(delivering: .batch(every: .seconds(1), atMost: 3))
+        self.receptionist(delivering: .batch(every: .seconds(1), atMost: 3))
         self.machine.churn(4)
         #expect(self.batches.heard.map(\.values) == [[1, 2, 3]])
         await self.clock.sleepers(1)
         self.clock.advance(by: .seconds(1))
         await self.batches.wait(for: 2)
         #expect(self.batches.heard.map(\.values) == [[1, 2, 3], [4]])
-        receptionist.cancel()
     }
 
     @Test func pacedGivesTheFirstAtOnceAndTheLastForCertain() async {
-        let receptionist = self.receptionist(delivering: .paced(every: .seconds(1)))
+        self.receptionist(delivering: .paced(every: .seconds(1)))
         self.machine.churn(5)
         #expect(self.batches.heard.map(\.values) == [[1]])
         await self.clock.sleepers(1)
@@ -185,11 +180,10 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         #expect(
             self.batches.heard.last == .init(values: [5], seqs: 2...5, coalesced: 3, dropped: 0)
         )
-        receptionist.cancel()
     }
 
     @Test func settledWaitsForQuietAndGivesTheNewest() async {
-        let receptionist = self.receptionist(delivering: .settled(after: .seconds(1)))
+        self.receptionist(delivering: .settled(after: .seconds(1)))
         self.machine.churn(3)
         await self.clock.sleepers(1)
         self.clock.advance(by: .milliseconds(900))
@@ -202,20 +196,18 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         self.clock.advance(by: .seconds(1))
         await self.batches.wait(for: 1)
         #expect(self.batches.heard.map(\.values) == [[self.machine.snapshot.seq]])
-        receptionist.cancel()
     }
 
     @Test(arguments: [false, true])
     func startingWithTheCurrentStateLeavesNoGap(_ selectsAtSource: Bool) async {
         self.machine.churn(3)
-        let receptionist = self.receptionist(
+        self.receptionist(
             atSource: selectsAtSource,
             delivering: .each,
             starting: .current
         )
         self.machine.churn(2)
         #expect(self.batches.heard.flatMap(\.values) == Array(3...self.machine.snapshot.seq))
-        receptionist.cancel()
     }
 
     @Test func whatIsScreenedAtTheSourceCostsTheTargetNothing() async {
@@ -225,7 +217,7 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
             job()
         }
         let values = Recorder<[UInt64]>()
-        let receptionist = self.machine.addReceptionist(
+        self.machine.addReceptionist(
             on: context,
             selecting: { $0.seq == 5 ? $0.seq : nil },
             atSource: true,
@@ -234,12 +226,11 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         self.machine.churn(10)
         #expect(values.heard == [[5]])
         #expect(jobs.heard.count == 1)
-        receptionist.cancel()
     }
 
     @Test func aKeyPathIsToldOnlyWhenItsValueChanged() {
         let names = Recorder<[AppState.Name]>()
-        let receptionist = self.machine.addReceptionist(of: \.name, on: .immediate) {
+        self.machine.addReceptionist(of: \.name, on: .immediate) {
             names.record($0.values)
         }
         self.machine.state = .ready(true)
@@ -247,13 +238,12 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         self.machine.state = .authentication(.success)
         self.machine.state = .ready(true)
         #expect(names.heard == [[.authentication], [.ready]])
-        receptionist.cancel()
     }
 
     @Test func whatAStuckContextMissedIsCountedAndTheNewestIsThere() async {
         let machine = StateMachine<AppState> { $0.laneLimit = 10 }
         let backlog = HeldQueue()
-        let receptionist = machine.addReceptionist(
+        machine.addReceptionist(
             on: backlog.context,
             selecting: { $0.seq },
             delivering: .latest,
@@ -266,6 +256,5 @@ private typealias Batches = Recorder<Delivery<UInt64>.Batch>
         #expect(batch.values == [100])
         #expect(batch.seqs == 1...100)
         #expect(1 + batch.coalesced + batch.dropped == 100)
-        receptionist.cancel()
     }
 }

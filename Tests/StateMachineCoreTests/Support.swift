@@ -243,3 +243,20 @@ extension StateMachine {
         }
     }
 }
+
+extension StateMachine.Heard {
+    var seq: UInt64 {
+        switch self {
+        case .current(let snapshot), .missed(_, let snapshot): snapshot.seq
+        case .change(let transition): transition.seq
+        }
+    }
+
+    /// The change, if it is one.
+    var change: Transition<State>? {
+        switch self {
+        case .change(let transition): transition
+        case .current, .missed: nil
+        }
+    }
+}

@@ -163,23 +163,18 @@ import Testing
     }
 
     @Test(.bounded) func whatIsNoFileIsToldAsWhatItIs() throws {
-        let directory = FileManager.default.temporaryDirectory
-            .appending(path: "declaration-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(
-            atPath: directory,
-            withIntermediateDirectories: true
-        )
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        // Nobody writes into it: simply opening it would block for ever.
-        let fifo = "\(directory)/fifo"
-        try #require(mkfifo(fifo, 0o600) == 0)
-        for (path, kind) in [
-            (directory, "a directory"), (fifo, "a FIFO"), ("/dev/zero", "a device"),
-        ] {
-            let error = #expect(throws: DeclarationFile.Unreadable.self) {
-                try DeclarationFile(path: path)
+        try self.withDirectory { directory in
+            // Nobody writes into it: simply opening it would block for ever.
+            let fifo = "\(directory)/fifo"
+            try #require(mkfifo(fifo, 0o600) == 0)
+            for (path, kind) in [
+                (directory, "a directory"), (fifo, "a FIFO"), ("/dev/zero", "a device"),
+            ] {
+                let error = #expect(throws: DeclarationFile.Unreadable.self) {
+                    try DeclarationFile(path: path)
+                }
+                #expect(error?.sentence == "\(path) is \(kind), not a file that declares a machine")
             }
-            #expect(error?.sentence == "\(path) is \(kind), not a file that declares a machine")
         }
     }
 

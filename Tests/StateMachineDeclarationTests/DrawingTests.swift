@@ -20,68 +20,6 @@ import Testing
           broken: {final: true, to: any}
         """
 
-    @Test func asText() throws {
-        let drawing = Drawing(try declaration(Self.text), present: "burning")
-        #expect(
-            drawing.plainText == """
-                off-now  (start; in all)
-                  look: ignore
-                  press → burning
-                  set → off-now
-
-                burning  (present; in all)
-                  level: low|high = low
-                  note: string?
-                  enter: /bin/light {level}
-                  look: stay
-                  press, ◷ after 1h, set → off-now
-
-                broken  (final)
-                  set → any
-                """
-        )
-    }
-
-    @Test func forMermaid() throws {
-        let drawing = Drawing(try declaration(Self.text), present: "burning")
-        #expect(
-            drawing.mermaid == """
-                stateDiagram-v2
-                    state "off-now" as s0
-                    state "burning" as s1
-                    state "broken" as s2
-                    [*] --> s0
-                    s0 --> s1 : press
-                    s0 --> s0 : set
-                    s1 --> s0 : press, ◷ after 1h, set
-                    s2 --> [*]
-                    classDef present stroke-width:4px,fill:#FFE9A8
-                    class s1 present
-                """
-        )
-    }
-
-    @Test func forGraphviz() throws {
-        let drawing = Drawing(try declaration(Self.text))
-        #expect(
-            drawing.dot == #"""
-                digraph "lamp" {
-                    rankdir=LR;
-                    node [shape=box, style=rounded, fontname="sans-serif"];
-                    edge [fontname="sans-serif", fontsize=10];
-                    start [shape=point];
-                    start -> s0;
-                    s0 [label="off-now"];
-                    s1 [label="burning"];
-                    s2 [label="broken", peripheries=2];
-                    s0 -> s1 [label="press"];
-                    s0 -> s0 [label="set", color=gray50];
-                    s1 -> s0 [label="press\n◷ after 1h\nset"];
-                }
-                """#
-        )
-    }
-
     @Test func ofWhatADaemonDescribes() throws {
         let description = try #require(
             JSONValue(
