@@ -137,27 +137,14 @@ final class RunningMachine: Sendable {
     /// Waits until the runner has logged that; returns its whole log.
     @discardableResult
     func logged(_ text: String) async throws -> String {
-        try await Self.wait(for: [text], in: self.log)
+        try await wait(for: [text], in: self.log)
     }
 
     /// Waits until the runner's record has that text, perhaps within another text.
     func remembered(_ text: String) async throws {
         let quoted = text.replacing("\"", with: "\\\"")
         let record = "\(self.directory)/memory/runner-record.json"
-        _ = try await Self.wait(for: [text, quoted], in: record)
-    }
-
-    /// Waits until a file has one of those texts; returns all that it has.
-    private static func wait(for texts: [String], in path: String) async throws -> String {
-        try await blocking {
-            // Writing to a file wakes nobody, so this polls.
-            for _ in 0..<longestWait / 20 {
-                let written = try String(contentsOfFile: path, encoding: .utf8)
-                if texts.contains(where: written.contains) { return written }
-                usleep(20_000)
-            }
-            throw TestFailure("\(path) never had \(texts[0])")
-        }
+        _ = try await wait(for: [text, quoted], in: record)
     }
 
     /// Keeps a copy of the history as the disk has it now.
@@ -179,13 +166,7 @@ final class RunningMachine: Sendable {
     }
 
     /// The runner's log, for a test that fails.
-    var said: String {
-        do {
-            return try String(contentsOfFile: self.log, encoding: .utf8)
-        } catch {
-            return "nothing"
-        }
-    }
+    var said: String { text(of: self.log) }
 }
 
 /// Runs `body` with a machine in directories of its own, and ends what it has started.

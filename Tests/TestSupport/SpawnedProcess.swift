@@ -11,37 +11,31 @@ package final class SpawnedProcess: Sendable {
 
     /// Starts it; both its outputs are appended to the file.
     ///
-    /// `notify` is for what it tells the service manager.
-    package convenience init(
+    /// `notify` is for what it tells the service manager; it gets the descriptors in order, from 3
+    /// on.
+    package init(
         _ words: [String],
         environment: [String: String] = [:],
         notify: NotifySocket? = nil,
+        handing: [Descriptor] = [],
         output: String
     ) throws {
-        var environment = environment
-        if let notify { environment["NOTIFY_SOCKET"] = notify.path }
-        try self.init(words, environment: environment, output: output) { actions in
-            posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-            let flags = O_WRONLY | O_CREAT | O_APPEND
-            posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, flags, 0o600)
-            posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
-            return STDERR_FILENO
-        }
-        notify?.follow(self.pid) { text(of: output) }
-    }
-
-    /// Starts it with the descriptors that `arrange` gives it, of which it returns the last.
-    init(
-        _ words: [String],
-        environment: [String: String],
-        output: String = "/dev/null",
-        _ arrange: (inout posix_spawn_file_actions_t) -> CInt
-    ) throws {
         self.output = output
+        // First copied out of each other's way.
+        let copies = handing.map { fcntl($0.number, F_DUPFD_CLOEXEC, 1000) }
+        defer { for copy in copies { close(copy) } }
+        guard !copies.contains(-1) else { throw TestFailure("no descriptor: errno \(errno)") }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        try actions.close(from: arrange(&actions) + 1)
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        let flags = O_WRONLY | O_CREAT | O_APPEND
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, flags, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        for (index, copy) in copies.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, copy, 3 + CInt(index))
+        }
+        try actions.close(from: 3 + CInt(copies.count))
         // A sanitizer's options say where it writes its reports.
         let names: [String] = [
             "PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS",
@@ -49,7 +43,8 @@ package final class SpawnedProcess: Sendable {
         let inherited = names.compactMap { name in
             getenv(name).map { "\(name)=\(String(cString: $0))" }
         }
-        let variables = inherited + environment.map { "\($0)=\($1)" }
+        let told = notify.map { ["NOTIFY_SOCKET=\($0.path)"] } ?? []
+        let variables = inherited + told + environment.map { "\($0)=\($1)" }
         let line: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         let block: [UnsafeMutablePointer<CChar>?] = variables.map { strdup($0) } + [nil]
         defer { for copy in line + block { free(copy) } }
@@ -57,6 +52,7 @@ package final class SpawnedProcess: Sendable {
         let result = posix_spawnp(&pid, words[0], &actions, nil, line, block)
         guard result == 0 else { throw TestFailure("cannot start \(words[0]): errno \(result)") }
         self.pid = pid
+        notify?.follow(pid) { text(of: output) }
     }
 
     deinit {
@@ -65,6 +61,18 @@ package final class SpawnedProcess: Sendable {
         kill(self.pid, SIGKILL)
         var status: CInt = 0
         waitpid(self.pid, &status, 0)
+    }
+
+    /// Waits until it has written that.
+    package func wait(for text: String) async throws {
+        _ = try await TestSupport.wait(for: [text], in: self.output) { !self.isOver }
+    }
+
+    private var isOver: Bool {
+        var information = siginfo_t()
+        // Leaves it to be waited for.
+        let result = waitid(P_PID, id_t(self.pid), &information, WEXITED | WNOHANG | WNOWAIT)
+        return result != 0 || information.si_signo != 0
     }
 
     /// Whether its end has been waited for.
@@ -114,8 +122,28 @@ extension posix_spawn_file_actions_t {
     }
 }
 
+/// Waits until a file has one of those texts, as long as it may still come; returns all that it
+/// has.
+package func wait(
+    for texts: [String],
+    in path: String,
+    while mayCome: @escaping @Sendable () -> Bool = { true }
+) async throws -> String {
+    try await blocking {
+        // Writing to a file wakes nobody, so this polls.
+        for _ in 0..<longestWait / 10 {
+            let isLast = !mayCome()
+            let written = text(of: path)
+            if texts.contains(where: written.contains) { return written }
+            if isLast { break }
+            usleep(10_000)
+        }
+        throw TestFailure("\(path) never had \(texts[0]):\n\(text(of: path))")
+    }
+}
+
 /// What is in a file; nothing if there is none.
-func text(of path: String) -> String {
+package func text(of path: String) -> String {
     guard let file = fopen(path, "re") else { return "" }
     defer { fclose(file) }
     var text: [UInt8] = []
