@@ -16,41 +16,28 @@ import Testing
             after: {DELAY: dark}
         """
 
-    /// A machine in a directory, used by several daemons one after the other.
-    private struct Lamp: Sendable {
-        let directory: String
-        let text: String
-
-        func run(
-            through wrapper: [String] = [],
-            _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
-        ) async throws {
-            _ = try await DaemonProcess.run(
-                in: self.directory,
-                machine: self.text,
-                isDurable: true,
-                environment: ["BOOT_ID": "b007"],
-                through: wrapper,
-                body
-            )
-        }
-    }
-
-    private func withLamp(
+    /// Runs a daemon of a lamp that goes out after that time, in a directory that others have used.
+    private func run(
         _ delay: String,
-        _ body: @escaping @Sendable (Lamp) async throws -> Void
+        in directory: String,
+        through wrapper: [String] = [],
+        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { directory in
-            let text = Self.lamp.replacing("DELAY", with: delay)
-            try await body(Lamp(directory: directory, text: text))
-        }
+        _ = try await DaemonProcess.run(
+            in: directory,
+            machine: Self.lamp.replacing("DELAY", with: delay),
+            isDurable: true,
+            environment: ["BOOT_ID": "b007"],
+            through: wrapper,
+            body
+        )
     }
 
     @Test func aKilledDaemonsDeadlineCountsFromItsBeginning() async throws {
-        try await self.withLamp("8s") { lamp in
+        try await withTemporaryDirectory { directory in
             let begun = ContinuousClock.now
             let (told, tell) = AsyncStream.makeStream(of: String.self)
-            try await lamp.run { daemon in
+            try await self.run("8s", in: directory) { daemon in
                 let client = try daemon.connect(\.control)
                 // The newest change is not the one that began the stay.
                 try client.send("send press\nupdate level=50")
@@ -63,7 +50,7 @@ import Testing
             }
             tell.finish()
             let due = await told.first { _ in true }
-            try await lamp.run { daemon in
+            try await self.run("8s", in: directory) { daemon in
                 let watch = try daemon.connect(\.events)
                 var found = try await watch.next()
                 if found.state == "bright" {
@@ -88,12 +75,13 @@ import Testing
         }
     )
     func timeInWhichTheMachineSleptCounts() async throws {
-        try await self.withLamp("30min") { lamp in
-            try await lamp.run { daemon in
+        try await withTemporaryDirectory { directory in
+            try await self.run("30min", in: directory) { daemon in
                 _ = try await daemon.ask(\.control, "send press")
                 try daemon.send(.kill)
             }
-            try await lamp.run(through: ["unshare"] + Self.asleep) { daemon in
+            try await self.run("30min", in: directory, through: ["unshare"] + Self.asleep) {
+                daemon in
                 let wait = try daemon.connect(\.control)
                 let moved = try await wait.ask(#"{"op":"wait","until":["dark"]}"#)
                 #expect(moved.seq == 2)

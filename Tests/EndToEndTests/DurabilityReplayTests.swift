@@ -6,8 +6,7 @@ import Testing
 @Suite(.bounded) struct DurabilityReplayTests {
     @Test(arguments: [true, false])
     func whatIsKeptIsReplayedThenLive(isDurable: Bool) async throws {
-        try await DaemonProcess.run("--ring-changes", "64", isDurable: isDurable) { daemon in
-            try await daemon.change(upTo: 2000)
+        try await DaemonProcess.run(changes: 2000, isDurable: isDurable) { daemon in
             let epoch = try await daemon.epoch()
             // From the disk, or the oldest that the ring has.
             let first = isDurable ? 0 : 1936
@@ -43,8 +42,7 @@ import Testing
     }
 
     @Test func aReplayThatCollapsesCountsWhatItLeavesOut() async throws {
-        try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
-            try await daemon.change(upTo: 1500)
+        try await DaemonProcess.run(changes: 1500) { daemon in
             let client = try daemon.connect(\.control)
             let epoch = try await daemon.epoch()
             try client.send(#"{"op":"watch","mode":"latest","since":"\#(epoch):0"}"#)
@@ -77,8 +75,7 @@ import Testing
     }
 
     @Test func historyReachesBackAndSaysWhetherThereIsMore() async throws {
-        try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
-            try await daemon.change(upTo: 1500)
+        try await DaemonProcess.run(changes: 1500) { daemon in
             let epoch = try await daemon.epoch()
             for (request, expected, hasMore) in [
                 ("", Array(1...1000), true),

@@ -47,9 +47,9 @@ import Testing
     }
 
     @Test func whatCannotBeReadIsRefusedOrAnnouncedUntilItCan() async throws {
-        try await Self.withChanges(1500) { daemon, state in
+        try await DaemonProcess.run(changes: 1500) { daemon in
             let damage = "UPDATE change SET fromData = NULL WHERE seq = 1000"
-            try Self.database(in: state, damage)
+            try Self.database(in: daemon.state, damage)
             let client = try daemon.connect(\.control)
             let epoch = try await daemon.epoch()
 
@@ -61,7 +61,7 @@ import Testing
             #expect(refused.reply.int("id") == 1)
             let message = try #require(refused.reply.string("message"))
             #expect(message.contains("the changes after \(refused.seqs.count) cannot be read"))
-            #expect(!message.contains("\(state)/statemachine.sqlite"))
+            #expect(!message.contains("\(daemon.state)/statemachine.sqlite"))
             // Changes elsewhere can still be read.
             let later = try await Self.page(client, #","since":"\#(epoch):1000""#)
             #expect(later.reply.ok == true && later.seqs == Array(1001...1500))
@@ -83,7 +83,7 @@ import Testing
             #expect(try await client.ask("ping").seq == 1500)
 
             try Self.database(
-                in: state,
+                in: daemon.state,
                 #"UPDATE change SET fromData = '{"value":true}' WHERE seq = 1000"#
             )
             let mended = try await Self.page(client, #","limit":10000"#)
@@ -94,8 +94,8 @@ import Testing
     /// A client that asks for page after page reaches the end, and is told where changes are
     /// missing.
     @Test func whatIsMissingIsPassedOverAndAnnounced() async throws {
-        try await Self.withChanges(1500) { daemon, state in
-            try Self.database(in: state, "DELETE FROM change WHERE seq BETWEEN 700 AND 800")
+        try await DaemonProcess.run(changes: 1500) { daemon in
+            try Self.database(in: daemon.state, "DELETE FROM change WHERE seq BETWEEN 700 AND 800")
             let client = try daemon.connect(\.control)
             let epoch = try await daemon.epoch()
             for (request, before, after) in [
@@ -128,14 +128,14 @@ import Testing
     }
 
     @Test func whatTheDiskHasLostTheRingMayHave() async throws {
-        try await Self.withChanges(1500) { daemon, state in
-            try Self.database(in: state, "DELETE FROM change WHERE seq BETWEEN 700 AND 1490")
+        try await DaemonProcess.run(changes: 1500) { daemon in
+            try Self.database(in: daemon.state, "DELETE FROM change WHERE seq BETWEEN 700 AND 1490")
             let client = try daemon.connect(\.control)
             let since = #","since":"\#(try await daemon.epoch()):699""#
             let some = try await Self.page(client, since)
             #expect(some.seqs == Array(1437...1500))
             #expect(some.reply.string("resync") == "evicted")
-            try Self.database(in: state, "DELETE FROM change WHERE seq >= 700")
+            try Self.database(in: daemon.state, "DELETE FROM change WHERE seq >= 700")
             let same = try await Self.page(client, since)
             #expect(same.seqs == Array(1437...1500))
             #expect(same.reply.bool("more") == false)
@@ -145,26 +145,15 @@ import Testing
 
     /// As when changes are removed between looking up the oldest and reading it.
     @Test func whoNamesNoPlaceBeginsWithTheOldestThatIsLeft() async throws {
-        try await Self.withChanges(1500) { daemon, state in
+        try await DaemonProcess.run(changes: 1500) { daemon in
             let client = try daemon.connect(\.control)
             for (removed, first) in [(100, 101), (1499, 1437)] {
-                try Self.database(in: state, "DELETE FROM change WHERE seq <= \(removed)")
+                try Self.database(in: daemon.state, "DELETE FROM change WHERE seq <= \(removed)")
                 let page = try await Self.page(client, #","limit":10000"#)
                 #expect(page.seqs == Array(first...1500))
                 #expect(page.reply.bool("more") == false)
                 #expect(page.reply.string("resync") == nil)
             }
-        }
-    }
-
-    /// A daemon with `count` changes, of which the ring has the last 64.
-    private static func withChanges(
-        _ count: Int,
-        _ body: @escaping @Sendable (DaemonProcess, _ state: String) async throws -> Void
-    ) async throws {
-        try await DaemonProcess.run("--ring-changes", "64", isDurable: true) { daemon in
-            try await daemon.change(upTo: count)
-            try await body(daemon, daemon.state)
         }
     }
 

@@ -184,6 +184,18 @@ import Testing
 }
 
 extension DaemonProcess {
+    /// Runs one that has made so many changes, of which the ring has the last 64.
+    static func run(
+        changes count: Int,
+        isDurable: Bool = true,
+        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws {
+        try await Self.run("--ring-changes", "64", isDurable: isDurable) { daemon in
+            try await daemon.change(upTo: count)
+            try await body(daemon)
+        }
+    }
+
     /// Sets `ready` to true, false and so on, up to that seq.
     func change(after first: Int = 0, upTo last: Int) async throws {
         try await self.connect(\.control).pipeline(first + 1...last) {

@@ -141,7 +141,7 @@ import Testing
         try await DaemonProcess.run { daemon in
             let script = """
                 echo "$STATEMACHINE_STATE $STATEMACHINE_DATA $STATEMACHINE_TO $STATEMACHINE_TO_DATA"
-                echo "$STATEMACHINE_BY_UID $STATEMACHINE_CAUSE"
+                echo "$STATEMACHINE_BY_UID $STATEMACHINE_CAUSE ${STATEMACHINE_BY_PID:+pid} ${STATEMACHINE_LEFT_MS:+left}"
                 cat
                 test "$STATEMACHINE_CAUSE" = please || { echo "say please" >&2; exit 3; }
                 """
@@ -167,7 +167,7 @@ import Testing
                         try await voter.next()
                             == #"ready {"value":false} authentication {"phase":"active"}"#
                     )
-                    #expect(try await voter.next() == "\(getuid()) \(cause)")
+                    #expect(try await voter.next() == "\(getuid()) \(cause) pid left")
                     let line = try JSONLine(try await voter.next())
                     #expect(line.type == "ask")
                     #expect(line.item("to")?.state == "authentication")

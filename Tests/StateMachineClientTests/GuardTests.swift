@@ -92,24 +92,6 @@ import Testing
         }
     }
 
-    @Test func theCommandFindsTheWholeQuestion() async throws {
-        let control = ScriptedDoor([
-            .awaitRequest, Self.registered, Self.ask(7), .awaitRequest, .send(Self.no + "\n"),
-        ])
-        let script = """
-            echo "$STATEMACHINE_STATE$STATEMACHINE_DATA $STATEMACHINE_TO$STATEMACHINE_TO_DATA \
-            $STATEMACHINE_BY_UID $STATEMACHINE_BY_PID $STATEMACHINE_CAUSE $STATEMACHINE_LEFT_MS \
-            $(cut -c 1-13)" >&2; exit 1
-            """
-        try await ScriptedDaemon.with(control: control) { daemon in
-            let complaints = try await self.answerAll(daemon, script)
-            #expect(complaints == [])
-            let vote = JSONValue(typed: control.requests.last ?? "")
-            let why = #"a{} b{"value":7} 1000 12 login 60000 {"type":"ask""#
-            #expect(vote["why"]?.string == why)
-        }
-    }
-
     @Test func aCommandThatIsTooSlowDoesNotVote() async throws {
         let control = ScriptedDoor([
             .awaitRequest, Self.registered, Self.ask(1, leftMs: 1), Self.ask(2), .awaitRequest,
