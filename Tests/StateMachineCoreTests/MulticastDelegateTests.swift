@@ -295,7 +295,11 @@ private final class Filter: Filtering {
 
     @Test func aCancelledAmendmentEndsAndNobodyElseIsAsked() async {
         let held = HeldQueue()
-        let asked = Recorder<String>()
+        let (asked, woken) = (Recorder<String>(), Recorder<String>())
+        let context = WatchedContext(woken: { job in
+            held.queue.async(execute: job)
+            woken.record("b")
+        })
         let filters = ["a", "b", "c"].map { name in
             Filter {
                 asked.record(name)
@@ -303,14 +307,14 @@ private final class Filter: Filtering {
             }
         }
         self.delegates.add(filters[0], on: .immediate)
-        self.delegates.add(filters[1], on: held.context)
+        self.delegates.add(filters[1], on: context)
         self.delegates.add(filters[2], on: .immediate)
         let delegates = self.delegates
         let question = Question(deadline: nil)
         let task = Task {
             await delegates.amend((any Filtering).self, "x", question) { $0.outgoing($1) }
         }
-        await asked.wait(for: 1)
+        await woken.wait(for: 1)
         task.cancel()
         #expect(await task.value == nil)
         held.open()
