@@ -143,18 +143,15 @@ struct Gate: Sendable {
     /// Withdraws a proposal that its proposer no longer wants.
     mutating func withdrawn(_ proposal: Proposal) -> Withdrawal {
         proposal.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
+        if self.withdrawnBeforeItsTurn(proposal) { return .left }
         if self.waiting.first === proposal {
             switch self.stage {
             case .asked(let ballot): return .isAsked(ballot)
-            case .decided: return .isEvaluated
-            case .awaitingQuiet: self.stage = .waiting
-            case .waiting:
-                // The pump may have it in its hands.
-                guard self.pumper == nil else { return .isEvaluated }
+            case .waiting, .decided: return .isEvaluated
+            case .awaitingQuiet:
+                self.stage = .waiting
+                self.waiting.removeFirst()
             }
-        }
-        if let index = self.waiting.firstIndex(where: { $0 === proposal }) {
-            self.waiting.remove(at: index)
         } else if let index = self.assignments.firstIndex(where: { $0 === proposal }) {
             self.assignments.remove(at: index)
         } else {

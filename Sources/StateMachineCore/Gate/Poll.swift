@@ -163,6 +163,21 @@ final class Withdrawal: Sendable {
 
     private let state = Lock(State.unknown)
 
+    private init() {}
+
+    /// Waits, without a thread, for what `begin` has its continuation resumed with, also if the task
+    /// is cancelled.
+    static func awaited<Answer: Sendable>(
+        _ begin: (CheckedContinuation<Answer, Never>, Withdrawal) -> Void
+    ) async -> Answer {
+        let withdrawal = Withdrawal()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { begin($0, withdrawal) }
+        } onCancel: {
+            withdrawal.withdraw()
+        }
+    }
+
     /// Sets what to do on cancellation: `withdraw` is called once, at once if the task is cancelled
     /// already; it may come too late.
     func has(_ withdraw: @escaping @Sendable () -> Void) {
@@ -177,8 +192,7 @@ final class Withdrawal: Sendable {
         if isWithdrawn { withdraw() }
     }
 
-    /// Called when the task is cancelled.
-    func withdraw() {
+    private func withdraw() {
         switch self.state.withLock({ exchange(&$0, with: .withdrawn) }) {
         case .known(let withdraw): withdraw()
         case .unknown, .withdrawn: break

@@ -287,17 +287,12 @@ extension StateMachine {
             throw TransitionError(.wouldWait, current: self.snapshot)
         }
         guard !Task.isCancelled else { throw TransitionError(.withdrawn, current: self.snapshot) }
-        let withdrawal = Withdrawal()
-        let answer = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let pending = self.machine.begin(move, asking: question) {
-                    continuation.resume(returning: $0)
-                }
-                guard let pending else { return }
-                withdrawal.has { self.machine.withdraw(pending) }
+        let answer = await Withdrawal.awaited { continuation, withdrawal in
+            let pending = self.machine.begin(move, asking: question) {
+                continuation.resume(returning: $0)
             }
-        } onCancel: {
-            withdrawal.withdraw()
+            guard let pending else { return }
+            withdrawal.has { self.machine.withdraw(pending) }
         }
         return try Acceptance(answer)
     }

@@ -343,19 +343,14 @@ extension MulticastDelegate {
         _ question: Question = Question(),
         _ vote: @escaping @Sendable (Facet) -> Vote
     ) async -> [Vote.Denial] {
-        let withdrawal = Withdrawal()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let poll = self.poll(
-                    facet,
-                    question,
-                    put: { $1.vote(vote($0)) },
-                    completion: { continuation.resume(returning: $0.denials) }
-                )
-                withdrawal.has { poll.withdraw() }
-            }
-        } onCancel: {
-            withdrawal.withdraw()
+        await Withdrawal.awaited { continuation, withdrawal in
+            let poll = self.poll(
+                facet,
+                question,
+                put: { $1.vote(vote($0)) },
+                completion: { continuation.resume(returning: $0.denials) }
+            )
+            withdrawal.has { poll.withdraw() }
         }
     }
 

@@ -102,15 +102,10 @@ final class Once<Value: Sendable>: Sendable {
     /// Waits, without a thread, for the first answer that `begin` brings; for `none` if the task is
     /// cancelled before.
     static func answer(orIfCancelled none: Value, _ begin: (Once) -> Void) async -> Value {
-        let withdrawal = Withdrawal()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let once = Once(continuation)
-                withdrawal.has { once.give(none) }
-                begin(once)
-            }
-        } onCancel: {
-            withdrawal.withdraw()
+        await Withdrawal.awaited { continuation, withdrawal in
+            let once = Once(continuation)
+            withdrawal.has { once.give(none) }
+            begin(once)
         }
     }
 
