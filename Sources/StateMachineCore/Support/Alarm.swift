@@ -7,59 +7,36 @@ import Dispatch
 /// those every second until the process ends. So time in which the whole machine sleeps does not
 /// count. On any other clock it is a task.
 ///
-/// The timer or task is its only state, owned by the holder of the alarm. `@unchecked Sendable`: a
-/// timer may be cancelled from anywhere, and is not touched otherwise once it is set.
-final class Alarm: @unchecked Sendable {
-    private enum Means {
-        case timer(any DispatchSourceTimer)
-        case task(Task<Void, Never>)
-    }
-
-    private let means: Means
+/// The timer or task is its only state, owned by the holder of the alarm.
+final class Alarm: Sendable {
+    /// Stops it.
+    let stop: @Sendable () -> Void
 
     init(
         after duration: Duration,
         on clock: any Clock<Duration>,
         ring: @escaping @Sendable () -> Void
     ) {
-        self.means =
-            clock is ContinuousClock
-            ? .timer(Self.timer(after: duration, ring: ring))
-            : .task(Self.task(after: duration, on: clock, ring: ring))
-    }
-
-    private static func timer(
-        after duration: Duration,
-        ring: @escaping @Sendable () -> Void
-    ) -> any DispatchSourceTimer {
+        guard clock is ContinuousClock else {
+            let task = Task {
+                do {
+                    try await clock.sleep(for: duration, tolerance: nil)
+                } catch {
+                    // Stopped: the sleep's only error.
+                    return
+                }
+                ring()
+            }
+            self.stop = { task.cancel() }
+            return
+        }
         let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "alarm"))
         timer.setEventHandler(handler: ring)
         timer.schedule(deadline: .now() + duration.interval)
         timer.activate()
-        return timer
-    }
-
-    private static func task(
-        after duration: Duration,
-        on clock: any Clock<Duration>,
-        ring: @escaping @Sendable () -> Void
-    ) -> Task<Void, Never> {
-        Task {
-            do {
-                try await clock.sleep(for: duration, tolerance: nil)
-            } catch {
-                // Stopped: the sleep's only error.
-                return
-            }
-            ring()
-        }
-    }
-
-    func stop() {
-        switch self.means {
-        case .timer(let timer): timer.cancel()
-        case .task(let task): task.cancel()
-        }
+        // Which it may be from anywhere.
+        nonisolated(unsafe) let set = timer
+        self.stop = { set.cancel() }
     }
 
     deinit { self.stop() }
