@@ -31,7 +31,7 @@ struct Audience: Sendable {
         if let drain = self.places[identity] { return drain }
         let drain = make()
         self.places[identity] = drain
-        let isLast = self.drains.last?.context is ImmediateContext
+        let isLast = self.drains.last?.context === ImmediateContext.immediate
         self.drains.insert(drain, at: self.drains.count - (isLast ? 1 : 0))
         return drain
     }

@@ -134,7 +134,7 @@ package final class Drain: @unchecked Sendable {
     ) {
         self.context = context
         self.identity = identity
-        self.isInline = context is any InlineRunning
+        self.isInline = context is ImmediateContext
         self.refusing = context as? NotificationThread
         self.lingers = context is DispatchQueue
         self.sleepers = sleepers

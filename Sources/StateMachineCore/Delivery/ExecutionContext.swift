@@ -26,15 +26,12 @@ extension ExecutionContext {
     public var isCurrent: Bool? { nil }
 }
 
-/// A context that runs a job before `enqueue` returns.
-protocol InlineRunning: ExecutionContext {}
-
 /// The thread that set the state, after the machine's lock has been released.
-public final class ImmediateContext: ExecutionContext, InlineRunning {
-    /// The one instance that all machines share.
+public final class ImmediateContext: ExecutionContext {
+    /// The one that all machines share.
     fileprivate static let shared = ImmediateContext()
 
-    private init() {}
+    init() {}
 
     /// Runs `job` before it returns.
     public func enqueue(_ job: @escaping @Sendable () -> Void) { job() }

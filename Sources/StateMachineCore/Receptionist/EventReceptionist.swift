@@ -147,8 +147,3 @@ final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
         self.receptionist = nil
     }
 }
-
-/// A context like `.immediate`, but a place of its own: nothing there waits for another's delegates.
-final class InlineContext: ExecutionContext, InlineRunning {
-    func enqueue(_ job: @escaping @Sendable () -> Void) { job() }
-}
