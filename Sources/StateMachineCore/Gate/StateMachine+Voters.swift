@@ -159,12 +159,6 @@ public struct Proposal<State: MachineState>: Equatable, Sendable {
     public var cause: String? { self.motion.cause }
     /// Who proposed it from outside the process; nil for the process itself.
     public var by: Peer? { self.motion.by }
-
-    /// Whether both are the same proposal at the same place.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.current == right.current && left.motion.proposed.equals(right.motion.proposed)
-            && left.cause == right.cause && left.by == right.by
-    }
 }
 
 extension Proposal: Hashable where State: Hashable {

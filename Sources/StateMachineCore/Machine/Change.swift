@@ -1,6 +1,6 @@
 /// A machine's state and its place in the order, read together; ``Snapshot`` is its typed face.
 @usableFromInline
-package struct Place: Sendable {
+package struct Place: Equatable, Sendable {
     /// The seq of the change that led here; 0 if there was none.
     @usableFromInline package let seq: UInt64
     package let value: Value
@@ -24,7 +24,7 @@ package struct Place: Sendable {
 
 /// One change of a machine's state; ``Transition`` is its typed face.
 @usableFromInline
-package struct Change: Sendable {
+package struct Change: Equatable, Sendable {
     @usableFromInline package let seq: UInt64
     @usableFromInline package let old: Value
     @usableFromInline package let new: Value
@@ -100,7 +100,7 @@ package struct Refused: Error {
 }
 
 /// What may happen next, as put to voters; ``Proposal`` is its typed face.
-package struct Motion: Sendable {
+package struct Motion: Equatable, Sendable {
     /// Where the machine is; the voter has heard of all that led there.
     package let current: Place
     /// The state that would be entered.

@@ -1,7 +1,7 @@
 /// One change of a machine's state, as it happened.
 ///
 /// A value: it says what this change was, even if the machine has moved on since.
-public struct Transition<State: MachineState>: Sendable {
+public struct Transition<State: MachineState>: Equatable, Sendable {
     /// The same, as the engine has it.
     @usableFromInline package let change: Change
 
@@ -54,7 +54,7 @@ public struct Transition<State: MachineState>: Sendable {
 }
 
 /// A machine's state and its place in the order, read together.
-public struct Snapshot<State: MachineState>: Sendable {
+public struct Snapshot<State: MachineState>: Equatable, Sendable {
     /// The same, as the engine has it.
     @usableFromInline package let place: Place
 
@@ -73,24 +73,6 @@ public struct Snapshot<State: MachineState>: Sendable {
     /// A place in the order that was recorded before; the beginning of a stay if `stay` is nil.
     public init(seq: UInt64, state: State, at: WallTime, stay: UInt64? = nil) {
         self.init(Place(seq: seq, value: TypedValue(state), at: at, stay: stay ?? seq))
-    }
-}
-
-extension Transition: Equatable {
-    /// Whether both are the same change.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.seq == right.seq && left.at == right.at && left.cause == right.cause
-            && left.change.setter == right.change.setter && left.stay == right.stay
-            && left.change.old.equals(right.change.old)
-            && left.change.new.equals(right.change.new)
-    }
-}
-
-extension Snapshot: Equatable {
-    /// Whether both are the same place, with equal states.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.seq == right.seq && left.at == right.at && left.stay == right.stay
-            && left.place.value.equals(right.place.value)
     }
 }
 

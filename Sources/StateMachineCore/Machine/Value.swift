@@ -7,7 +7,7 @@ public import Synchronization
 /// All that the engine asks of a state goes through this class, so that the engine is compiled once. All values of a
 /// machine are of one class.
 @usableFromInline
-package class Value: @unchecked Sendable {
+package class Value: Equatable, @unchecked Sendable {
     /// What a server and a history show and keep of it; nil until one of them has asked.
     @usableFromInline let shown = Atomic<Unmanaged<AnyObject>?>(nil)
 
@@ -60,6 +60,9 @@ package class Value: @unchecked Sendable {
 
     /// Whether the states are equal.
     package func equals(_ other: Value) -> Bool { self === other }
+
+    @usableFromInline
+    package static func == (left: Value, right: Value) -> Bool { left.equals(right) }
 
     /// Whether `next` may follow.
     package func mayBecome(_ next: Value) -> Bool { true }
