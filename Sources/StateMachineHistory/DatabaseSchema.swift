@@ -3,15 +3,13 @@ import StateMachineSQLite
 /// The tables, as they are documented for other readers.
 enum DatabaseSchema {
     /// How much of the schema a database has; an older version may have left less.
-    enum Extent: Int, Comparable {
+    enum Extent: Comparable {
         /// No tables, or only changes.
         case changes
         /// Stays as well.
         case stays
         /// Everything.
         case all
-
-        static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
 
         static func of(_ db: Database) throws -> Self {
             guard try db.hasTable("stay") else { return .changes }

@@ -12,9 +12,7 @@ import Synchronization
 /// `@unchecked Sendable`: `writer`, `troubles`, `pruning`, `isPruning` and `spin` are touched on
 /// `thread` only; `oldestKept` is atomic; `days` may be cancelled from anywhere; the rest does not
 /// change.
-package final class History: TransitionHistory, StayHistory, VoterHistory,
-    @unchecked Sendable
-{
+package final class History: TransitionHistory, @unchecked Sendable {
     /// How safe it is, and how far it goes back.
     package let options: HistoryOptions
 
@@ -108,8 +106,8 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
     }
 
     /// The name of the numbering; see `TransitionHistory`.
-    package var epoch: String { self.opening.epoch }
-    package var earlier: [EarlierNumbering] { self.opening.earlier }
+    package var epoch: Epoch { self.opening.epoch }
+    package var earlier: [Cursor] { self.opening.earlier }
 
     /// The newest transition when it was opened.
     package var newest: RecordedTransition? { self.opening.newest }
@@ -147,12 +145,12 @@ package final class History: TransitionHistory, StayHistory, VoterHistory,
         }
     }
 
-    /// Records the start of a stay; see `StayHistory`.
+    /// Records the start of a stay; see `TransitionHistory`.
     package func keep(_ start: StayStart, done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.perform(done) { try $0.keep(start) }
     }
 
-    /// Records holds and guards; see `VoterHistory`.
+    /// Records holds and guards; see `TransitionHistory`.
     package func keep(
         _ changes: [(number: UInt64, voter: KeptVoter?)],
         done: @escaping @Sendable (_ failure: String?) -> Void

@@ -7,17 +7,17 @@ extension HistoryDatabase {
     /// A declaration that is to be written, and the first transition whose state it declares.
     typealias NewDeclaration = (declaration: RecordedDeclaration, seq: UInt64)
 
-    /// What identifies the declaration that was last in force.
-    struct LastDeclaration: Hashable {
-        let hash: String
-        let machine: String?
-    }
-
-    func lastDeclaration(_ db: Database) throws -> LastDeclaration? {
+    /// The declaration that was last in force.
+    func lastDeclaration(_ db: Database) throws -> RecordedDeclaration? {
         guard try db.hasTable("declaration") else { return nil }
-        let sql = "SELECT hash, machine FROM declaration ORDER BY id DESC LIMIT 1"
+        let sql = "SELECT hash, machine, version, text FROM declaration ORDER BY id DESC LIMIT 1"
         return try db.first(sql) { row in
-            LastDeclaration(hash: try row.presentText(0), machine: row.text(1))
+            RecordedDeclaration(
+                hash: try row.presentText(0),
+                machine: row.text(1),
+                version: row.text(2),
+                text: try row.presentText(3)
+            )
         }
     }
 

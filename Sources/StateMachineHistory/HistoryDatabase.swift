@@ -1,7 +1,6 @@
 import StateMachineCore
 import StateMachineProtocol
 import StateMachineSQLite
-import Synchronization
 
 /// The database: one writer, whose calls come one after the other, and one reader beside it.
 ///
@@ -9,8 +8,8 @@ import Synchronization
 /// that clients can ask for the machine's state.
 ///
 /// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `beginning`, `insertions`, `logPages` and `size` are touched
-/// by the writing calls only, all of which are made on one thread; `opened` and `files` are guarded by their
-/// locks, and `found` is atomic.
+/// by the writing calls only, all of which are made on one thread; `opened`, `files` and `found` are
+/// guarded by their locks.
 final class HistoryDatabase: @unchecked Sendable {
     let directory: StateDirectory
     /// Whether the machine has stays.
@@ -22,7 +21,7 @@ final class HistoryDatabase: @unchecked Sendable {
     private let opened = Lock<Connections?>(nil)
     /// The files that are open; whoever reads or writes looks at what has their names.
     private let files = Lock(OpenedFiles())
-    private let found = Atomic(DatabaseSchema.Extent.changes.rawValue)
+    private let found = Lock(DatabaseSchema.Extent.changes)
     /// The length of the write-ahead log after the last commit.
     var logPages = 0
     /// The bytes in use when they were last looked at: after a checkpoint and after rows were removed.
@@ -40,9 +39,7 @@ final class HistoryDatabase: @unchecked Sendable {
     var path: String { self.directory.database }
 
     /// What the tables contain: everything once they are of this version.
-    var extent: DatabaseSchema.Extent {
-        DatabaseSchema.Extent(rawValue: self.found.load(ordering: .acquiring)) ?? .changes
-    }
+    var extent: DatabaseSchema.Extent { self.found.withLock { $0 } }
 
     init(
         in directory: StateDirectory,
@@ -107,7 +104,8 @@ final class HistoryDatabase: @unchecked Sendable {
                         + "start the newer version, or move the file away to start a new history"
                 )
             }
-            self.found.store(try DatabaseSchema.Extent.of(db).rawValue, ordering: .releasing)
+            let extent = try DatabaseSchema.Extent.of(db)
+            self.found.withLock { $0 = extent }
             var past = Past(voters: try self.voters(db))
             guard try db.hasTable("change"), let newest = try self.newest(db) else { return past }
             past.newest = newest
@@ -164,23 +162,23 @@ final class HistoryDatabase: @unchecked Sendable {
     /// The numbering of the last run, whether its end cannot have been lost, and the boot.
     private func numbering(
         _ db: Database
-    ) throws -> (epoch: String?, isWhole: Bool, boot: String?) {
+    ) throws -> (epoch: Epoch?, isWhole: Bool, boot: String?) {
         let sql = "SELECT epoch, boot, durability, settled FROM meta WHERE id = 1"
         return try db.first(sql) { meta in
             let boot = meta.text(1)
             let isWhole =
                 meta.integer(3) != 0 || meta.text(2) == HistoryOptions.Durability.disk.rawValue
                 || (boot != nil && boot == self.boot)
-            return (meta.text(0), isWhole, boot)
+            return (meta.text(0).flatMap { Epoch($0) }, isWhole, boot)
         } ?? (nil, true, nil)
     }
 
-    private func earlierNumberings(_ db: Database) throws -> [EarlierNumbering] {
+    private func earlierNumberings(_ db: Database) throws -> [Cursor] {
         guard try db.hasTable("numbering") else { return [] }
         return try db.all("SELECT epoch, end FROM numbering ORDER BY rowid") { row in
             // A negative end is not ours: nothing of that numbering is the same.
-            EarlierNumbering(epoch: row.text(0) ?? "", end: UInt64(max(0, row.integer(1))))
-        }
+            Epoch(row.text(0) ?? "").map { Cursor(epoch: $0, seq: UInt64(max(0, row.integer(1)))) }
+        }.compactMap(\.self)
     }
 
     /// Brings the schema up to date and records what this run starts from: now or, if that fails,
@@ -198,7 +196,7 @@ final class HistoryDatabase: @unchecked Sendable {
         guard let beginning = self.beginning else { return }
         let (newest, epoch) = (beginning.newest, beginning.epoch)
         try DatabaseSchema.migrate(self.writer)
-        self.found.store(DatabaseSchema.Extent.all.rawValue, ordering: .releasing)
+        self.found.withLock { $0 = .all }
         try self.transaction(isDurable: true) { db in
             if try self.newest(db) != newest {
                 try db.run("DELETE FROM change WHERE seq = ?", newest.seq)
@@ -209,7 +207,7 @@ final class HistoryDatabase: @unchecked Sendable {
             }
             try db.run(
                 "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
-                epoch,
+                epoch.description,
                 self.boot,
                 self.durability.rawValue
             )
@@ -217,8 +215,8 @@ final class HistoryDatabase: @unchecked Sendable {
             for earlier in beginning.earlier {
                 try db.run(
                     "INSERT OR REPLACE INTO numbering VALUES (?, ?)",
-                    earlier.epoch,
-                    earlier.end
+                    earlier.epoch.description,
+                    earlier.seq
                 )
             }
             if let stay = beginning.stay { try self.note(stay, db) }
@@ -257,14 +255,14 @@ final class HistoryDatabase: @unchecked Sendable {
 
     /// Gets everything onto the disk, and records that, and how far the numbering is; afterwards
     /// all of it is in the database file itself, if no one else is reading.
-    func settle(at numbering: StateDirectory.Numbering) throws {
+    func settle(at end: Cursor) throws {
         // Before the beginning is written, no change can have been made.
         guard self.beginning == nil else { return }
         if !self.isSettled {
             try self.write(isDurable: true) { db in try db.run("UPDATE meta SET settled = 1") }
             self.isSettled = true
         }
-        self.directory.note(numbering)
+        self.directory.note(end)
         try self.checkpoint()
     }
 

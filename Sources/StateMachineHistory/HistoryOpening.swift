@@ -5,9 +5,9 @@ import StateMachineSQLite
 /// A history that has been opened: where the last run ended, and what this one starts from.
 struct HistoryOpening {
     let database: HistoryDatabase
-    let epoch: String
+    let epoch: Epoch
     /// The numberings that it continues.
-    let earlier: [EarlierNumbering]
+    let earlier: [Cursor]
     /// The newest transition, as this program writes it, and the state that it led to.
     let newest: RecordedTransition
     let value: Value
@@ -89,7 +89,7 @@ struct HistoryOpening {
             // If this program encodes the state differently from the one before, the same seq would
             // mean other bytes.
             let goesOn = restoration.isAsFound && past.isWhole && !isRestored
-            self.epoch = (goesOn ? past.epoch : nil) ?? Epoch.random().description
+            self.epoch = (goesOn ? past.epoch : nil) ?? .random()
             // Where the newest is encoded differently, cursors that name it are of no use.
             let isRecoded = !restoration.isAsFound && last.seq > 0
             self.earlier = past.numberings(
@@ -107,7 +107,7 @@ struct HistoryOpening {
                 at: .now,
                 stay: !schema.hasStays ? nil : 0
             )
-            self.epoch = Epoch.random().description
+            self.epoch = .random()
             self.earlier = []
         }
         // What is about to be written counts; the initial state does not.
@@ -158,7 +158,7 @@ struct Restoration {
     /// - Throws: `HistoryError`, which says what to do; then nothing is written.
     init(
         of last: RecordedTransition,
-        declaredBy declaration: HistoryDatabase.LastDeclaration?,
+        declaredBy declaration: RecordedDeclaration?,
         _ schema: any Schema,
         in file: String
     ) throws(HistoryError) {
@@ -190,7 +190,7 @@ struct Restoration {
 
     /// Refuses the history of another machine.
     private static func check(
-        _ declaration: HistoryDatabase.LastDeclaration?,
+        _ declaration: RecordedDeclaration?,
         isOf schema: any Schema,
         in file: String
     ) throws(HistoryError) {
@@ -214,7 +214,7 @@ struct Restoration {
     /// The state, and whether the stay goes on.
     private static func carried(
         _ last: RecordedTransition,
-        _ declaration: HistoryDatabase.LastDeclaration?,
+        _ declaration: RecordedDeclaration?,
         _ schema: any Schema,
         in file: String
     ) throws(HistoryError) -> (value: Value, stays: Bool) {
@@ -306,9 +306,9 @@ extension HistoryDatabase {
     /// Where the last run ended.
     struct Past {
         /// The numbering; nil if there is none.
-        var epoch: String?
+        var epoch: Epoch?
         /// The numberings that it continues, oldest first.
-        var earlier: [EarlierNumbering] = []
+        var earlier: [Cursor] = []
         /// Whether nothing of it can have been lost.
         var isWhole: Bool = true
         /// The newest transition; nil if there is none at all.
@@ -316,7 +316,7 @@ extension HistoryDatabase {
         /// The oldest transition except the initial state; nil if there is none.
         var oldest: UInt64?
         /// The declaration of the newest state; nil if its states were built into a program.
-        var declaration: LastDeclaration?
+        var declaration: RecordedDeclaration?
         /// The boot in which it was written; nil if not known.
         var boot: String?
         /// When the newest transition's stay began, or the oldest kept row of it was made; nil if
@@ -333,14 +333,14 @@ extension HistoryDatabase {
         private static let mostNumberings = 64
 
         /// The numberings that a run continues which has all changes up to `end` as they were.
-        func numberings(upTo end: UInt64, isContinued: Bool) -> [EarlierNumbering] {
-            let own = isContinued ? nil : self.epoch.map { EarlierNumbering(epoch: $0, end: end) }
-            let cut = self.earlier.map { EarlierNumbering(epoch: $0.epoch, end: min($0.end, end)) }
+        func numberings(upTo end: UInt64, isContinued: Bool) -> [Cursor] {
+            let own = isContinued ? nil : self.epoch.map { Cursor(epoch: $0, seq: end) }
+            let cut = self.earlier.map { Cursor(epoch: $0.epoch, seq: min($0.seq, end)) }
             return (cut + [own].compactMap(\.self)).suffix(Self.mostNumberings)
         }
 
         /// Whether this ends before `last`, or has another numbering.
-        func isBehind(_ last: StateDirectory.Numbering) -> Bool {
+        func isBehind(_ last: Cursor) -> Bool {
             guard let epoch = self.epoch else { return false }
             return epoch != last.epoch || (self.newest?.seq ?? 0) < last.seq
         }
@@ -350,8 +350,8 @@ extension HistoryDatabase {
     struct Beginning {
         /// Replaces any row with its seq.
         let newest: RecordedTransition
-        let epoch: String
-        let earlier: [EarlierNumbering]
+        let epoch: Epoch
+        let earlier: [Cursor]
         /// The declaration of its state.
         let declaration: RecordedDeclaration?
         /// The start of the present stay; nil keeps the recorded one.

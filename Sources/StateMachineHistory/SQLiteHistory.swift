@@ -14,7 +14,7 @@ public final class SQLiteHistory<State: EnumState>: RecordingLog {
     public var snapshot: Snapshot<State> { Snapshot(self.history.place) }
 
     /// The name of the numbering; see `TransitionHistory`.
-    public var epoch: String { self.history.epoch }
+    public var epoch: String { self.history.epoch.description }
 
     /// The part of its past that it did not find, so that it or its numbering began anew; nil if
     /// none.

@@ -1,20 +1,15 @@
 import Glibc
 import Processes
+import StateMachineProtocol
 
 /// The directory of a history; one process at a time has it.
 ///
 /// The lock is the kernel's and goes with the process, however that ends.
 final class StateDirectory: Sendable {
-    /// How far a numbering has come.
-    struct Numbering: Hashable {
-        let epoch: String
-        /// The newest transition; 0 if that is not known.
-        let seq: UInt64
-    }
-
     let path: String
-    /// How far the former history here had come at least; nil if there was none.
-    let last: Numbering?
+    /// How far the former history here had come at least, 0 if that is not known; nil if there was
+    /// none.
+    let last: Cursor?
     private let lock: LockFile
 
     var database: String { "\(self.path)/statemachine.sqlite" }
@@ -43,18 +38,18 @@ final class StateDirectory: Sendable {
         }
         // Without a seq it was written by an earlier version.
         let lines = self.lock.lines
-        self.last = lines.first.map { epoch in
-            Numbering(epoch: epoch, seq: lines.dropFirst().first.flatMap { UInt64($0) } ?? 0)
+        self.last = lines.first.flatMap { Epoch($0) }.map { epoch in
+            Cursor(epoch: epoch, seq: lines.dropFirst().first.flatMap { UInt64($0) } ?? 0)
         }
     }
 
     /// Records how far the history here has come, for a start that finds none, or an older one.
     ///
-    /// - Parameter numbering: already on the disk, so that only an older database ends before it.
-    func note(_ numbering: Numbering) {
-        self.lock.write([numbering.epoch, "\(numbering.seq)"])
+    /// - Parameter end: already on the disk, so that only an older database ends before it.
+    func note(_ end: Cursor) {
+        self.lock.write([end.epoch.description, "\(end.seq)"])
         // Were it lost in a crash of the machine, the database would seem to be another one.
-        if numbering.epoch != self.last?.epoch { fdatasync(self.lock.descriptor) }
+        if end.epoch != self.last?.epoch { fdatasync(self.lock.descriptor) }
     }
 
     /// Closes the database's files to everybody but their owner, and creates the database, empty,

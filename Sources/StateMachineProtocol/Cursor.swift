@@ -35,18 +35,6 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A numbering that has ended, and that the present one continues.
-package struct EarlierNumbering: Hashable, Sendable {
-    package let epoch: String
-    /// The last of its changes that the present numbering has too; what came after it is lost.
-    package let end: UInt64
-
-    package init(epoch: String, end: UInt64) {
-        self.epoch = epoch
-        self.end = end
-    }
-}
-
 /// The name of one numbering: eight hexadecimal digits, drawn at random when it begins.
 package struct Epoch: Hashable, Sendable, CustomStringConvertible {
     /// As it appears in every line.

@@ -76,7 +76,7 @@ import Testing
             let again = try History(directory: second, options: HistoryOptions(), boot: boot)
             #expect((again.epoch == history.epoch) == isSame)
             // What both have can be resumed all the same.
-            let ended = EarlierNumbering(epoch: history.epoch, end: 1)
+            let ended = Cursor(epoch: history.history.epoch, seq: 1)
             #expect(again.history.earlier == (isSame ? [] : [ended]))
             #expect(again.loss == nil)
             #expect(again.snapshot.seq == 1)

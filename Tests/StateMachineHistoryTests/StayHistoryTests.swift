@@ -74,7 +74,7 @@ import Testing
             try other(directory, Self.old)
             let schema = try self.schema()
             let history = try self.lamp(directory, schema)
-            #expect(history.epoch == "abc" && history.loss == nil)
+            #expect(history.epoch.description == "abc" && history.loss == nil)
             #expect(history.place.seq == 1 && history.place.stay == 1)
             // The time since then is known only from the wall clock.
             let start = try #require(history.starts?.newest(of: 1))
@@ -93,7 +93,7 @@ import Testing
             #expect(rows.count == 3)
             // The next run finds it in that form.
             let again = try self.lamp(try leftovers(of: directory))
-            #expect(again.epoch == "abc" && again.place.seq == 2)
+            #expect(again.epoch.description == "abc" && again.place.seq == 2)
             let other = try self.lamp(try leftovers(of: directory), boot: "2")
             #expect(other.isFirstInBoot)
         }

@@ -195,8 +195,8 @@ import Testing
 
 /// A history that has the changes from 11 on, in a numbering that continues another from 15 on.
 private final class ContinuedHistory: ReadOnlyHistory {
-    let epoch = "ab12"
-    let earlier = [EarlierNumbering(epoch: "ab11", end: 15)]
+    let epoch = Epoch("ab12") ?? .random()
+    let earlier = [Cursor("ab11:15")].compactMap(\.self)
     let oldest: UInt64 = 11
 
     func read(_ query: TransitionQuery, done: @escaping Answer) {
@@ -252,8 +252,8 @@ private protocol ReadOnlyHistory: TransitionHistory {}
 extension ReadOnlyHistory {
     typealias Answer = @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
 
-    var epoch: String { "a" }
-    var earlier: [EarlierNumbering] { [] }
+    var epoch: Epoch { .random() }
+    var earlier: [Cursor] { [] }
     var newest: RecordedTransition? { nil }
     var oldest: UInt64 { 1 }
     var settings: [JSONMember] { [] }
@@ -276,6 +276,20 @@ extension ReadOnlyHistory {
     func note(
         _ declaration: RecordedDeclaration,
         from seq: UInt64,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { done(nil) }
+
+    var starts: StayStarts? { nil }
+    var isFirstInBoot: Bool { false }
+    var voters: [KeptVoter] { [] }
+
+    func keep(
+        _ start: StayStart,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { done(nil) }
+
+    func keep(
+        _ changes: [(number: UInt64, voter: KeptVoter?)],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) { done(nil) }
 

@@ -52,20 +52,3 @@ package struct KeptVoter: Hashable, Sendable, Codable {
         }
     }
 }
-
-/// A history that records holds and guards.
-package protocol VoterHistory: AnyObject, Sendable {
-    /// Those that the last run left, by number.
-    var voters: [KeptVoter] { get }
-
-    /// Records changes to them, all or none.
-    ///
-    /// - Parameters:
-    ///   - changes: what to record, under the number: the hold or guard as it is now, or nil if it
-    ///     has ended.
-    ///   - done: called once, from anywhere; nil, or why it failed.
-    func keep(
-        _ changes: [(number: UInt64, voter: KeptVoter?)],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    )
-}

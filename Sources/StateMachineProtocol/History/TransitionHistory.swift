@@ -5,13 +5,12 @@ package import StateMachineCore
 ///
 /// Everything may be called from any thread, and nothing waits for the disk.
 package protocol TransitionHistory: Recording {
-    /// The name of the numbering: one to 32 digits or lower-case letters from `a` to `f`.
-    ///
-    /// It changes whenever the numbering restarted or may have lost its end.
-    var epoch: String { get }
+    /// The name of the numbering, which changes whenever that restarted or may have lost its end.
+    var epoch: Epoch { get }
 
-    /// The numberings that this one continues.
-    var earlier: [EarlierNumbering] { get }
+    /// The numberings that this one continues, each up to the last change that it has too; what came
+    /// after that is lost.
+    var earlier: [Cursor] { get }
 
     /// The newest transition when it was opened; nil if it does not say.
     var newest: RecordedTransition? { get }
@@ -68,6 +67,34 @@ package protocol TransitionHistory: Recording {
     func note(
         _ declaration: RecordedDeclaration,
         from seq: UInt64,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    )
+
+    /// The starts of stays; nil for a machine that has none.
+    var starts: StayStarts? { get }
+
+    /// Whether this is the first run since boot, and the last run's stay has not ended.
+    var isFirstInBoot: Bool { get }
+
+    /// Notes a stay's start, unless another stay has begun; a new stay's is noted with its
+    /// transition.
+    ///
+    /// - Parameters:
+    ///   - start: the newest.
+    ///   - done: called once, from anywhere; nil, or why it could not be done.
+    func keep(_ start: StayStart, done: @escaping @Sendable (_ failure: String?) -> Void)
+
+    /// The holds and guards that the last run left, by number.
+    var voters: [KeptVoter] { get }
+
+    /// Records changes to holds and guards, all or none.
+    ///
+    /// - Parameters:
+    ///   - changes: what to record, under the number: the hold or guard as it is now, or nil if it
+    ///     has ended.
+    ///   - done: called once, from anywhere; nil, or why it failed.
+    func keep(
+        _ changes: [(number: UInt64, voter: KeptVoter?)],
         done: @escaping @Sendable (_ failure: String?) -> Void
     )
 

@@ -203,7 +203,7 @@ struct DaemonRun: Service, CustomStringConvertible {
     /// Takes over the last process's numbers, holds and guards, all of which are in force before
     /// anything is decided.
     private func resume(with taken: InheritedConnections, at server: StateServer) async throws {
-        let history = self.machine.history as? any VoterHistory
+        let history = self.machine.history
         let left = history?.voters ?? taken.kept
         try await server.loop.submit {
             server.voters.resume(

@@ -34,10 +34,9 @@ final class HistoryReader: @unchecked Sendable {
         onTrouble: @escaping @Sendable (HistoryFailure?) -> Void
     ) {
         self.history = history
-        // A history whose epoch has another form gets a new epoch each time.
-        self.epoch = Epoch(history.epoch) ?? .random()
+        self.epoch = history.epoch
         self.earlier = Dictionary(
-            history.earlier.compactMap { one in Epoch(one.epoch).map { ($0, one.end) } },
+            history.earlier.map { ($0.epoch, $0.seq) },
             uniquingKeysWith: min
         )
         self.loop = loop

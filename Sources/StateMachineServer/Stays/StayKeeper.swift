@@ -1,5 +1,6 @@
 import NIOCore
 import StateMachineCore
+import StateMachineProtocol
 
 /// Notes in the history, within a second, that a deadline has begun anew.
 ///
@@ -12,7 +13,7 @@ final class StayKeeper: @unchecked Sendable {
     /// 500 ms: the rest of a second is for the disk. Picked.
     private static var pause: Duration { .milliseconds(500) }
 
-    private let history: any StayHistory
+    private let history: any TransitionHistory
     private let starts: StayStarts
     private let loop: any EventLoop
     private var timer: (any StayTimer)?
@@ -21,7 +22,7 @@ final class StayKeeper: @unchecked Sendable {
     /// How long to wait while the disk refuses.
     private var retries = GrowingPause()
 
-    init(_ history: any StayHistory, _ starts: StayStarts, on loop: any EventLoop) {
+    init(_ history: any TransitionHistory, _ starts: StayStarts, on loop: any EventLoop) {
         self.history = history
         self.starts = starts
         self.loop = loop

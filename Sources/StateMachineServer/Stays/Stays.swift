@@ -71,7 +71,7 @@ final class Stays: @unchecked Sendable {
         on loop: any EventLoop,
         at cursor: Drain
     ) {
-        let history = machine.history as? any StayHistory
+        let history = machine.history
         let start = StayStart(stay: snapshot.stay, moment: clock.moment)
         self.starts = history?.starts ?? StayStarts(start, clock: clock)
         self.machine = machine

@@ -1,5 +1,6 @@
 import NIOCore
 import StateMachineCore
+import StateMachineProtocol
 
 /// Records holds and guards in the history, those of one commit together.
 ///
@@ -10,7 +11,7 @@ final class KeptWriter {
 
     private let loop: any EventLoop
     /// Where they are recorded; nil if only for the next process.
-    private var history: (any VoterHistory)?
+    private var history: (any TransitionHistory)?
     /// What is recorded next.
     ///
     /// As many as there may be holds and guards, and their ends.
@@ -27,7 +28,7 @@ final class KeptWriter {
     var isLasting: Bool { self.history != nil }
 
     /// Records them in `history` from now on.
-    func begin(in history: (any VoterHistory)?) { self.history = history }
+    func begin(in history: (any TransitionHistory)?) { self.history = history }
 
     /// Records one as it is now.
     func keep(_ voter: KeptVoter, done: @escaping Done = { _ in }) {

@@ -74,7 +74,7 @@ final class Voters {
     func resume(
         with left: [KeptVoter],
         after number: UInt64,
-        keptIn history: (any VoterHistory)?,
+        keptIn history: (any TransitionHistory)?,
         graceMs: Int
     ) {
         self.lastNumber = max(number, left.map(\.number).max() ?? 0)
