@@ -37,18 +37,14 @@ extension Client {
         progress: ((_ examined: UInt64, _ whole: UInt64) -> Void)? = nil,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        let dialogue = try await self.dialogue(isReading: true)
-        let vigil = Vigil(over: dialogue.connection, of: self)
-        defer { vigil.end() }
-        let asked = progress == nil ? request : request.reportingProgress
-        var reply = try await dialogue.changes(asked, vigil, progress, body)
-        if progress != nil, reply.error == .badRequest, !reply.known.isEmpty,
-            !reply.known.contains(RequestKey.progress.rawValue)
-        {
-            reply = try await dialogue.changes(request, vigil, nil, body)
+        try await self.talk { dialogue, vigil in
+            let asked = progress == nil ? request : request.reportingProgress
+            let reply = try await dialogue.changes(asked, vigil, progress, body)
+            guard progress != nil, reply.error == .badRequest, !reply.known.isEmpty,
+                !reply.known.contains(RequestKey.progress.rawValue)
+            else { return reply }
+            return try await dialogue.changes(request, vigil, nil, body)
         }
-        await dialogue.connection.close()
-        return reply
     }
 
     /// The change that a request for one asks for; nil if there is none.
@@ -73,15 +69,13 @@ extension Client {
         _ requests: [Request],
         _ body: (Line) throws -> Void
     ) async throws -> Line? {
-        let dialogue = try await self.dialogue(isReading: true)
-        let vigil = Vigil(over: dialogue.connection, of: self)
-        defer { vigil.end() }
-        var reply: Line?
-        for request in requests where reply?.isOK ?? true {
-            reply = try await dialogue.changes(request, vigil, nil, body)
+        try await self.talk { dialogue, vigil in
+            var reply: Line?
+            for request in requests where reply?.isOK ?? true {
+                reply = try await dialogue.changes(request, vigil, nil, body)
+            }
+            return reply
         }
-        await dialogue.connection.close()
-        return reply
     }
 
     /// An outline of the changes between two places, the oldest first: which states were entered, and when.
@@ -98,28 +92,36 @@ extension Client {
         before: HistoryPlace? = nil,
         _ body: (TransitionOutline) throws -> Void
     ) async throws -> Line {
+        try await self.talk { dialogue, vigil in
+            var after = after
+            while true {
+                var last: String?
+                let request = Request.outline(
+                    after: after,
+                    before: before,
+                    limit: RequestLimits.historyChanges
+                )
+                let reply = try await dialogue.answer(to: request, vigil) { line in
+                    guard let outline = TransitionOutline(line) else { return }
+                    last = line.cursor
+                    try body(outline)
+                }
+                guard reply.isOK == true, reply.hasMore, let last else { return reply }
+                after = .cursor(last)
+            }
+        }
+    }
+
+    /// Reads over a connection of its own, which a vigil watches over.
+    private func talk<Answer>(
+        _ body: (Dialogue, Vigil) async throws -> Answer
+    ) async throws -> Answer {
         let dialogue = try await self.dialogue(isReading: true)
         let vigil = Vigil(over: dialogue.connection, of: self)
         defer { vigil.end() }
-        var after = after
-        while true {
-            var last: String?
-            let request = Request.outline(
-                after: after,
-                before: before,
-                limit: RequestLimits.historyChanges
-            )
-            let reply = try await dialogue.answer(to: request, vigil) { line in
-                guard let outline = TransitionOutline(line) else { return }
-                last = line.cursor
-                try body(outline)
-            }
-            guard reply.isOK == true, reply.hasMore, let last else {
-                await dialogue.connection.close()
-                return reply
-            }
-            after = .cursor(last)
-        }
+        let answer = try await body(dialogue, vigil)
+        await dialogue.connection.close()
+        return answer
     }
 }
 

@@ -8,11 +8,6 @@ struct Resumption: Sendable {
     /// the first pause.
     private static let denialLimit = 5
 
-    enum Step: Equatable {
-        case retry(after: Duration)
-        case giveUp
-    }
-
     /// Whether to wait for a daemon that was never reached.
     let isPatient: Bool
     /// Where the next subscription begins.
@@ -42,30 +37,28 @@ struct Resumption: Sendable {
         if let cursor = line.cursor { self.cursor = cursor }
     }
 
-    /// Decides what to do after the connection ended, or none could be made.
+    /// How long to wait after the connection ended, or none could be made; nil: trying again cannot
+    /// help.
     mutating func connectionFailed(
         _ error: ClientError,
         using generator: inout some RandomNumberGenerator
-    ) -> Step {
+    ) -> Duration? {
         switch error {
         case .notFound, .noInstance, .pathTooLong, .malformed, .lineTooLong, .lostForGood,
             .timedOut:
-            return .giveUp
+            return nil
         case .refused(let line):
-            guard line.error == .shuttingDown else { return .giveUp }
-            return .retry(after: self.backoff.next(using: &generator))
+            guard line.error == .shuttingDown else { return nil }
         case .notPermitted:
             self.denials += 1
-            guard self.isKnown, self.denials < Self.denialLimit else { return .giveUp }
-            return .retry(after: self.backoff.next(using: &generator))
+            guard self.isKnown, self.denials < Self.denialLimit else { return nil }
         case .unreachable, .silent:
-            guard self.isKnown || self.isPatient else { return .giveUp }
-            return .retry(after: self.backoff.next(using: &generator))
-        case .lost, .crowded:
-            return .retry(after: self.backoff.next(using: &generator))
+            guard self.isKnown || self.isPatient else { return nil }
+        case .lost, .crowded: break
         case .dismissed(let line):
-            return .retry(after: self.backoff.next(asked: line.retryDelay, using: &generator))
+            return self.backoff.next(asked: line.retryDelay, using: &generator)
         }
+        return self.backoff.next(using: &generator)
     }
 }
 

@@ -92,14 +92,12 @@ public struct Subscription<Event>: AsyncIteratorProtocol {
     ///
     /// - Throws: the error, unless trying again may help.
     private mutating func failed(_ error: ClientError) throws -> Event {
-        switch self.resumption.connectionFailed(error, using: &self.random) {
-        case .giveUp:
+        guard let pause = self.resumption.connectionFailed(error, using: &self.random) else {
             self.stage = .ended
             throw error
-        case .retry(let pause):
-            self.stage = .pausing(pause)
-            return self.interrupted(error, self.resumption.attempts, pause)
         }
+        self.stage = .pausing(pause)
+        return self.interrupted(error, self.resumption.attempts, pause)
     }
 
     private func connect() async throws -> Stage {

@@ -79,8 +79,9 @@ extension Client {
                 if let timeout, case .silent(let path, _) = error {
                     throw ClientError.timedOut(path: path, after: timeout)
                 }
-                guard case .retry(let pause) = resumption.connectionFailed(error, using: &random)
-                else { throw error }
+                guard let pause = resumption.connectionFailed(error, using: &random) else {
+                    throw error
+                }
                 // The time that the daemon takes to appear counts towards the timeout.
                 let isAppearing = !resumption.isKnown && isPatient
                 if isAppearing { deadline = timeout.map { beginning.advanced(by: $0) } }

@@ -18,8 +18,7 @@ import Testing
         _ resumption: inout Resumption,
         after error: ClientError
     ) throws -> Duration {
-        guard case .retry(let pause) = resumption.connectionFailed(error, using: &self.random)
-        else {
+        guard let pause = resumption.connectionFailed(error, using: &self.random) else {
             Issue.record("gave up after \(error)")
             return .zero
         }
@@ -28,7 +27,7 @@ import Testing
 
     @Test mutating func aDaemonThatWasNeverThereIsNotWaitedFor() {
         var resumption = Resumption(since: nil, isPatient: false)
-        #expect(resumption.connectionFailed(self.unreachable, using: &self.random) == .giveUp)
+        #expect(resumption.connectionFailed(self.unreachable, using: &self.random) == nil)
     }
 
     @Test mutating func aPatientWatchWaitsForIt() throws {
@@ -60,11 +59,11 @@ import Testing
     @Test mutating func aLockedDoorIsBelievedAtOnceOrAfterAWhile() throws {
         let denied = ClientError.notPermitted(path: "/s")
         var fresh = Resumption(since: nil, isPatient: true)
-        #expect(fresh.connectionFailed(denied, using: &self.random) == .giveUp)
+        #expect(fresh.connectionFailed(denied, using: &self.random) == nil)
         var resumption = Resumption(since: nil, isPatient: false)
         resumption.lineReceived(self.line)
         for _ in 1..<5 { _ = try self.pause(&resumption, after: denied) }
-        #expect(resumption.connectionFailed(denied, using: &self.random) == .giveUp)
+        #expect(resumption.connectionFailed(denied, using: &self.random) == nil)
     }
 
     @Test mutating func aRefusalIsFinalUnlessTheDaemonIsGoingDown() throws {
@@ -72,7 +71,7 @@ import Testing
         let down = try Line.of(#"{"type":"reply","ok":false,"error":"shutting-down"}"#)
         _ = try self.pause(&resumption, after: .refused(down))
         let no = try Line.of(#"{"type":"reply","ok":false,"error":"unknown-state"}"#)
-        #expect(resumption.connectionFailed(.refused(no), using: &self.random) == .giveUp)
+        #expect(resumption.connectionFailed(.refused(no), using: &self.random) == nil)
     }
 
     private func each(_ type: String, _ seq: Int, _ rest: String = "") throws -> Line {
