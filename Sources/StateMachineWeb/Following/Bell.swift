@@ -2,67 +2,56 @@ import Synchronization
 
 /// Wakes readers who wait for something new.
 ///
-/// Guarded state, behind one lock: how often it has rung, and who waits. Nobody is resumed while it
-/// is held.
+/// Guarded state, behind one lock: who listens, by number. Nobody is told while it is held.
 final class Bell: Sendable {
+    private typealias Listeners = [UInt64: AsyncStream<News>.Continuation]
+
     private struct Guarded {
-        var count: UInt64 = 0
-        var waiting: [UInt64: CheckedContinuation<News, Never>] = [:]
-        var lastWaiter: UInt64 = 0
-        var isEnded = false
+        /// Nil once there will be nothing new.
+        var listeners: Listeners? = [:]
+        var last: UInt64 = 0
     }
 
-    /// What a waiting reader gets.
+    /// What a reader hears.
     enum News: Sendable {
         case events
         /// Nothing has happened for a while.
         case beat
-        /// There will be no more.
-        case ended
     }
 
     private let guarded = Mutex(Guarded())
 
-    /// How often it has rung; to be read before looking for something new.
-    var count: UInt64 { self.guarded.withLock { $0.count } }
+    /// Tells readers that there is something new.
+    func ring() { self.tell(.events) }
 
-    /// Tells waiting readers that there is something new.
-    func ring() { self.wake(.events) { $0.count += 1 } }
-
-    /// Has waiting readers show that they are still there.
-    func beat() { self.wake(.beat) { _ in } }
+    /// Has readers show that they are still there.
+    func beat() { self.tell(.beat) }
 
     /// There will be nothing new.
-    func finish() { self.wake(.ended) { $0.isEnded = true } }
-
-    private func wake(_ news: News, _ change: (inout Guarded) -> Void) {
-        let waiting = self.guarded.withLock { guarded in
-            change(&guarded)
-            defer { guarded.waiting = [:] }
-            return guarded.waiting.values
-        }
-        for continuation in waiting { continuation.resume(returning: news) }
+    func finish() {
+        let listeners = self.guarded.withLock { $0.listeners.take() }
+        for listener in (listeners ?? [:]).values { listener.finish() }
     }
 
-    /// Waits until it has rung more often than that.
-    func news(after count: UInt64) async -> News {
-        let waiter = self.guarded.withLock { guarded in
-            guarded.lastWaiter += 1
-            return guarded.lastWaiter
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let news: News? = self.guarded.withLock { guarded in
-                    if guarded.isEnded || Task.isCancelled { return .ended }
-                    if guarded.count > count { return .events }
-                    guarded.waiting[waiter] = continuation
-                    return nil
-                }
-                if let news { continuation.resume(returning: news) }
+    private func tell(_ news: News) {
+        let listeners = self.guarded.withLock { $0.listeners }
+        for listener in (listeners ?? [:]).values { listener.yield(news) }
+    }
+
+    /// What is new from now on, for one task; whatever it hears, it looks for all that there is, so
+    /// that more counts as one while it is busy.
+    var news: AsyncStream<News> {
+        AsyncStream(bufferingPolicy: .bufferingOldest(1)) { listener in
+            let number = self.guarded.withLock { guarded in
+                guarded.last += 1
+                guarded.listeners?[guarded.last] = listener
+                return guarded.listeners == nil ? nil : guarded.last
             }
-        } onCancel: {
-            let continuation = self.guarded.withLock { $0.waiting.removeValue(forKey: waiter) }
-            continuation?.resume(returning: .ended)
+            guard let number else { return listener.finish() }
+            listener.onTermination = { [weak self] _ in
+                // What goes is released after the lock.
+                _ = self?.guarded.withLock { $0.listeners?.removeValue(forKey: number) }
+            }
         }
     }
 }

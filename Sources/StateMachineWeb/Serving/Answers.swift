@@ -104,11 +104,9 @@ struct Answers: Sendable {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { _ = await QuietClock().hasSlept(time) }
             group.addTask {
-                while true {
-                    let count = feed.bell.count
-                    guard isSo(feed) else { return }
-                    if case .ended = await feed.bell.news(after: count) { return }
-                }
+                let news = feed.bell.news
+                guard isSo(feed) else { return }
+                for await _ in news where !isSo(feed) { return }
             }
             defer { group.cancelAll() }
             await group.next()

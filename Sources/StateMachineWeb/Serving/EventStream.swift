@@ -35,8 +35,8 @@ struct EventStream: Sendable {
         try await write(ServerEvent.beginning)
         var places = JointPlaces(self.id ?? "")
         var readers: [MachineReader] = []
+        var news = self.bell.news.makeAsyncIterator()
         while true {
-            let count = self.bell.count
             for machine in self.machines().dropFirst(readers.count) {
                 let id = self.isJoint ? places[machine.name]?.description : self.id
                 readers.append(MachineReader(machine, after: id))
@@ -57,10 +57,10 @@ struct EventStream: Sendable {
                 try await write(bytes)
             }
             guard isQuiet else { continue }
-            switch await self.bell.news(after: count) {
-            case .events: break
-            case .beat: try await write(ServerEvent.beat)
-            case .ended: return
+            switch await news.next() {
+            case .events?: break
+            case .beat?: try await write(ServerEvent.beat)
+            case nil: return
             }
         }
     }
