@@ -172,8 +172,8 @@ package enum PrometheusText {
 
     private static func seconds(_ time: WallTime) -> String {
         let (seconds, rest) = time.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
-        let fraction = String(String(1_000_000 + rest.magnitude).dropFirst())
-        return "\(time.microseconds < 0 ? "-" : "")\(seconds.magnitude).\(fraction)"
+        let sign = time.microseconds < 0 ? "-" : ""
+        return "\(sign)\(seconds.magnitude).\(rest.magnitude.digits(6))"
     }
 
     // MARK: - The daemon and the runner
@@ -220,7 +220,7 @@ package enum PrometheusText {
             ),
             (
                 "uptime_seconds", "gauge", "Seconds since the daemon's start.",
-                [([], "\(uptime / 1000).\(self.thousandths(uptime % 1000))")]
+                [([], "\(uptime / 1000).\((uptime % 1000).magnitude.digits(3))")]
             ),
         ]
     }
@@ -264,10 +264,6 @@ package enum PrometheusText {
     /// A sum, which may be larger than any integer: a daemon may say anything.
     private static func whole(_ number: Double) -> String {
         Int64(exactly: number).map { "\($0)" } ?? "\(number)"
-    }
-
-    private static func thousandths(_ number: Int64) -> String {
-        String(String(1000 + number.magnitude).dropFirst())
     }
 }
 

@@ -1,3 +1,5 @@
+import StateMachineCore
+
 /// A place in a daemon's numbering, `<epoch>:<seq>`.
 ///
 /// Opaque to clients.
@@ -50,10 +52,7 @@ package struct Epoch: Hashable, Sendable, CustomStringConvertible {
         self.bytes = Array(text.utf8)
     }
 
-    private init(number: UInt32) {
-        let digits = String(number, radix: 16)
-        self.bytes = Array((String(repeating: "0", count: 8 - digits.count) + digits).utf8)
-    }
+    private init(number: UInt32) { self.bytes = Array(number.digits(8, radix: 16).utf8) }
 
     package var description: String { String(decoding: self.bytes, as: UTF8.self) }
 

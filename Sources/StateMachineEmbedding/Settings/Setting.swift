@@ -221,9 +221,8 @@ extension String {
             switch scalar {
             case "\"", "\\": text += "\\\(scalar)"
             case _ where scalar.isUnprintable:
-                let digits = String(scalar.value, radix: 16, uppercase: true)
-                let (letter, count) = digits.count > 4 ? ("U", 8) : ("u", 4)
-                text += "\\\(letter)" + String(repeating: "0", count: count - digits.count) + digits
+                let (letter, count) = scalar.value > 0xffff ? ("U", 8) : ("u", 4)
+                text += "\\\(letter)\(scalar.value.digits(count, radix: 16).uppercased())"
             default: text.unicodeScalars.append(scalar)
             }
         }

@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 import StateMachineProtocol
 
 /// Reads what happens to one machine, from the place that a reader has come to.
@@ -115,8 +116,7 @@ struct JointPlaces: Sendable, CustomStringConvertible {
     /// FNV-1a, folded to 24 bits.
     private static func key(_ name: String) -> String {
         let hash = name.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
-        let text = String((hash >> 24) ^ (hash & 0xff_ffff), radix: 16)
-        return String(repeating: "0", count: max(0, self.digits.name - text.count)) + text
+        return ((hash >> 24) ^ (hash & 0xff_ffff)).digits(self.digits.name, radix: 16)
     }
 }
 
