@@ -50,7 +50,8 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
         refused: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.init(refused: refused, ended: DispatchSemaphore(value: 0))
-        let start = ThreadStart(name: name) {
+        let start = ThreadStart {
+            String(name.utf8.prefix(15)).map { platform_name_thread($0) }
             self.mail.withLock { $0.thread = .current }
             ThreadLocalContext.take(self)
             self.run()
@@ -202,16 +203,7 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
 
 /// What a new thread is given.
 private final class ThreadStart: Sendable {
-    private let name: String
-    private let body: @Sendable () -> Void
+    let begin: @Sendable () -> Void
 
-    init(name: String, body: @escaping @Sendable () -> Void) {
-        self.name = name
-        self.body = body
-    }
-
-    func begin() {
-        String(self.name.utf8.prefix(15)).map { platform_name_thread($0) }
-        self.body()
-    }
+    init(_ begin: @escaping @Sendable () -> Void) { self.begin = begin }
 }

@@ -102,7 +102,8 @@ extension StateMachine {
             { ask in
                 // Not kept: it ends with the question's answer.
                 Task {
-                    let vote = await Answering.$current.withValue(.init(of: machine, ask: ask)) {
+                    let question = Answering(machine: machine, ask: ask)
+                    let vote = await Answering.$current.withValue(question) {
                         await vote(Proposal(ask.motion))
                     }
                     ask.vote(vote)
@@ -117,13 +118,8 @@ struct Answering: Sendable {
     @TaskLocal static var current: Answering?
 
     /// The identity of the machine that asks.
-    private let machine: ObjectIdentifier
-    private let ask: Ask
-
-    init(of machine: ObjectIdentifier, ask: Ask) {
-        self.machine = machine
-        self.ask = ask
-    }
+    fileprivate let machine: ObjectIdentifier
+    fileprivate let ask: Ask
 
     /// Whether the machine waits for the task that asks this.
     static func isAwaited(by machine: Machine) -> Bool {

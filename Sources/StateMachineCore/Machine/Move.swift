@@ -127,16 +127,8 @@ package struct Move: Sendable {
             at: .now,
             cause: self.cause,
             setter: self.setter,
-            stay: self.stay(from: base)
+            stay: self.kind == .update ? base.stay : base.seq + 1
         )
-    }
-
-    /// The machine's stay after the move from `base`.
-    private func stay(from base: Place) -> UInt64 {
-        switch self.kind {
-        case .set, .enter: base.seq + 1
-        case .update: base.stay
-        }
     }
 
     /// The move as put to voters.
