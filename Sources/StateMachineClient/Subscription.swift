@@ -17,8 +17,8 @@ public struct Subscription<Event>: AsyncIteratorProtocol {
     private enum Stage {
         case disconnected
         case pausing(Duration)
-        case asked(Dialogue, Vigil)
-        case answered(Dialogue)
+        /// With a vigil until the first line has come.
+        case asked(Dialogue, Vigil?)
         case ended
     }
 
@@ -71,12 +71,9 @@ public struct Subscription<Event>: AsyncIteratorProtocol {
                 case .disconnected:
                     self.stage = try await self.connect()
                 case .asked(let dialogue, let vigil):
-                    defer { vigil.end() }
+                    defer { vigil?.end() }
                     let line = try await dialogue.next()
-                    self.stage = .answered(dialogue)
-                    if let event = try self.event(line, dialogue) { return event }
-                case .answered(let dialogue):
-                    let line = try await dialogue.next()
+                    self.stage = .asked(dialogue, nil)
                     if let event = try self.event(line, dialogue) { return event }
                 }
             } catch let error as ClientError {
