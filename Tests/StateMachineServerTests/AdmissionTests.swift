@@ -153,16 +153,25 @@ struct AdmissionTests {
         #expect(user.takeTurn() == Turns.length)
     }
 
-    @Test func whoIsHeldToLimitsIsWrittenToEarlyAsLongAsItsNextTurnsLast() {
+    @Test func whoIsHeldToLimitsIsWrittenToEarlyAsLongAsItsNextTurnsLast() throws {
         let user = User(1000, isLimited: true)
-        #expect(user.early {})
+        /// Until when it may be written; nil: as long as it takes.
+        func end(_ user: User) -> NIODeadline?? {
+            var end: NIODeadline??
+            user.early { if case .last(let until) = $0 { end = until } else { end = .some(nil) } }
+            return end
+        }
+        let latest = NIODeadline.now() + .seconds(60)
+        let first = try #require(end(user) ?? nil)
+        #expect(first < latest)
         user.use(Turns.most)
-        #expect(!user.early {})
+        #expect(end(user) == nil)
         _ = user.takeTurn()
-        #expect(user.early {})
+        let second = try #require(end(user) ?? nil)
+        #expect(second < latest)
         let root = User(0, isLimited: false)
         root.use(Turns.most)
-        #expect(root.early {})
+        #expect(end(root) == .some(nil))
     }
 
     @Test func rootAndTheDaemonsOwnUserAreNotHeldToIt() {

@@ -67,6 +67,20 @@ import Testing
         #expect(self.text(part) == "TTTT")
     }
 
+    @Test func howFullItIsCountsFromAReadersPlace() {
+        var ring = ChangeRing(changes: 8, bytes: 100_000, after: 0)
+        var full: [String] = []
+        for change in self.changes(10) {
+            ring.append(change, line: [1])
+            full.append(
+                [2, 3].map { ring.isFull(toQuarters: $0, after: 1) ? "\($0)" : "" }.joined()
+            )
+        }
+        #expect(full == ["", "", "", "", "", "2", "2", "23", "23", "23"])
+        let isFull = ring.isFull(toQuarters: 2, after: 10)
+        #expect(!isFull)
+    }
+
     /// One that is not reached any more is let go, however many changes may be kept.
     @Test func itKeepsNoStateWhoseLineIsGone() {
         var ring = ChangeRing(changes: 4096, bytes: 10_000, after: 0)

@@ -218,7 +218,7 @@ final class Connection {
     /// Goes on when the channel has written what the socket did not take.
     func hasRoom() {
         // A reader about to lose changes does not wait in line.
-        if self.watches.isFarBehind, self.user.early({ self.flush(.urgent) }) {
+        if self.watches.isFarBehind, self.user.early({ self.flush($0) }) {
             return
         }
         self.output.want()

@@ -55,7 +55,7 @@ final class Output {
         case turn
         /// As long as it takes: it does not wait for the turn.
         case urgent
-        /// Until then, whatever the turn: the daemon ends.
+        /// Until then, whatever the turn.
         case last(until: NIODeadline)
     }
 

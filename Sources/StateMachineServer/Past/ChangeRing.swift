@@ -103,12 +103,12 @@ struct ChangeRing: ~Copyable {
     /// Whether all changes after `seq` are kept.
     func reaches(back seq: UInt64) -> Bool { seq + 1 >= self.first }
 
-    /// Whether the changes after `seq` fill more than half of the ring, or are not all kept.
-    func isHalfFull(after seq: UInt64) -> Bool {
+    /// Whether the changes after `seq` fill more than so many quarters of the ring, or are not all kept.
+    func isFull(toQuarters quarters: Int, after seq: UInt64) -> Bool {
         guard seq < self.head else { return false }
         guard self.reaches(back: seq) else { return true }
-        return (self.head - seq) * 2 > UInt64(self.rows.count)
-            || (self.weight - self[seq + 1].weight) * 2 > UInt64(self.memory.count)
+        return (self.head - seq) * 4 > UInt64(quarters * self.rows.count)
+            || (self.weight - self[seq + 1].weight) * 4 > UInt64(quarters * self.memory.count)
     }
 
     /// A kept change, `first...head`.

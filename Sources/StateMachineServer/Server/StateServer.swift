@@ -174,9 +174,9 @@ final class StateServer: @unchecked Sendable {
     /// A state was entered: the ring has it from now on.
     private func append(_ change: Change) {
         let (old, report) = (self.encoded(change.old), self.report(of: change))
-        // Clients that set have been paused by now. The program is not, nor what a client sent before
-        // it vanished, which is decided without waiting.
-        if self.isAheadOfReaders {
+        // Clients that set have been paused since the ring was half full. The program is not, nor what a client sent
+        // before it vanished, which is decided without waiting.
+        if self.past.ring.isFull(toQuarters: 3, after: self.turns.flushed) {
             self.turns.writeToReaders(upTo: self.past.ring.head)
             self.tellLog()
         }
@@ -286,7 +286,7 @@ final class StateServer: @unchecked Sendable {
 
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
     /// they were not written to before more are made.
-    var isAheadOfReaders: Bool { self.past.ring.isHalfFull(after: self.turns.flushed) }
+    var isAheadOfReaders: Bool { self.past.ring.isFull(toQuarters: 2, after: self.turns.flushed) }
 
     /// Has the connection go on with its requests once everybody has been written to.
     func pause(_ connection: Connection) {

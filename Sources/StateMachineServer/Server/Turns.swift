@@ -167,8 +167,11 @@ final class Turns {
         guard !connection.standing.isInLine else { return false }
         connection.standing.isInLine = true
         let user = connection.user
-        // The one whose turn it is comes again at the end of the line.
-        if user.waiting.isEmpty, user !== self.current?.connection.user { self.users.append(user) }
+        // The one whose turn it is comes again at the end of the line. Who is not held to limits comes before those who
+        // are, and for what is left after that turn also at the end.
+        if user.waiting.isEmpty, user !== self.current?.connection.user {
+            if user.isLimited { self.users.append(user) } else { self.users.prepend(user) }
+        }
         user.waiting.append(connection)
         return true
     }
@@ -280,7 +283,7 @@ final class Turns {
     func writeToReaders(upTo head: UInt64) {
         self.flushed = head
         for connection in self.connections where connection.hasOutput {
-            connection.user.early { connection.pump(.urgent) }
+            connection.user.early { connection.pump($0) }
         }
     }
 }

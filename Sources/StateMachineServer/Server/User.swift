@@ -38,18 +38,19 @@ final class User {
     /// Has its next turns be shorter by that time.
     func use(_ time: TimeAmount) { self.used = max(min(self.used + time, Turns.most), .zero) }
 
-    /// Writes to the user's readers before its turn, which is shorter for it; returns whether there was time left.
+    /// Writes to one of the user's readers before its turn, which is shorter for it; returns whether there was time left.
     ///
-    /// It is for readers that would otherwise lose changes.
+    /// It may take no longer than a turn, unless the user is not held to limits. It is for readers that would otherwise
+    /// lose changes.
     @discardableResult
-    func early(_ body: () -> Void) -> Bool {
+    func early(_ write: (Output.Haste) -> Void) -> Bool {
         guard self.isLimited else {
-            body()
+            write(.urgent)
             return true
         }
         guard self.used < Turns.most else { return false }
         let start = NIODeadline.now()
-        body()
+        write(.last(until: start + Turns.length))
         self.use(.now() - start)
         return true
     }
