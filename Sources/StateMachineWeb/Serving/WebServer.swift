@@ -68,6 +68,8 @@ package struct WebServer: Sendable {
                         type: ByteToMessageHandler<HTTPRequestDecoder>.self
                     )
                     try pipeline.addHandler(VersionHandler(), position: .after(decoder))
+                    // NIO ends the process if it is released open, and who comes while the server ends is nobody's.
+                    channel.closeFuture.whenComplete { _ in withExtendedLifetime(value) {} }
                     return value
                 }
         }
