@@ -19,6 +19,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func eachOfSeveralHistoriesInARowIsAnswered(isDurable: Bool) async throws {
+        try await DaemonProcess.run(isDurable: isDurable) { daemon in
+            let client = try daemon.connect(\.control)
+            _ = try await client.ask("set ready value=true")
+            let kinds = [#","outline":true"#, #","limit":0"#, "", #","order":"newest""#]
+            try client.send(
+                raw: (0..<12).map { #"{"op":"history","id":\#($0)\#(kinds[$0 % 4])}"# + "\n" }
+                    .joined()
+            )
+            var answered: [Int] = []
+            while answered.count < 12 {
+                let line = try await client.next()
+                if line.type == "reply" { answered.append(try #require(line.int("id"))) }
+            }
+            #expect(answered == Array(0..<12))
+        }
+    }
+
     /// A hold answers at once, in the middle of the handover to the disk; with so small a ring
     /// everybody is written to there too.
     @Test func whatAHoldRefusesTakesNoChangeWithIt() async throws {

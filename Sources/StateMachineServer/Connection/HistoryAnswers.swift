@@ -52,11 +52,14 @@ struct HistoryAnswers {
         }
     }
 
-    /// Goes on with the answer whose turn it is, and ends it if all is shown; false if nothing else is to be
-    /// written now.
+    /// Goes on with the answer whose turn it is, and with those right behind it; false if nothing else is to be written
+    /// now.
     func write() -> Bool {
-        guard let run = self.output.run else { return true }
-        return self.write(run) && self.output.endRun()
+        while let run = self.output.run {
+            guard self.write(run), self.output.endRun() else { return false }
+            guard self.output.run == nil || !self.output.mustStop() else { return false }
+        }
+        return true
     }
 
     /// Writes what an answer still lacks; false if the socket did not take it all, or there is no time.
