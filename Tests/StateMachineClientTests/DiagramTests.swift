@@ -1,26 +1,12 @@
 import StateMachineDeclaration
+import TestSupport
 import Testing
 
 @testable import statectl
 
 @Suite struct DiagramTests {
-    private static let text = """
-        start: off-now
-        to: [off-now]
-        events: {press: {}, look: {}}
-        groups: {all: {states: [off-now, burning]}}
-        states:
-          off-now: {when: {press: burning, look: ignore}}
-          burning:
-            fields: {level: {values: [low, high], default: low}, note: {type: string, optional: true}}
-            enter: /bin/light {level}
-            when: {press: off-now, look: stay}
-            after: {1h: off-now}
-          broken: {final: true, to: any}
-        """
-
     @Test func lanesLeadFromEachWayToItsState() throws {
-        let reading = DeclarationReading(Array(Self.text.utf8))
+        let reading = DeclarationReading(Array(drawnLamp.utf8))
         var drawing = Drawing(try #require(reading.declaration), present: "burning")
         drawing.note(["off-now": .held, "burning": .guarded])
         drawing.note([

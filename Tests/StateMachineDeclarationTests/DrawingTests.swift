@@ -1,25 +1,10 @@
 import StateMachineCore
 import StateMachineDeclaration
 import StateMachineProtocol
+import TestSupport
 import Testing
 
 @Suite struct DrawingTests {
-    private static let text = """
-        machine: lamp
-        start: off-now
-        to: [off-now]
-        events: {press: {}, look: {}}
-        groups: {all: {states: [off-now, burning]}}
-        states:
-          off-now: {when: {press: burning, look: ignore}}
-          burning:
-            fields: {level: {values: [low, high], default: low}, note: {type: string, optional: true}}
-            enter: /bin/light {level}
-            when: {press: off-now, look: stay}
-            after: {1h: off-now}
-          broken: {final: true, to: any}
-        """
-
     @Test func ofWhatADaemonDescribes() throws {
         let description = try #require(
             JSONValue(
@@ -83,7 +68,7 @@ import Testing
     }
 
     @Test func withItsPast() throws {
-        var drawing = Drawing(try declaration(Self.text), present: "burning")
+        var drawing = Drawing(try declaration(drawnLamp), present: "burning")
         drawing.note(["off-now": .held, "burning": .guarded])
         drawing.note([
             DrawingWay(from: "off-now", to: "burning"): (12, "3 min"),

@@ -158,7 +158,7 @@ struct AdmissionTests {
         /// Until when it may be written; nil: as long as it takes.
         func end(_ user: User) -> NIODeadline?? {
             var end: NIODeadline??
-            user.early { if case .last(let until) = $0 { end = until } else { end = .some(nil) } }
+            user.early { if case .until(let until) = $0 { end = until } else { end = .some(nil) } }
             return end
         }
         let latest = NIODeadline.now() + .seconds(60)

@@ -96,7 +96,7 @@ import Testing
     @Test func theLastWritingEndsWhenItsTimeIsOver() async throws {
         try await self.onOutput { output in
             output.beginTurn()
-            output.write(.last(until: .now())) { #expect(output.mustStop()) }
+            output.write(.until(.now())) { #expect(output.mustStop()) }
             #expect(output.isCutShort)
         }
     }
@@ -104,7 +104,7 @@ import Testing
     @Test func untilThenItDoesNotWaitForATurn() async throws {
         try await self.onOutput { output in
             output.beginTurn()
-            output.write(.last(until: .distantFuture)) { #expect(!output.mustStop()) }
+            output.write(.until(.distantFuture)) { #expect(!output.mustStop()) }
             output.write(.urgent) { #expect(!output.mustStop()) }
             #expect(!output.isCutShort)
         }

@@ -129,7 +129,7 @@ extension StateServer {
                 case .success(.committed) where setter == nil: self.stays?.madeMove()
                 case .success(.unchanged(let place, .renewed)):
                     self.stays?.renewed(place.stay)
-                    self.renewed(place.stay, due: self.report(of: place).stay?.due)
+                    self.renewed(place.stay, due: self.stays?.due(at: place))
                 case .success, .failure: break
                 }
                 sets.decided(number, answer)
@@ -163,29 +163,19 @@ extension StateServer {
 
     /// Where a change led, as lines show it.
     func report(of change: Change) -> ServerLine.Report {
-        let encoded = self.states.encoded(change.new)
-        return self.report(of: change.place, encoded, due: self.stays?.due(after: change))
+        self.report(of: change.place, due: self.stays?.due(after: change))
     }
 
     /// A place, as lines show it now.
     func report(of place: Place) -> ServerLine.Report {
-        let encoded = self.states.encoded(place.value)
-        return self.report(of: place, encoded, due: self.stays?.due(at: place))
+        self.report(of: place, due: self.stays?.due(at: place))
     }
 
-    /// A place, whose state is encoded, with what time will do there.
+    /// A place, with what time will do there.
     func report(of place: Place, due: ServerLine.Due?) -> ServerLine.Report {
-        self.report(of: place, place.value.encoded, due: due)
-    }
-
-    private func report(
-        of place: Place,
-        _ encoded: Encoded,
-        due: ServerLine.Due?
-    ) -> ServerLine.Report {
         ServerLine.Report(
             seq: place.seq,
-            fragment: encoded.fragment,
+            fragment: self.states.encoded(place.value).fragment,
             at: place.at,
             epoch: self.epoch,
             stay: self.stays == nil ? nil : ServerLine.Stay(seq: place.stay, due: due)

@@ -240,12 +240,12 @@ final class Connection {
     /// Writes all that can be written now, as far as there is time.
     func pump(_ haste: Output.Haste = .turn) {
         switch haste {
-        case .turn, .last: self.output.write(haste) { self.writeAndJudge() }
+        case .turn, .until: self.output.write(haste) { self.writeAndJudge() }
         case .urgent:
             self.output.write(haste) { self.write() }
             guard self.waits.areBehind else { break }
             // Waits are judged no longer for it than in a turn.
-            self.output.write(.last(until: .now() + Turns.length)) { self.writeAndJudge() }
+            self.output.write(.until(.now() + Turns.length)) { self.writeAndJudge() }
         }
         if self.output.isClosed { self.drop() }
     }
@@ -349,7 +349,7 @@ final class Connection {
     func shutDown(_ reason: ServerLine.ByeReason) {
         guard !self.lifecycle.isGone else { return self.end() }
         // The last changes may have ended some of them.
-        if self.waits.areBehind { self.pump(.last(until: .now() + Turns.length)) }
+        if self.waits.areBehind { self.pump(.until(.now() + Turns.length)) }
         self.waits.shutDown()
         self.leave(
             ServerLine.bye(reason) { writer in
@@ -362,7 +362,7 @@ final class Connection {
     func writeLast(until end: NIODeadline) -> Bool {
         guard !self.lifecycle.isForgotten else { return true }
         self.output.beginTurn()
-        self.pump(.last(until: end))
+        self.pump(.until(end))
         return !self.output.isCutShort
     }
 

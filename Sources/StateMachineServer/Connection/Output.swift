@@ -56,7 +56,7 @@ final class Output {
         /// As long as it takes: it does not wait for the turn.
         case urgent
         /// Until then, whatever the turn.
-        case last(until: NIODeadline)
+        case until(NIODeadline)
     }
 
     let server: StateServer
@@ -130,7 +130,7 @@ final class Output {
             switch self.haste {
             case .turn: self.server.turns.isOver
             case .urgent: false
-            case .last(let end): NIODeadline.now() >= end
+            case .until(let end): NIODeadline.now() >= end
             }
         if isOver { self.isCutShort = true }
         return isOver

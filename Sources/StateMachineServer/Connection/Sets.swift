@@ -218,9 +218,8 @@ final class Sets: @unchecked Sendable {
     /// Tells the client why its request changes nothing.
     private func refuse(_ id: RequestID?, _ call: ChangeCall, _ refused: Refused) {
         let current = refused.current
-        let (state, name) = (
-            refused.proposed ?? current.value, self.server.encoded(current.value).name
-        )
+        let name = self.server.encoded(current.value).name
+        let state = refused.proposed ?? current.value
         switch refused.reason {
         case .conflict:
             let expected = call.expected(at: current)
@@ -295,9 +294,7 @@ extension ChangeCall {
     /// Where the machine was to be, and is not, for people.
     func expected(at current: Place) -> String {
         if let seq = self.ifSeq, seq != current.seq { return "seq \(seq)" }
-        if let stay = self.ifStay, stay != current.stay {
-            return "stay \(stay)"
-        }
+        if let stay = self.ifStay, stay != current.stay { return "stay \(stay)" }
         return self.ifState?.written ?? "another state"
     }
 }

@@ -364,7 +364,7 @@ extension StateServer {
         self.descriptions = [:]
         // The machine looks as it did, and what is known of it is another, unless it has moved on.
         if self.snapshot.seq == place.seq {
-            self.due = self.report(of: place).stay?.due
+            self.due = self.stays?.due(at: place)
             self.snapshot = place
         }
         for connection in self.clients {

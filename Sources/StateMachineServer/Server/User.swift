@@ -50,7 +50,7 @@ final class User {
         }
         guard self.used < Turns.most else { return false }
         let start = NIODeadline.now()
-        write(.last(until: start + Turns.length))
+        write(.until(start + Turns.length))
         self.use(.now() - start)
         return true
     }

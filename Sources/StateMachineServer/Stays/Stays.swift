@@ -89,20 +89,18 @@ final class Stays: @unchecked Sendable {
 
     /// What the line of a change shows about the stay; the same is recorded with the change.
     ///
-    /// - Parameter change: the change; the state that it led to is encoded.
-    /// - Returns: what is due.
+    /// - Returns: what is due; nil if nothing.
     func due(after change: Change) -> ServerLine.Due? {
         // Without a deadline the start of the stay is not looked up for every change.
-        change.new.encoded.deadline?
+        self.schema.encoded(change.new).deadline?
             .due(since: self.starts.start(of: change.stay, at: change.seq, change.at))
     }
 
     /// What lines show now about the stay that a place is in, whose deadline may have begun again since.
     ///
-    /// - Parameter place: where the machine was; its state is encoded.
-    /// - Returns: what is due.
+    /// - Returns: what is due; nil if nothing.
     func due(at place: Place) -> ServerLine.Due? {
-        place.value.encoded.deadline?.due(since: self.start(at: place))
+        self.schema.encoded(place.value).deadline?.due(since: self.start(at: place))
     }
 
     /// Since when the stay counts that a place is in.
@@ -199,8 +197,7 @@ final class Stays: @unchecked Sendable {
         self.starts.correct(adjusted)
         self.keep(adjusted.stay)
         self.arm()
-        let deadline = self.schema.encoded(self.snapshot.value).deadline
-        self.correct(adjusted.stay, deadline?.due(since: adjusted))
+        self.correct(adjusted.stay, self.due(at: self.snapshot))
     }
 
     private func keep(_ stay: UInt64) {
