@@ -66,7 +66,7 @@ package final class Drain: @unchecked Sendable {
         var losses = Losses()
         /// How many calls have been taken or dropped.
         var passed: UInt64 = 0
-        /// What comes between, when all up to a position has been delivered.
+        /// What is to run once everything up to a position has been delivered.
         var turns = BoundedBuffer<(after: UInt64, make: Turn)>(capacity: .max)
     }
 
@@ -289,7 +289,7 @@ package final class Drain: @unchecked Sendable {
 
     // MARK: - Taking
 
-    /// The entry after that one, for which the drain counts.
+    /// The next entry; nil if there is none, or if the drain was retired before it.
     private func next(after entry: LogEntry) -> LogEntry? {
         entry.position < self.end.load(ordering: .sequentiallyConsistent) ? entry.next : nil
     }
@@ -329,7 +329,8 @@ package final class Drain: @unchecked Sendable {
     private func takeTurn() -> Turn? {
         guard self.hasCalls.load(ordering: .sequentiallyConsistent) else { return nil }
         return self.shared.withLock { shared in
-            // Only one of the two is ever more than 0. What comes after the end waits for nothing.
+            // A drain reads a log or makes calls, never both: one of the two is 0. A turn for a later position is due
+            // once nothing is left to deliver.
             let position = self.cursor.position + shared.passed
             guard let first = shared.turns.first,
                 first.after <= position

@@ -14,7 +14,7 @@ class LogEntry: @unchecked Sendable {
         case beginning
         /// The state was entered: a ``ChangeEntry``.
         case change
-        /// Voters are asked, each has by then heard all that was committed before: a
+        /// Voters are asked; by then each has heard all that was committed before: a
         /// ``QuestionEntry``.
         case question
         /// What a drain was too late for, in place of it: a ``MissedEntry``, in no log.

@@ -194,8 +194,8 @@ class Member: @unchecked Sendable {
         }
     }
 
-    /// Has what is kept for it delivered, when it has been told of all that was committed so far;
-    /// then calls `given`, or when it is cancelled.
+    /// Delivers what is kept for it once it has been told of all that was committed so far; calls
+    /// `given` after that, or when it is cancelled.
     final func flush(then given: @escaping @Sendable () -> Void) {
         let waiter = Waiter(given)
         guard let (drain, newest) = self.owner?.place(of: self), self.callGuard.wait(waiter) else {
@@ -214,7 +214,7 @@ class Member: @unchecked Sendable {
 
     // MARK: - What kinds of members do
 
-    /// Whether it is told about changes, and what went missing of them; a voter has nothing of them.
+    /// Whether it is told of changes and of missed ones; a voter is not.
     var hearsChanges: Bool { true }
 
     /// Whether it counts among those who would hear of a state.
@@ -253,7 +253,7 @@ class Member: @unchecked Sendable {
 final class CallingMember: Member, @unchecked Sendable {
     /// What is called.
     struct Calls {
-        /// Called with the object, if there is one and else with anything; returns whether anybody was told.
+        /// Called with the receiver, or with an arbitrary object if there is none; returns whether anybody was told.
         let change: @Sendable (_ receiver: AnyObject, ChangeEntry) -> Bool
         /// Called with how many changes were lost, and where the last of them led; nil: that one is
         /// told like any other.

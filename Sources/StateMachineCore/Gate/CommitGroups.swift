@@ -22,20 +22,20 @@ struct CommitGroups: Sendable {
     /// Whether one of those that gather may have been withdrawn.
     var haveWithdrawn = false
     /// Whether more is about to come that the next group is to include.
-    var isHeld = false
+    var isGathering = false
 
     /// Proposals in one group; the rest gather for the next.
     ///
     /// 1024: bounds what fails together with the log. Not tuned.
     static var limit: Int { 1024 }
 
-    /// Proposals that make a group even while groups are held.
+    /// Proposals that make a group even while more is awaited.
     ///
     /// 128: half of what one client of the server may have undecided, so that the other half is
     /// evaluated while these are committed. Measured on two processors with eight clients: a fifth
     /// more sets per second than with 32 or with 256. On a single processor nothing happens
     /// meanwhile, and the larger the group, the less each proposal costs.
-    static var heldLimit: Int { Processors.areSeveral ? 128 : self.limit }
+    static var gatheredLimit: Int { Processors.areSeveral ? 128 : self.limit }
 
     /// How many more the next group takes.
     var room: Int { Self.limit - self.gathering.count }
@@ -43,10 +43,10 @@ struct CommitGroups: Sendable {
     /// Whether `pending` proposals are left until the turn that is about to bring more has ended,
     /// so that all of them are evaluated in one go.
     func areAwaitingMore(with pending: Int) -> Bool {
-        guard self.isHeld else { return false }
+        guard self.isGathering else { return false }
         switch self.group {
-        case .none: return pending + self.gathering.count < Self.heldLimit
-        case .committing, .ended: return pending < Self.heldLimit
+        case .none: return pending + self.gathering.count < Self.gatheredLimit
+        case .committing, .ended: return pending < Self.gatheredLimit
         }
     }
 
@@ -105,7 +105,7 @@ struct CommitGroups: Sendable {
     ///   anything, and then the group has ended. Nil if there is no group.
     mutating func begin() -> [Change]? {
         guard case .none = self.group, !self.gathering.isEmpty,
-            !self.isHeld || self.gathering.count >= Self.heldLimit
+            !self.isGathering || self.gathering.count >= Self.gatheredLimit
         else { return nil }
         let evaluated = self.gathering
         self.gathering = []

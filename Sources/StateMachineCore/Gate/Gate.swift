@@ -125,7 +125,7 @@ struct Gate: Sendable {
                 self.assignments.append(proposal)
             }
             // A thread that proposes and asks nobody waits, and may be the one that would release.
-            self.groups.isHeld = false
+            self.groups.isGathering = false
         }
         return self.isAwaitingMore ? .left : .entered
     }
@@ -175,15 +175,15 @@ struct Gate: Sendable {
     /// Notes that more is about to come, to be committed together; only matters with a log.
     ///
     /// - Returns: whether that matters, and was not known.
-    mutating func held() -> Bool {
-        guard self.hasLog, !self.groups.isHeld else { return false }
-        self.groups.isHeld = true
+    mutating func gatheringBegan() -> Bool {
+        guard self.hasLog, !self.groups.isGathering else { return false }
+        self.groups.isGathering = true
         return true
     }
 
     /// Notes that what was about to come has come.
-    mutating func released(at machine: Place) -> Action? {
-        self.groups.isHeld = false
+    mutating func gatheringEnded(at machine: Place) -> Action? {
+        self.groups.isGathering = false
         return self.pumped(at: machine)
     }
 

@@ -61,25 +61,25 @@ extension Machine {
         self.pump()
     }
 
-    /// Lets proposals gather from now on until ``releaseGroups()``, so that a burst is committed
+    /// Lets proposals gather from now on until ``endGathering()``, so that a burst is committed
     /// together and not one by one.
     ///
     /// For callers that have more to propose at once, and never wait before they release. A group
     /// that is big enough does not wait, nor does one with an assignment, whose thread waits for
     /// it.
     ///
-    /// - Returns: whether they did not gather yet, so that ``releaseGroups()`` is due, and whether there are voters
+    /// - Returns: whether they did not gather yet, so that ``endGathering()`` is due, and whether there are voters
     ///   who might be asked.
     @discardableResult
-    package func holdGroups() -> (isNew: Bool, hasVoters: Bool) {
-        self.holder.withLock { ($0.gate.held(), !$0.gate.voters.isEmpty) }
+    package func beginGathering() -> (isNew: Bool, hasVoters: Bool) {
+        self.holder.withLock { ($0.gate.gatheringBegan(), !$0.gate.voters.isEmpty) }
     }
 
     /// Whether there are voters who might be asked about a proposal.
     package var hasVoters: Bool { self.holder.withLock { !$0.gate.voters.isEmpty } }
 
-    /// Gives what gathered to the log; without ``holdGroups()`` it does nothing.
-    package func releaseGroups() { self.pump(from: self.after { $0.released(at: $1) }) }
+    /// Gives what gathered to the log; without ``beginGathering()`` it does nothing.
+    package func endGathering() { self.pump(from: self.after { $0.gatheringEnded(at: $1) }) }
 
     /// Moves the gate on until nothing is left to do, unless another thread is doing so already.
     func pump() { self.pump(from: self.after { $0.pumped(at: $1) }) }

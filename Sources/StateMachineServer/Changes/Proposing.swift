@@ -109,7 +109,7 @@ extension StateServer {
         by setter: Peer?,
         of sets: Sets
     ) {
-        let hasVoters = self.holdGroups()
+        let hasVoters = self.beginGathering()
         let kind: MoveKind =
             switch operation {
             case .update: .update
@@ -138,11 +138,11 @@ extension StateServer {
     }
 
     /// Has all that is proposed in this turn of the loop gather; returns whether there are voters who may hold it up.
-    private func holdGroups() -> Bool {
-        let (isNew, hasVoters) = self.machine.holdGroups()
+    private func beginGathering() -> Bool {
+        let (isNew, hasVoters) = self.machine.beginGathering()
         guard isNew else { return hasVoters }
         self.loop.execute {
-            self.machine.releaseGroups()
+            self.machine.endGathering()
             // Several are worth a sleep: what comes meanwhile is the next group.
             guard self.undecidedSets == 1, !self.machine.hasVoters else { return }
             self.cursor.linger(&self.spin) { self.undecidedSets > 0 }

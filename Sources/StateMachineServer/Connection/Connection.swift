@@ -189,7 +189,7 @@ final class Connection {
 
     /// Whether it has something to do in a round of turns.
     var wantsTurn: Bool {
-        self.hasOutput || self.areToGoOn || self.input.hasSeenEnd
+        self.hasOutput || self.mayReadAgain || self.input.hasSeenEnd
     }
 
     /// Whether requests may be left that were not dealt with for lack of time.
@@ -212,7 +212,7 @@ final class Connection {
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
     func flush(_ haste: Output.Haste = .turn) {
         self.pump(haste)
-        if self.areToGoOn || self.hasUnserved { self.serve() } else { self.finish() }
+        if self.mayReadAgain || self.hasUnserved { self.serve() } else { self.finish() }
     }
 
     /// Goes on when the channel has written what the socket did not take.
@@ -279,7 +279,7 @@ final class Connection {
             let head = self.server.past.ring.head
             if seq > head {
                 self.server.catchUp()
-                // If they are arriving right now, whoever delivers them writes this afterwards.
+                // During a delivery `catchUp()` does nothing; the flush after the delivery writes this reply.
                 guard self.server.past.ring.head > head else { return }
                 continue
             }

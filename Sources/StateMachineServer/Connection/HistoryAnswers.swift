@@ -97,6 +97,7 @@ struct HistoryAnswers {
                 let hasHistory = past.disk != nil
                 run.passOver(to: next, asPruned: isPruned, hasHistory: hasHistory)
             case .unreadable(let failure): run.fail(failure)
+            // A run's cursor knows all declarations.
             case .end, .declared: return true
             }
         }
@@ -142,8 +143,8 @@ struct HistoryAnswers {
         return self.writeProgress(of: run, !lines.isEmpty)
     }
 
-    /// Has an answer that may show no more come to the next change that it would show, to say whether there
-    /// is one.
+    /// Moves a run that has reached its limit on to the next change that it would show, so that its summary can say
+    /// whether there are more.
     private func comeToNext(of run: HistoryRun, among changes: ClosedRange<UInt64>) {
         for seq in changes.prefix(Int(Output.piece(patterns: run.selection.patterns))) {
             guard !run.selection.wants(self.server.past.ring[seq]) else { return run.stop() }

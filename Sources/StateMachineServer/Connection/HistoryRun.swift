@@ -14,8 +14,8 @@ final class HistoryRun {
     let request: [UInt8]
     /// The first reason why its client has missed changes.
     ///
-    /// Its cursor could not be used, and it began with the oldest kept change; or changes are
-    /// missing before the first that it has shown, or were removed after the last.
+    /// Either its cursor could not be used and it began with the oldest kept change, or changes are missing before the
+    /// first one shown, or changes after the last one shown were removed.
     private(set) var resync: ServerLine.Resync?
     /// Why reading could not go on.
     private(set) var failure: HistoryFailure?
@@ -97,7 +97,7 @@ final class HistoryRun {
     /// A time whose change is not known yet.
     var unplaced: WallTime? { self.times.after ?? self.times.before }
 
-    /// Notes that the unplaced time lies just before that change.
+    /// Resolves the unplaced time: `seq` is the first change made then or later.
     func placed(at seq: UInt64) {
         if self.times.after != nil {
             self.times.after = nil
@@ -127,7 +127,7 @@ final class HistoryRun {
             self.sent(count)
             return true
         case .some where self.call.isOutline:
-            // The rest of the one line, which the socket did not take, follows by itself.
+            // An outline is one line; the channel writes the rest of it.
             self.cursor.passed(to: examined)
             self.sent(count)
             return false
@@ -146,9 +146,9 @@ final class HistoryRun {
 
     /// Skips the changes between its cursor and `next`, which are no longer available.
     ///
-    /// One that follows a cursor and has shown any ends: the next request goes on from the last of them, and is told
-    /// what is missing before its own first. If not, it goes on with `next`, or the next request
-    /// would ask for the same again.
+    /// A run that reads oldest first and has shown changes ends here, unless it is a search of a history: the next
+    /// request continues after the last change shown and is told what is missing. A run that has shown nothing
+    /// continues with `next`; otherwise the next request would meet the same gap.
     ///
     /// - Parameters:
     ///   - next: where it may go on, at most one past its end.

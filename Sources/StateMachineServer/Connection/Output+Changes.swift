@@ -15,7 +15,8 @@ extension Output {
     /// How much of the lines went.
     enum Sent {
         case all
-        /// The socket is full: of so many lines, the last of them that change's.
+        /// The socket is full: `count` lines have gone, the last of them that of the change `through`, whose rest may
+        /// have been left to the channel.
         case some(through: UInt64, count: Int)
         /// None that counts: the client reads no more.
         case none
@@ -35,8 +36,7 @@ extension Output {
         return self.write(changes.map { ($0, self.server.past.ring[$0].length) })
     }
 
-    /// How many changes are checked before it is asked whether there is time for more: as many as make so many
-    /// comparisons.
+    /// How many changes are checked between two looks at the clock: as many as cost 256 comparisons.
     ///
     /// 256: some 25 µs if each takes as long as it can.
     static func piece(patterns: Int) -> UInt64 { max(1, 256 / UInt64(max(1, patterns))) }
@@ -130,7 +130,7 @@ extension Output {
 
     // MARK: - From before the ring
 
-    /// Hands what was read over on the loop, and has the connection's turn come.
+    /// Returns a callback that passes what was read to `arrived` on the loop, and requests a turn for the connection.
     func handing<Value>(to arrived: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
         let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
         return { value in

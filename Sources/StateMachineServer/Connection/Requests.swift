@@ -13,10 +13,10 @@ extension Connection {
             && self.sets.mayTakeMore && !self.output.owesLateReply
     }
 
-    /// Whether what kept the client from being read is over.
+    /// Whether reading was stopped and may be resumed.
     ///
     /// Its answers may have been written already, in the middle of a turn.
-    var areToGoOn: Bool { !self.input.isRead && self.mayGoOn }
+    var mayReadAgain: Bool { !self.input.isRead && self.mayGoOn }
 
     /// Whether a set would make readers lose changes that they have had no time for.
     var mustWaitForReaders: Bool { self.server.isAheadOfReaders && self.door.takes(.set) }

@@ -48,7 +48,8 @@ final class StandingRequests {
             + self.voters.reduce(0) { $0 + $1.patterns.inexactPatterns }
     }
 
-    /// Refuses so many more patterns that count if the user's become too many; `which` says what has them.
+    /// Refuses a request whose patterns with exceptions would exceed the user's limit; `which` names what the user may
+    /// end, for the message.
     func checkExceptions(_ patterns: Int, of which: String) throws(WireError) {
         guard patterns > 0, !self.user.mayExcept(patterns) else { return }
         throw WireError(

@@ -33,7 +33,7 @@ final class Waits {
 
     /// Answers when a state matches, which may be one that has passed or the current one.
     ///
-    /// `resync` says why one of the last process has missed changes.
+    /// `resync`: why a wait taken over from the last process has missed changes.
     func begin(
         _ call: WaitCall,
         id: RequestID?,
@@ -71,7 +71,9 @@ final class Waits {
         self.standing.waits.removeAll { $0 === wait }
     }
 
-    /// A wait is over at its deadline, once it has been judged by all changes of before.
+    /// Ends the wait at its deadline.
+    ///
+    /// It is judged by earlier changes first, unless the history has yet to be read for that.
     private func startTimeout(of wait: Wait) {
         guard let deadline = wait.deadline, !wait.isOver else { return }
         wait.timeout = self.server.loop.assumeIsolated().scheduleTask(deadline: deadline) {
@@ -83,7 +85,7 @@ final class Waits {
 
     // MARK: - Judging
 
-    /// Judges all that are behind, as far as there is time and the client may owe so many bytes more; returns
+    /// Judges all that are behind, as far as there is time and until the client is owed `bytes` bytes; returns
     /// whether one was answered.
     ///
     /// The one that is farthest behind comes first, so that none starves.
@@ -158,7 +160,7 @@ final class Waits {
         return false
     }
 
-    /// Has a wait mean what the present declaration says; answers it if that has nothing that it waits for.
+    /// Reads the wait's patterns again under the present declaration; answers it if they no longer fit that.
     private func redeclare(_ wait: Wait) -> Bool {
         let schema = self.server.schema
         wait.cursor.declarations = self.server.past.declarations.count
@@ -253,7 +255,7 @@ final class Waits {
         }
     }
 
-    /// Takes up a wait of the last process, whose epoch that was, at its cursor.
+    /// Resumes a wait of the last process at its cursor; `epoch` is that process's.
     func resume(_ row: StandingRow, of epoch: String, asking request: Request) throws(WireError) {
         guard case .wait(var call) = request.call else { return }
         call.since = "\(epoch):\(row.cursor)"

@@ -1,9 +1,9 @@
 public import NIOCore
 public import StateMachineCore
 
-/// A program's own event loop as an execution context for delegates and receptionists.
+/// An event loop as an execution context for delegates and receptionists: the daemon's own, or a program's.
 ///
-/// The daemon does not give out its own loop. This one has to live until the machine is no longer
+/// The daemon does not give out its own. A program's one has to live until the machine is no longer
 /// set, or until what was registered on it is cancelled: a loop that has ended runs nothing, and
 /// ``StateMachine/flush()`` waits for it for ever.
 public final class EventLoopContext: ExecutionContext {

@@ -105,7 +105,7 @@ final class SocketVoter: @unchecked Sendable {
     func begin(in server: StateServer) {
         let schema = server.states
         // It is not asked about what came before it in this turn.
-        server.machine.releaseGroups()
+        server.machine.endGathering()
         self.registration = server.machine.addVoter(
             Machine.Voter(
                 label: self.label,

@@ -7,7 +7,7 @@ struct Follow: Sendable {
     /// What there is to tell.
     enum News: Sendable {
         case line(Line)
-        /// A line is about to come after there was no connection; whether the daemon had been there before.
+        /// There is a connection again, and a line follows. `isAgain`: whether the daemon had been there before.
         case connected(isAgain: Bool)
         /// The daemon has gone.
         case gone(ClientError)
@@ -98,19 +98,20 @@ enum Race {
         throw OutputError.readerGone
     }
 
-    /// The same, of `evenIgnored` also those that were ignored when the process began.
+    /// Ends with a signal that would end the process, or with one of `evenIgnored` even if it was ignored when the
+    /// process began.
     static func signal(evenIgnored: [CInt]) async throws {
         for await number in Signals.stream(Signals.ending, evenIgnored: evenIgnored) {
             throw ProcessEnd.signal(number)
         }
     }
 
-    /// The end of the first that ends, once the others have ended too, which are cancelled.
+    /// Returns the result of the first entry to end; the others are cancelled and awaited.
     static func run<End: Sendable>(_ entries: Entry<End>...) async throws -> End {
         try await self.run(entries)
     }
 
-    /// The same; what `late` gives if none has ended within that time, if there is one.
+    /// The same, but returns what `late` returns if no entry has ended within `time`; nil: no limit.
     static func run<End: Sendable>(
         _ entries: [Entry<End>],
         within time: Duration? = nil,

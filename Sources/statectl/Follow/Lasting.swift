@@ -17,16 +17,17 @@ final class StayTimer: Sendable {
     private let state = Lock<(stay: Stay?, reported: UInt64?)>((nil, nil))
     private let bell = Doorbell()
 
-    /// Notes in which stay the machine is, nil for none whose length counts, unless the one that is noted has that
-    /// number; none may be due before the one that it replaces.
+    /// Notes the stay that the machine is in; nil if it is in none that counts.
+    ///
+    /// Does nothing if the noted stay has that number already. A stay must not be due before the one that it replaces.
     func note(_ stay: Stay?, unlessIn number: UInt64? = nil) {
         self.state.withLock { if number == nil || $0.stay?.number != number { $0.stay = stay } }
         self.bell.ring()
     }
 
-    /// The daemon's line for the next stay that has lasted long, each once.
+    /// Returns the daemon's line for the next stay that has lasted long enough; each is reported once.
     ///
-    /// `present` asks for the present state and its stay; nil if it is none of those meant.
+    /// `present` asks for the present state and its stay; nil if the state is not one of those asked about.
     func next(_ present: () async throws -> (line: Line, stay: Stay)?) async throws -> Line {
         var rings = self.bell.rings.makeAsyncIterator()
         repeat {
@@ -38,10 +39,10 @@ final class StayTimer: Sendable {
                 do {
                     found = try await present()
                 } catch is ClientError {
-                    // The watch reports that the daemon is gone, and what it is in when it is back.
+                    // The watch reports that the daemon has gone, and the machine's state once it is back.
                     found = nil
                 }
-                let isOver = self.state.withLock { state in
+                let isToReport = self.state.withLock { state in
                     if let found, found.stay.number == stay.number, stay.number != nil {
                         state.reported = stay.number
                         return true
@@ -51,7 +52,7 @@ final class StayTimer: Sendable {
                     if state.stay == stay { state.stay = stay.number == nil ? found?.stay : nil }
                     return false
                 }
-                if isOver, let found { return found.line }
+                if isToReport, let found { return found.line }
             }
         } while await rings.next() != nil
         throw CancellationError()
@@ -114,8 +115,8 @@ struct StuckWatch: Sendable {
 
 /// Decides how long the machine has been in one of some states without a break.
 ///
-/// It takes the lines of a watch for these states alone: a change whose number does not follow the
-/// last one's comes back from another state.
+/// It takes the lines of a watch for these states alone: if a change's seq is not one more than the
+/// last one's, the machine was in another state in between.
 struct LastingState {
     /// The seq of the last line, while the machine is in one of them; nil otherwise.
     private(set) var seq: UInt64?
@@ -168,7 +169,7 @@ extension WaitCommand {
         }
     }
 
-    /// Notes stays; ends with one of the states that end the wait badly.
+    /// Notes stays; throws when a state of `--fail` is reached.
     private func follow(
         _ watch: Watch,
         _ client: Client,
