@@ -60,15 +60,15 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
     }
 
     @Test func aBurstThatIsHeldIsOneGroupAndAnAssignmentEndsTheHold() {
-        self.machine.machine.holdGroups()
+        self.machine.machine.beginGathering()
         for value in [true, false, true] { self.propose(.ready(value)) }
         #expect(self.log.groups.heard.isEmpty)
-        self.machine.machine.releaseGroups()
+        self.machine.machine.endGathering()
         #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) } == [[1, 2, 3]])
         self.log.finish(0)
         #expect(self.committed == [1, 2, 3])
 
-        self.machine.machine.holdGroups()
+        self.machine.machine.beginGathering()
         self.propose(.ready(false))
         #expect(self.log.groups.heard.count == 1)
         // Passes the voters by, like an assignment, but an assignment would block this thread.
@@ -83,7 +83,7 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         let following = self.machine.machine.follow(on: context) {
             heard.record("change \($0.seq)")
         }
-        self.machine.machine.holdGroups()
+        self.machine.machine.beginGathering()
         for count in 1...3 {
             self.machine.machine.propose(
                 Move(to: TypedValue(AppState.ready(!count.isMultiple(of: 2)))),
@@ -95,7 +95,7 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
                 }
             }
         }
-        self.machine.machine.releaseGroups()
+        self.machine.machine.endGathering()
         self.log.finish(0)
         #expect(heard.heard.isEmpty)
         #expect(jobs.heard.count == 1)
@@ -206,9 +206,9 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
     /// A locked disk says so only after a while, so proposals of the same state do not each wait
     /// for it.
     @Test func aStateThatManyAskForFailsOnce() {
-        self.machine.machine.holdGroups()
+        self.machine.machine.beginGathering()
         for _ in 1...50 { self.propose(.ready(true)) }
-        self.machine.machine.releaseGroups()
+        self.machine.machine.endGathering()
         // These arrive while the disk is being tried.
         for _ in 1...50 { self.propose(.ready(true)) }
         self.propose(.dataRetrieval(.idle))
@@ -255,7 +255,7 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         }
         let order = Recorder<String>()
         machine.propose(.ready(true)) { _ in order.record("answered") }
-        machine.machine.holdGroups()
+        machine.machine.beginGathering()
         for _ in 1...3 {
             machine.propose(.authentication(.idle)) { answer in
                 if case .failure(let error) = answer, error.reason == .overloaded {
@@ -386,10 +386,10 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
 
     @Test(.enabled(if: Processors.areSeveral, "a single processor has nothing to gain by it"))
     func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
-        self.machine.machine.holdGroups()
+        self.machine.machine.beginGathering()
         for count in 1...300 { self.propose(.ready(!count.isMultiple(of: 2))) }
         #expect(self.log.groups.heard.map(\.transitions.count) == [128])
-        self.machine.machine.releaseGroups()
+        self.machine.machine.endGathering()
         self.log.finish(0)
         self.log.finish(1)
         #expect(self.log.groups.heard.map(\.transitions.count) == [128, 172])
