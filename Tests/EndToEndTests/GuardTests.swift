@@ -133,6 +133,36 @@ import Testing
         }
     }
 
+    /// A hold is not asked, so it cannot vote.
+    @Test func noVoteLetsASetPastTheVotersOwnHold() async throws {
+        try await DaemonProcess.run { daemon in
+            let voter = try daemon.connect(\.control)
+            let hold = #"{"op":"hold","before":["ready"],"mode":"delay","maxMs":60000}"#
+            let number = try #require(try await voter.ask(hold).int("hold"))
+            let setter = try daemon.connect(\.control)
+            try setter.send("set ready value=true")
+            for _ in 1...5 { #expect(try await voter.ask("ping").seq == 0) }
+            for question in [0, number] {
+                let vote = #"{"op":"vote","ask":\#(question),"allow":true}"#
+                #expect(try await voter.ask(vote).error == "not-found")
+            }
+            #expect(try await voter.ask("get").seq == 0)
+            #expect(try await voter.ask("release \(number)").ok == true)
+            #expect(try await setter.next().bool("changed") == true)
+        }
+    }
+
+    @Test func aGuardThatWasSilentIsNotAskedAnyLonger() async throws {
+        try await DaemonProcess.run { daemon in
+            let voter = try daemon.connect(\.control)
+            _ = try await voter.guard("g", "ready", #""timeoutMs":1,"onTimeout":"deny""#)
+            let setter = try daemon.connect(\.control)
+            #expect(try await setter.ask("set ready value=true").error == "denied")
+            let row = try #require(try await setter.ask("stats").items("guards")?.first)
+            #expect(!row.has("isAsked"), "\(row)")
+        }
+    }
+
     @Test func aGuardIsAskedAboutASetRightBehindOneThatAHoldDenied() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)

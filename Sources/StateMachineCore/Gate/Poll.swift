@@ -135,7 +135,7 @@ package class Reply: @unchecked Sendable {
     package final func vote(_ vote: Vote) -> Bool { self.poll.vote(vote, by: self.voter) }
 
     /// Whether the question waits for it.
-    final var isAwaited: Bool { self.poll.awaits(self.voter) }
+    package final var isAwaited: Bool { self.poll.awaits(self.voter) }
 
     deinit { self.poll.release(self.voter) }
 }

@@ -88,7 +88,7 @@ extension SocketVoter {
             writer.string("onTimeout", allowsOnTimeout ? "allow" : "deny")
             writer.number("allowed", self.votes.allowed)
             writer.number("denied", self.votes.denied)
-            if self.question != nil { writer.bool("isAsked", true) }
+            if self.isAsked { writer.bool("isAsked", true) }
         case .missing(let since): writer.time(.missing, since)
         }
         if let name { writer.string(self.terms.isHold ? .named : .required, name) }

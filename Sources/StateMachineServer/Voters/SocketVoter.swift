@@ -17,11 +17,11 @@ final class SocketVoter: @unchecked Sendable {
     /// The connection's, which sends its questions; nil if it belongs to none, or is asked no more.
     private(set) var owner: HoldsAndGuards?
 
-    /// The question that it has not answered, and that question's number.
+    /// The question that it has not answered, and that question's number; nil if its client is not sent it.
     ///
     /// There is one at a time, since proposals are decided one at a time: a newer question means
     /// that the older one is closed. Letting go of the question is consent.
-    private(set) var question: (number: UInt64, question: Ask)?
+    private var question: (number: UInt64?, question: Ask)?
 
     /// How long the client has to answer `question`; nil once the question has been sent.
     ///
@@ -171,21 +171,21 @@ final class SocketVoter: @unchecked Sendable {
             let isOver = self.record.until.map { $0 <= .now } ?? false
             question.vote(isOver ? .yes : .no(self.blockingWhy))
         // A question that waits for the voter's end.
-        case .delay: self.question = (0, question)
+        case .delay: self.question = (nil, question)
         case .ask(let timeoutMs, _):
             guard let owner else {
-                self.question = (0, question)
+                self.question = (nil, question)
                 return
             }
             owner.put(question, to: self, timeoutMs, isInherited)
         }
     }
 
-    /// Takes a question that was put to another, if it would have been put to this one too.
+    /// Takes an open question that was put to another, if it would have been put to this one too.
     private func inherit(_ question: Ask) {
-        guard self.patterns.contains(where: question.motion.proposed.matches) else {
-            return
-        }
+        guard question.isAwaited,
+            self.patterns.contains(where: question.motion.proposed.matches)
+        else { return }
         self.asked(question, isInherited: true)
     }
 
@@ -226,14 +226,16 @@ final class SocketVoter: @unchecked Sendable {
     /// Whether it has a question that has not been sent, and may be: its client knows that it is there.
     var hasDue: Bool { self.isGranted && self.dueMs != nil }
 
-    /// Takes the unsent question, which is sent now; nil if there is none.
+    /// Takes the unsent question, which is sent now; nil if there is none, or it has been decided.
     func takeDue() -> (number: UInt64, question: Ask, leftMs: UInt64)? {
-        guard self.hasDue, let dueMs = self.dueMs, let (number, question) = self.question else {
-            return nil
-        }
-        self.dueMs = nil
+        guard self.hasDue, let dueMs = self.dueMs.take(),
+            let (number, question) = self.question, let number, question.isAwaited
+        else { return nil }
         return (number, question, dueMs)
     }
+
+    /// Whether it has a question to answer.
+    var isAsked: Bool { self.question?.question.isAwaited ?? false }
 
     /// Whether its client has yet to answer the question of that number.
     func asks(_ number: UInt64) -> Bool { self.question?.number == number }
@@ -241,6 +243,7 @@ final class SocketVoter: @unchecked Sendable {
     /// Answers its question; false if that was decided without it.
     func vote(_ call: VoteCall) -> Bool {
         let vote: Vote = call.allow ? .yes : .no(call.why ?? self.why ?? "")
+        self.dueMs = nil
         guard let (_, question) = self.question.take(), question.vote(vote) else { return false }
         if call.allow { self.votes.allowed += 1 } else { self.votes.denied += 1 }
         return true
