@@ -46,6 +46,34 @@ import Testing
         }
     }
 
+    /// Its client sends no more before that is known, or goes on.
+    @Test(arguments: [false, true])
+    func aRequiredGuardThatCannotBeWrittenIsNotThere(isEnded: Bool) async throws {
+        try await DaemonProcess.run(isDurable: true) { daemon in
+            let setter = try daemon.connect(\.control)
+            #expect(try await setter.ask("set authentication phase=idle").seq == 1)
+            try Self.database(
+                in: daemon.state,
+                """
+                CREATE TRIGGER refusal BEFORE INSERT ON kept
+                BEGIN SELECT RAISE(ABORT, 'no more'); END
+                """
+            )
+            let guards = (1...2).map { number in
+                #"{"op":"guard","id":\#(number),"before":["ready"],"required":"door"}"#
+            }
+            let voter = try daemon.connect(\.control)
+            try voter.send(raw: guards.map { $0 + "\n" }.joined())
+            if isEnded { voter.endInput() }
+            for _ in guards { #expect(try await voter.next().error == "internal") }
+            try Self.database(in: daemon.state, "DROP TRIGGER refusal")
+            if !isEnded { #expect(try await voter.ask("ping").ok == true) }
+            let stats = try await setter.ask("stats")
+            #expect(!stats.has("guards"), "\(stats)")
+            #expect(try await setter.ask("set ready value=true").seq == 2)
+        }
+    }
+
     @Test func whatCannotBeReadIsRefusedOrAnnouncedUntilItCan() async throws {
         try await DaemonProcess.run(changes: 1500) { daemon in
             let damage = "UPDATE change SET fromData = NULL WHERE seq = 1000"

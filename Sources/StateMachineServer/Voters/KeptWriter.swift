@@ -17,6 +17,8 @@ final class KeptWriter {
     /// As many as there may be holds and guards, and their ends.
     private var waiting: [(number: UInt64, voter: KeptVoter?, done: Done)] = []
     private var isWriting = false
+    /// Those that the history has, by number.
+    private(set) var recorded: Set<UInt64> = []
     /// Who waits until nothing is on its way.
     private var idle: [() -> Void] = []
 
@@ -27,8 +29,11 @@ final class KeptWriter {
     /// Whether there is a history.
     var isLasting: Bool { self.history != nil }
 
-    /// Records them in `history` from now on.
-    func begin(in history: (any TransitionHistory)?) { self.history = history }
+    /// Records them in `history` from now on, which has those of these numbers.
+    func begin(in history: (any TransitionHistory)?, having recorded: some Sequence<UInt64>) {
+        self.history = history
+        self.recorded = Set(recorded)
+    }
 
     /// Records one as it is now.
     func keep(_ voter: KeptVoter, done: @escaping Done = { _ in }) {
@@ -58,6 +63,13 @@ final class KeptWriter {
         let answer = NIOLoopBound(
             { (failure: String?) in
                 self.isWriting = false
+                for one in group where failure == nil {
+                    if one.voter == nil {
+                        self.recorded.remove(one.number)
+                    } else {
+                        self.recorded.insert(one.number)
+                    }
+                }
                 for one in group { one.done(failure) }
                 self.write()
                 guard !self.isWriting else { return }

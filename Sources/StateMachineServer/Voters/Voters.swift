@@ -78,7 +78,7 @@ final class Voters {
         graceMs: Int
     ) {
         self.lastNumber = max(number, left.map(\.number).max() ?? 0)
-        self.writer.begin(in: history)
+        self.writer.begin(in: history, having: left.lazy.map(\.number))
         for voter in left {
             var present = voter
             present.request = self.followed(voter.request)
@@ -193,17 +193,28 @@ final class Voters {
             self.server.stays?.voterWent()
         }
         self.writer.keep(kept) { failure in
-            if let before {
-                if failure == nil {
-                    let isReplaced = before.number != kept.number && self.kept[before.number] == nil
-                    if isReplaced { self.writer.forget(before.number) }
-                } else if self.kept[kept.number] == kept {
-                    // What was promised to nobody does not stay, unless a newer one is there.
-                    self.kept[kept.number] = nil
-                    self.kept[before.number] = before
-                }
+            if failure != nil {
+                self.takeBack(kept, for: before)
+            } else if let before, before.number != kept.number, self.kept[before.number] == nil {
+                self.writer.forget(before.number)
             }
             done(failure)
+        }
+    }
+
+    /// Forgets one that could not be recorded, for the one that it was to replace: what was promised to nobody does not
+    /// stay, unless a newer one is there.
+    private func takeBack(_ kept: KeptVoter, for before: KeptVoter?) {
+        guard var present = self.kept[kept.number] else { return }
+        // Its client may have gone already.
+        present.missing = kept.missing
+        guard present == kept else { return }
+        if let before, self.writer.recorded.contains(before.number) {
+            guard self.standIn(kept.number) == nil else { return }
+            self.kept[kept.number] = nil
+            self.kept[before.number] = before
+        } else {
+            self.end(kept.number)
         }
     }
 
