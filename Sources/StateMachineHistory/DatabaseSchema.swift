@@ -122,6 +122,11 @@ enum DatabaseSchema {
         try self.made(db).isSubset(of: self.numbers)
     }
 
+    /// The number of the last step that was made; 0 if none was.
+    static func version(of db: Database) throws -> Int {
+        try self.made(db).compactMap { Int($0) }.max() ?? 0
+    }
+
     /// Brings the tables up to date, each step in a transaction of its own.
     static func migrate(_ db: Database) throws {
         // Named after the library that made it in all databases there are.

@@ -55,21 +55,27 @@ extension HistoryDatabase {
 extension HistoryDatabase {
     func voters(_ db: Database) throws -> [KeptVoter] {
         let columns =
-            if try db.hasTable("kept") {
-                "number, name, uid, pid, since, missing, until, request, comm, unit FROM kept"
-            } else if try db.hasTable("required") {
-                "rowid, name, uid, pid, since, missing, NULL, request, comm, unit FROM required"
-            } else {
-                nil as String?
+            switch try DatabaseSchema.version(of: db) {
+            case 5...: "number, name, uid, pid, since, missing, until, request, comm, unit FROM kept"
+            case 4: "rowid, name, uid, pid, since, missing, NULL, request, comm, unit FROM required"
+            default: nil as String?
             }
         guard let columns else { return [] }
         return try db.all("SELECT \(columns) ORDER BY 1") { row in
-            KeptVoter(
-                number: try row.present(0),
+            // As many numbers again are left for those to come. To begin a new history would let pass what is held.
+            guard let number = UInt64(exactly: row.integer(0)), number < 1 << 52 else {
+                throw HistoryError(
+                    "a hold or guard in \(self.path) has the number \(row.integer(0)), which none can have; "
+                        + "set it right in the table kept, or delete the row"
+                )
+            }
+            return KeptVoter(
+                number: number,
                 name: row.text(1),
                 peer: Peer(
-                    uid: try row.present(2),
-                    pid: try row.present(3),
+                    // What is no user is root's, who alone may release it then.
+                    uid: UInt32(exactly: row.integer(2)) ?? 0,
+                    pid: Int32(exactly: row.integer(3)) ?? 0,
                     comm: row.text(8),
                     unit: row.text(9)
                 ),

@@ -29,6 +29,8 @@ extension HistoryDatabase {
     }
 
     /// As many as are read at a time, and whether there may be more.
+    ///
+    /// - Throws: `HistoryError` if the first row is damaged; those before another are read, and it comes first next time.
     func transitions(
         from rows: Statement,
         _ values: [(any StoredValue)?]
@@ -39,9 +41,13 @@ extension HistoryDatabase {
         var bytes = 0
         var last = LastRow()
         while bytes < Self.chunk.bytes, try rows.step() {
-            let transition = try RecordedTransition(rows, hasStays: self.hasStays, &last)
-            bytes += transition.weight
-            transitions.append(transition)
+            do {
+                let transition = try RecordedTransition(rows, hasStays: self.hasStays, &last)
+                bytes += transition.weight
+                transitions.append(transition)
+            } catch is HistoryError where !transitions.isEmpty {
+                return (transitions, isCut: true)
+            }
         }
         return (transitions, bytes >= Self.chunk.bytes || transitions.count == Self.chunk.rows)
     }

@@ -101,7 +101,7 @@ public enum HistoryLoss: Hashable, Sendable {
     case corrupt(setAside: String)
     /// The database of that name was empty, or the file was missing.
     case missing(database: String)
-    /// The database ends before what was there, or has another epoch: a restored copy.
+    /// The database ends before what was there, or has another epoch, or none: a restored copy.
     ///
     /// The history goes on from it, under a new epoch.
     case restored(database: String)

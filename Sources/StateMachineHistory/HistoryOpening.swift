@@ -76,7 +76,8 @@ struct HistoryOpening {
         self.database = database
         self.voters = past.voters
         if let last = past.newest {
-            let isRestored = database.directory.last.map { past.isBehind($0) } ?? false
+            let isRestored =
+                past.epoch == nil || database.directory.last.map { past.isBehind($0) } ?? false
             self.loss = loss ?? (isRestored ? .restored(database: database.path) : nil)
             let restoration = try Restoration(
                 of: last,
@@ -305,7 +306,7 @@ struct StayRestoration {
 extension HistoryDatabase {
     /// Where the last run ended.
     struct Past {
-        /// The numbering; nil if there is none.
+        /// The numbering; nil if there is none, or none that is one.
         var epoch: Epoch?
         /// The numberings that it continues, oldest first.
         var earlier: [Cursor] = []

@@ -74,7 +74,40 @@ import Testing
             try other(copy, "DELETE FROM meta")
             let again = try History(directory: copy)
             #expect(again.epoch != epoch)
+            #expect(again.loss == .restored(database: "\(copy)/statemachine.sqlite"))
             #expect(again.snapshot.seq == 1)
+        }
+    }
+
+    private static let kept = """
+        INSERT INTO kept (number, name, uid, pid, since, request)
+            VALUES (7, 'door', 1000, 42, 0, '{"op":"guard"}')
+        """
+
+    /// Of what is held nothing is lost, and nobody else may release it.
+    @Test func whoseUserIsNoneIsRoots() async throws {
+        try await withLeftovers(of: 1) { copy, _ in
+            try other(copy, Self.kept)
+            try other(copy, "UPDATE kept SET uid = -7, pid = 9007199254740992")
+            let again = try History(directory: copy)
+            #expect(again.loss == nil)
+            let door = try #require(again.history.voters.first)
+            #expect(door.number == 7 && door.name == "door" && door.peer.uid == 0)
+        }
+    }
+
+    /// What could not be found again would let pass what is held.
+    @Test(arguments: [
+        ("UPDATE kept SET number = -4", "has the number -4"),
+        ("UPDATE kept SET number = 9223372036854775807", "has the number 9223372036854775807"),
+        ("DROP TABLE kept", "no such table: kept"),
+    ])
+    func holdsAndGuardsThatCannotBeFoundAreNotPassedOver(sql: String, why: String) async throws {
+        try await withLeftovers(of: 1) { copy, _ in
+            try other(copy, Self.kept)
+            try other(copy, sql)
+            let error = try #require(throws: HistoryError.self) { try History(directory: copy) }
+            #expect(error.isLasting && error.description.contains(why), "\(error)")
         }
     }
 

@@ -71,7 +71,7 @@ package struct DaemonStart: Sendable {
             switch loss {
             case .corrupt(let setAside):
                 (
-                    "the history was corrupt and has been renamed, beginning a new one: earlier states and changes are not in it",
+                    "the history was corrupt and has been renamed, beginning a new one: earlier states, changes, holds and guards are not in it",
                     setAside
                 )
             case .missing(let database):

@@ -46,9 +46,13 @@ extension StateServer {
         }
         if run.failure != nil {
             // What has failed, which names files, is in the log.
+            let cursor = run.cursor
             let message =
-                "the changes after \(run.cursor.seq) cannot be read from the history; "
-                + "give a later cursor as since, or have the history repaired"
+                cursor.isNewestFirst
+                ? "the change \(cursor.end) cannot be read from the history; give it as before, or "
+                    + "have the history repaired"
+                : "the changes after \(cursor.seq) cannot be read from the history; "
+                    + "give a later cursor as since, or have the history repaired"
             self.counters.add(.refusals)
             return ServerLine.refusal(id: run.id, WireError(.internal, message), rest: resync)
         }
