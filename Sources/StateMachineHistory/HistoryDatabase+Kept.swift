@@ -54,14 +54,15 @@ extension HistoryDatabase {
 /// The holds and guards that outlive a crash: one row each.
 extension HistoryDatabase {
     func voters(_ db: Database) throws -> [KeptVoter] {
-        let columns =
-            switch try DatabaseSchema.version(of: db) {
-            case 5...: "number, name, uid, pid, since, missing, until, request, comm, unit FROM kept"
-            case 4: "rowid, name, uid, pid, since, missing, NULL, request, comm, unit FROM required"
-            default: nil as String?
-            }
-        guard let columns else { return [] }
-        return try db.all("SELECT \(columns) ORDER BY 1") { row in
+        let version = try DatabaseSchema.version(of: db)
+        guard version >= 4 else { return [] }
+        let (number, until, table) =
+            version == 4 ? ("rowid", "NULL", "required") : ("number", "until", "kept")
+        let sql = """
+            SELECT \(number), name, uid, pid, since, missing, \(until), request, comm, unit
+                FROM \(table) ORDER BY 1
+            """
+        return try db.all(sql) { row in
             // As many numbers again are left for those to come. To begin a new history would let pass what is held.
             guard let number = UInt64(exactly: row.integer(0)), number < 1 << 52 else {
                 throw HistoryError(
