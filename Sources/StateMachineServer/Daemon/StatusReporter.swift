@@ -36,8 +36,6 @@ final class StatusReporter: Sendable {
         var reported: String?
         /// Whether a line is under way, or was a moment ago.
         var isBusy = false
-        /// Whether something has changed since the last line was made.
-        var hasChanged = false
 
         /// How many characters of each are shown.
         ///
@@ -50,20 +48,15 @@ final class StatusReporter: Sendable {
             let state = StateText.text(name: newest.value.name, data: newest.value.data)
                 .cut(to: Self.lengths.state)
             let watches = "\(self.watches) watch\(self.watches == 1 ? "" : "es")"
-            let trouble =
-                self.trouble.map {
-                    "; changes are refused: \($0.cut(to: Self.lengths.trouble))"
-                } ?? ""
-            let refusal =
-                self.refusal.map {
-                    "; the reload was refused: \($0.cut(to: Self.lengths.trouble))"
-                } ?? ""
-            let suspension =
+            let parts = [
+                "\(state), seq \(newest.seq), \(watches)",
+                self.trouble.map { "changes are refused: \($0.cut(to: Self.lengths.trouble))" },
                 self.suspension.map {
-                    "; automatic transitions are suspended after \($0), until a client sets, sends or updates something"
-                }
-                ?? ""
-            return "\(state), seq \(newest.seq), \(watches)\(trouble)\(suspension)\(refusal)"
+                    "automatic transitions are suspended after \($0), until a client sets, sends or updates something"
+                },
+                self.refusal.map { "the reload was refused: \($0.cut(to: Self.lengths.trouble))" },
+            ]
+            return parts.compactMap(\.self).joined(separator: "; ")
         }
     }
 
@@ -90,7 +83,6 @@ final class StatusReporter: Sendable {
     private func change(_ body: (inout Facts) -> Void) {
         let isToReport = self.facts.withLockedValue { facts in
             body(&facts)
-            facts.hasChanged = true
             defer { facts.isBusy = true }
             return !facts.isBusy
         }
@@ -103,17 +95,14 @@ final class StatusReporter: Sendable {
     /// set, and where there is none left they end the process.
     private func report() {
         repeat {
-            let facts = self.facts.withLockedValue { facts in
-                facts.hasChanged = false
-                return facts
-            }
+            let facts = self.facts.withLockedValue(\.self)
             if let text = facts.text, text != facts.reported {
                 self.send(text)
                 self.facts.withLockedValue { $0.reported = text }
             }
             usleep(Self.interval)
         } while self.facts.withLockedValue { facts in
-            facts.isBusy = facts.hasChanged
+            facts.isBusy = facts.text != facts.reported
             return facts.isBusy
         }
     }

@@ -28,32 +28,24 @@ final class WatchdogProbe: Sendable {
         self.task = server.loop.scheduleRepeatedTask(initialDelay: .zero, delay: half) { _ in
             server.catchUp()
             switch wait.value.probed(server.machine.groupUnderWay) {
-            case .answers: pinger.ping()
-            case .isSilent: break
-            case .fellSilent: pinger.complain()
+            case 0, 1: pinger.ping()
+            // Two probes after the first that saw the group, the manager's time is up.
+            case 2: pinger.complain()
+            default: break
             }
         }
     }
 
     /// How long the log has had the same group.
     private struct LogWait {
-        enum Finding {
-            case answers
-            /// It has now had the group for as long as the manager waits; after that it `isSilent`.
-            case fellSilent
-            case isSilent
-        }
-
         private var group: UInt64?
         private var probes = 0
 
-        /// Notes the group that the log has at this probe.
-        mutating func probed(_ group: UInt64?) -> Finding {
+        /// Notes the group that the log has at this probe; returns at how many before this one it had the same.
+        mutating func probed(_ group: UInt64?) -> Int {
             self.probes = group == nil || group != self.group ? 0 : self.probes + 1
             self.group = group
-            // Two probes after the first that saw the group, the manager's time is up.
-            if self.probes < 2 { return .answers }
-            return self.probes == 2 ? .fellSilent : .isSilent
+            return self.probes
         }
     }
 

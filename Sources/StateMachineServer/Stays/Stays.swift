@@ -36,15 +36,9 @@ final class Stays: @unchecked Sendable {
     /// Called when the boot move was made, or could not be.
     private var onBoot: (() -> Void)?
 
-    private enum Reason {
-        case boot
-        case deadline
-    }
-
     /// A move that is waited for, or is due and was not allowed.
     private struct Pending {
         let number: UInt64
-        let reason: Reason
         let start: StayStart
         /// When it is tried next, by the uptime in microseconds.
         var at: Int64
@@ -129,7 +123,7 @@ final class Stays: @unchecked Sendable {
             return done()
         }
         self.onBoot = done
-        self.expect(.boot, start, at: 0)
+        self.expect(start, at: 0)
         self.tryIt()
     }
 
@@ -250,27 +244,27 @@ final class Stays: @unchecked Sendable {
     /// Waits for what the present stay has, and for nothing else.
     func arm() {
         guard self.isMoving else { return }
-        let snapshot = self.snapshot
-        let start = self.start(at: snapshot)
-        let reason = self.interrupted == snapshot.stay ? Reason.boot : .deadline
-        if let pending, pending.start == start, pending.reason == reason { return }
+        let start = self.start(at: self.snapshot)
+        guard self.pending?.start != start else { return }
         let wasPending = self.pending.take() != nil
-        switch reason {
-        case .boot: self.expect(.boot, start, at: self.now.uptime)
-        case .deadline:
-            guard let deadline = self.schema.deadline(of: snapshot.value) else {
-                if wasPending { self.timer?.stop() }
-                return
-            }
-            let delay = deadline.delay.wholeMicroseconds
-            self.expect(.deadline, start, at: start.moment.uptime &+ delay)
+        guard let deadline = self.deadline(in: start.stay)(self.snapshot.value) else {
+            if wasPending { self.timer?.stop() }
+            return
         }
+        self.expect(start, at: start.moment.uptime &+ deadline.delay.wholeMicroseconds)
         self.wait()
     }
 
-    private func expect(_ reason: Reason, _ start: StayStart, at uptime: Int64) {
+    /// What time does in that stay; what a new boot does to one that it interrupted is due at once.
+    private func deadline(in stay: UInt64) -> @Sendable (Value) -> Deadline? {
+        let schema = self.schema
+        guard self.interrupted == stay else { return { schema.deadline(of: $0) } }
+        return { schema.boot(of: $0).map { Deadline(delay: .zero, $0) } }
+    }
+
+    private func expect(_ start: StayStart, at uptime: Int64) {
         self.number += 1
-        self.pending = Pending(number: self.number, reason: reason, start: start, at: uptime)
+        self.pending = Pending(number: self.number, start: start, at: uptime)
     }
 
     private func wait() {
@@ -303,26 +297,21 @@ final class Stays: @unchecked Sendable {
             self.onBoot.take()?()
             return
         }
-        let (start, starts, schema) = (pending.start, self.starts, self.schema)
-        let made: @Sendable (Value) -> MachineMove? =
-            switch pending.reason {
-            case .boot: { schema.boot(of: $0) }
-            case .deadline: { schema.deadline(of: $0)?.move }
-            }
-        let delay = schema.deadline(of: self.snapshot.value)?.delay
+        let (start, starts) = (pending.start, self.starts)
+        let deadline = self.deadline(in: start.stay)
+        let due = deadline(self.snapshot.value)
         self.pending?.isTried = true
-        let cause = made(self.snapshot.value)?.cause
         // At the move's turn the declaration, and with it what is due, may have changed.
         let isDue: @Sendable (Place) -> Bool = {
             $0.stay == start.stay && starts.newest(of: start.stay) == start
-                && schema.deadline(of: $0.value)?.delay == delay
+                && deadline($0.value)?.delay == due?.delay
         }
         self.machine.propose(
             Move(
-                to: .made { place in made(place.value).map { .enter($0.next) } ?? .nothing(.same) },
+                to: .made { deadline($0.value).map { .enter($0.move.next) } ?? .nothing(.same) },
                 if: .holds(isDue),
                 as: .enter,
-                cause: cause
+                cause: due?.move.cause
             ),
             asking: Question(),
             at: self.cursor

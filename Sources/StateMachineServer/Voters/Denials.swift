@@ -40,35 +40,32 @@ struct Denials {
 
     /// Writes the denials into the refusal.
     func write(to writer: inout LineWriter, ownPeer: Peer) {
-        writer.json("by", .array(self.named.map { self.json($0, ownPeer: ownPeer) }))
+        writer.objects("by", self.named) { self.write($1, to: &$0, ownPeer: ownPeer) }
         if self.more > 0 { writer.number("more", self.more) }
     }
 
-    /// A denial as it stands in `denied.by`.
-    private func json(_ denial: Vote.Denial, ownPeer: Peer) -> JSONValue {
+    /// Writes a denial as it stands in `denied.by`.
+    private func write(_ denial: Vote.Denial, to writer: inout LineWriter, ownPeer: Peer) {
         // Only a client's voter has a peer, so a delegate's label is never taken for one.
         let words = denial.label.split(separator: " ")
         let number = denial.peer == nil ? nil : words.last.flatMap { UInt64($0) }
-        let name =
-            number.map { JSONMember(String(words[0]), .integer($0)) }
-            ?? JSONMember("delegate", .string(denial.label))
-        let peer = denial.peer ?? ownPeer
-        var members = [
-            name,
-            JSONMember("uid", .integer(peer.uid)),
-            JSONMember("pid", .integer(peer.pid)),
-        ]
-        if let comm = peer.comm { members.append(JSONMember("comm", .string(comm))) }
-        if let unit = peer.unit { members.append(JSONMember("unit", .string(unit))) }
-        members.append(JSONMember("why", .string(denial.why)))
-        guard let voter = self.standing[denial.label] else { return .object(members) }
-        if case .missing(let since) = voter.terms {
-            members.append(JSONMember("required", .string(voter.name ?? "?")))
-            members.append(JSONMember("missing", .string(since.rfc3339)))
-        } else if let name = voter.name {
-            members.append(JSONMember("as", .string(name)))
+        if let number {
+            writer.number(words[0] == "hold" ? .hold : .guard, number)
+        } else {
+            writer.string("delegate", denial.label)
         }
-        if voter.isAway { members.append(JSONMember("away", true)) }
-        return .object(members)
+        let peer = denial.peer ?? ownPeer
+        writer.number("uid", peer.uid)
+        writer.number("pid", peer.pid)
+        writer.program(of: peer)
+        writer.string("why", denial.why)
+        guard let voter = self.standing[denial.label] else { return }
+        if case .missing(let since) = voter.terms {
+            writer.string(.required, voter.name ?? "?")
+            writer.time(.missing, since)
+        } else if let name = voter.name {
+            writer.string(.named, name)
+        }
+        if voter.isAway { writer.bool(.away, true) }
     }
 }

@@ -226,10 +226,10 @@ final class SocketVoter: @unchecked Sendable {
     /// Whether it has a question that has not been sent, and may be: its client knows that it is there.
     var hasDue: Bool { self.isGranted && self.dueMs != nil }
 
-    /// Takes the unsent question, which is sent now; nil if there is none, or it has been decided.
+    /// Takes the unsent question, which is sent now, even if it was decided meanwhile; nil if there is none.
     func takeDue() -> (number: UInt64, question: Ask, leftMs: UInt64)? {
         guard self.hasDue, let dueMs = self.dueMs.take(),
-            let (number, question) = self.question, let number, question.isAwaited
+            let (number, question) = self.question, let number
         else { return nil }
         return (number, question, dueMs)
     }
