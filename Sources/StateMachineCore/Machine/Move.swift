@@ -66,7 +66,7 @@ package struct Move: Sendable {
     /// Why, carried by the change.
     let cause: String?
     /// Who sets, if not the process itself.
-    let setter: Peer?
+    package let setter: Peer?
 
     package init(
         to target: Target,

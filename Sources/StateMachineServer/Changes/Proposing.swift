@@ -42,11 +42,8 @@ extension StateServer {
         return answer
     }
 
-    /// Proposes that state; it is decided, and its connection told, at its turn.
-    ///
-    /// What is read in one turn of the event loop is committed together; a lone set waits for nothing but the end of
-    /// its turn.
-    func propose(_ state: Value, _ call: ChangeCall, id: RequestID?, of sets: Sets) {
+    /// The move to that state, if it may follow the one that there is at its turn.
+    func move(to state: Value, _ call: ChangeCall, by setter: Peer) -> Move {
         self.stays?.lift()
         let schema = self.states
         // Another file than it was read by may be in force at its turn.
@@ -62,16 +59,15 @@ extension StateServer {
             } else {
                 .state(state)
             }
-        self.enqueue(.set, call, target, id: id, cause: call.cause, by: sets.peer, of: sets)
+        return self.move(to: target, call, as: call.reenter ? .enter : .set, by: setter)
     }
 
-    /// Proposes what an event or an update comes to.
-    func propose(
-        _ operation: StateMachineProtocol.Operation,
+    /// The move that an event or an update comes to at its turn.
+    func move(
+        for operation: StateMachineProtocol.Operation,
         _ call: ChangeCall,
-        id: RequestID?,
-        of sets: Sets
-    ) throws(WireError) {
+        by setter: Peer
+    ) throws(WireError) -> Move {
         let isUpdate = operation == .update
         guard self.states.hasStays else {
             throw isUpdate
@@ -82,7 +78,7 @@ extension StateServer {
             let name = isUpdate ? operation.rawValue : call.name.excerpt()
             throw WireError(.badData, "data of \(name) must be an object")
         }
-        if !isUpdate, call.isEndOfRun { return try self.propose(endOfRun: call, id: id, of: sets) }
+        if !isUpdate, call.isEndOfRun { return try self.move(forEndOfRun: call) }
         // What is no event of the machine's asks for nothing.
         if isUpdate || self.schema.events.contains(where: { $0.name.isSpelled(call.name) }) {
             self.stays?.lift()
@@ -96,49 +92,35 @@ extension StateServer {
                 }
             }
         }
-        self.enqueue(operation, call, target, id: id, cause: call.cause, by: sets.peer, of: sets)
+        return self.move(to: target, call, as: isUpdate ? .update : .enter, by: setter)
     }
 
-    /// Has it decided at its turn; nobody set it if it is a move of the machine's own.
-    private func enqueue(
-        _ operation: StateMachineProtocol.Operation,
+    private func move(
+        to target: Move.Target,
         _ call: ChangeCall,
-        _ target: Move.Target,
-        id: RequestID?,
-        cause: String?,
-        by setter: Peer?,
-        of sets: Sets
-    ) {
-        let hasVoters = self.beginGathering()
-        let kind: MoveKind =
-            switch operation {
-            case .update: .update
-            case .set where !call.reenter: .set
-            default: .enter
-            }
+        as kind: MoveKind,
+        by setter: Peer
+    ) -> Move {
         let condition = Move.Condition(call, by: self.states)
-        let move = Move(to: target, if: condition, as: kind, cause: cause, by: setter)
-        sets.list(operation, call, id: id, isOrdered: !hasVoters) { number in
-            self.machine.propose(
-                move,
-                asking: Question(),
-                isTimed: hasVoters,
-                at: self.cursor
-            ) { answer in
-                switch answer {
-                case .success(.committed) where setter == nil: self.stays?.madeMove()
-                case .success(.unchanged(let place, .renewed)):
-                    self.stays?.renewed(place.stay)
-                    self.renewed(place.stay, due: self.stays?.due(at: place))
-                case .success, .failure: break
-                }
-                sets.decided(number, answer)
-            }
+        return Move(to: target, if: condition, as: kind, cause: call.cause, by: setter)
+    }
+
+    /// Has what a client proposed change what is known of the machine's stays.
+    func decided(_ answer: Move.Answer, isOwnMove: Bool) {
+        switch answer {
+        case .success(.committed) where isOwnMove: self.stays?.madeMove()
+        case .success(.unchanged(let place, .renewed)):
+            self.stays?.renewed(place.stay)
+            self.renewed(place.stay, due: self.stays?.due(at: place))
+        case .success, .failure: break
         }
     }
 
     /// Has all that is proposed in this turn of the loop gather; returns whether there are voters who may hold it up.
-    private func beginGathering() -> Bool {
+    ///
+    /// What is read in one turn of the event loop is committed together; a lone set waits for nothing but the end of
+    /// its turn.
+    func beginGathering() -> Bool {
         let (isNew, hasVoters) = self.machine.beginGathering()
         guard isNew else { return hasVoters }
         self.loop.execute {
@@ -185,16 +167,12 @@ extension StateServer {
 
 /// How a machine is told that the command of a stay has ended.
 extension StateServer {
-    /// Proposes what an end of a run asks for: a move of the machine's own, of which somebody else knows.
+    /// What an end of a run asks for: a move of the machine's own, of which somebody else knows.
     ///
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
     /// may be withheld like them. Whoever knows of it then comes again; that it comes twice does nothing, since the
     /// stay is over.
-    private func propose(
-        endOfRun call: ChangeCall,
-        id: RequestID?,
-        of sets: Sets
-    ) throws(WireError) {
+    private func move(forEndOfRun call: ChangeCall) throws(WireError) -> Move {
         let name = StateSchema.endOfRun.name
         guard let stay = call.ifStay else {
             throw WireError(
@@ -223,7 +201,8 @@ extension StateServer {
                 try schema.made(ofEndOfRun: end, expecting: cause, from: place)
             }
         }
-        self.enqueue(.send, call, target, id: id, cause: cause, by: nil, of: sets)
+        let condition = Move.Condition(call, by: schema)
+        return Move(to: target, if: condition, as: .enter, cause: cause)
     }
 }
 

@@ -44,48 +44,61 @@ final class Sets: @unchecked Sendable {
         guard !self.server.isClosing else { throw .shuttingDown }
         let state = try self.server.state(call.name, data: call.data, lineLength: lineLength)
         self.noteSet()
-        if let answer = self.server.decide(state, call, by: self.peer) {
+        if let answer = self.server.decide(state, call, by: self.output.peer) {
             self.answer(answer, .set, call, id: id)
         } else {
-            self.server.propose(state, call, id: id, of: self)
+            self.propose(self.server.move(to: state, call, by: self.output.peer), .set, call, id)
         }
     }
 
     /// Carries out what changes a machine by an event or an update; the reply comes when it is decided.
-    func propose(
-        _ operation: StateMachineProtocol.Operation,
+    func change(
+        by operation: StateMachineProtocol.Operation,
         _ call: ChangeCall,
         id: RequestID?
     ) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
         self.noteSet()
-        try self.server.propose(operation, call, id: id, of: self)
+        let move = try self.server.move(for: operation, call, by: self.output.peer)
+        self.propose(move, operation, call, id)
     }
-
-    /// Whose they are.
-    var peer: Peer { self.output.peer }
 
     private func noteSet() {
         self.hasSet = true
         self.server.turns.setCame()
     }
 
-    /// Lists a set, and proposes it under that number, by which it is decided.
-    func list(
+    /// Lists a set, and has it decided at its turn, under its number.
+    private func propose(
+        _ move: Move,
         _ operation: StateMachineProtocol.Operation,
         _ call: ChangeCall,
-        id: RequestID?,
-        isOrdered: Bool,
-        proposing propose: (_ number: UInt64) -> Machine.Proposal
+        _ id: RequestID?
     ) {
+        let (server, isOwnMove) = (self.server, move.setter == nil)
+        let hasVoters = server.beginGathering()
         self.listed += 1
         let number = self.listed
         self.underWay.append(
-            UnderWay(number: number, operation: operation, call: call, id: id, isOrdered: isOrdered)
+            UnderWay(
+                number: number,
+                operation: operation,
+                call: call,
+                id: id,
+                isOrdered: !hasVoters
+            )
         )
-        if isOrdered { self.ordered += 1 }
-        self.server.undecidedSets += 1
-        let proposal = propose(number)
+        if !hasVoters { self.ordered += 1 }
+        server.undecidedSets += 1
+        let proposal = server.machine.propose(
+            move,
+            asking: Question(),
+            isTimed: hasVoters,
+            at: server.cursor
+        ) { answer in
+            server.decided(answer, isOwnMove: isOwnMove)
+            self.decided(number, answer)
+        }
         // It may have been decided by now.
         guard let last = self.underWay.indices.last, self.underWay[last].number == number else {
             return
@@ -147,7 +160,7 @@ final class Sets: @unchecked Sendable {
     // MARK: - Answers
 
     /// Answers a set that had to wait.
-    func decided(_ number: UInt64, _ answer: Move.Answer) {
+    private func decided(_ number: UInt64, _ answer: Move.Answer) {
         self.server.undecidedSets -= 1
         // Answered already, if the daemon is shutting down.
         guard let index = self.underWay.firstIndex(where: { $0.number == number }) else { return }
