@@ -25,6 +25,26 @@ import Testing
         }
     }
 
+    /// Who takes the next change is not ended by a sign of life.
+    @Test func aBeatDoesNotCountAndTheHelpSaysSo() async throws {
+        try await DaemonProcess.run { daemon in
+            let arguments = ["watch", "--json", "--count", "2", "--beat", "100ms"]
+            let status = try await daemon.withStatectl(arguments) { watch in
+                for type in ["state", "beat", "beat", "beat"] {
+                    #expect(try JSONLine(try await watch.next()).type == type)
+                }
+                _ = try await daemon.ask(\.control, "set ready value=true")
+                while try JSONLine(try await watch.next()).type == "beat" {}
+            }
+            #expect(status == .exited(0))
+            let help = try await daemon.statectl("watch", "--help").output
+            let words = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(
+                words.contains("this many states and changes; beats and other lines do not count")
+            )
+        }
+    }
+
     @Test func aWatchsCommandIsToldEachLineAndTheLastIsNeverLeftOut() async throws {
         try await DaemonProcess.run { daemon in
             let fifo = try FIFO(beside: daemon.directory)

@@ -57,7 +57,12 @@ struct WatchCommand: DaemonCommand {
     @Argument(help: .value("pattern", "Only states that match one of these."))
     var patterns: [Pattern] = []
 
-    @Option(help: .value("n", "End after this many lines."))
+    @Option(
+        help: .value(
+            "n",
+            "End after this many states and changes; beats and other lines do not count."
+        )
+    )
     var count: Int?
 
     @Option(help: .value("cursor", "Begin with the changes after this cursor."))
