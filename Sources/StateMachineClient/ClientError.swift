@@ -19,7 +19,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case notPermitted(path: String)
     /// Something took the connection and then said nothing for that long.
     case silent(path: String, Duration)
-    /// A wait's timeout passed, and the daemon had said nothing by then.
+    /// A wait's timeout passed, and the daemon said nothing or was not there.
     case timedOut(path: String, after: Duration)
     /// What answers does not speak the protocol.
     case malformed(path: String, String)

@@ -29,7 +29,7 @@ extension Client {
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, among them ``ClientError/lostForGood(path:after:)``, and
     ///   ``ClientError/timedOut(path:after:)`` a second after `timeout` if the daemon is silent, and at `timeout` if
-    ///   it never was there; or `CancellationError`.
+    ///   it is not there; or `CancellationError`.
     public func wait<C: Clock<Duration>>(
         until: [Pattern],
         fail: [Pattern] = [],
@@ -90,7 +90,7 @@ extension Client {
                 let last = isAppearing ? nil : began.advanced(by: Self.reconnectionTimeout)
                 let giveUp = [last, deadline].compactMap(\.self).min()
                 if let giveUp, clock.now >= giveUp {
-                    if isAppearing, let timeout {
+                    if let timeout, giveUp == deadline {
                         throw ClientError.timedOut(
                             path: self.directory.socketPath(of: .control),
                             after: timeout

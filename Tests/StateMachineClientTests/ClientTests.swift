@@ -194,6 +194,16 @@ import Testing
         }
     }
 
+    @Test func aWaitWhoseTimeIsUpWhileItsDaemonIsAwayHasTimedOut() async throws {
+        let control = ScriptedDoor([.awaitRequest, .send(Self.yes + "\n"), .awaitRequest, .close])
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let (path, time) = (daemon.directory.socketPath(of: .control), Duration.seconds(30))
+            await #expect(throws: ClientError.timedOut(path: path, after: time)) {
+                try await daemon.client.wait(until: ["a"], timeout: time, clock: InstantClock())
+            }
+        }
+    }
+
     private static let change =
         #"{"type":"change","seq":2,"state":"b","data":{},"cursor":"e:2","replay":true}"#
     private static let reply = #"{"type":"reply","ok":true,"count":1,"more":true}"#
