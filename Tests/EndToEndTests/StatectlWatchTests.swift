@@ -230,6 +230,28 @@ import Testing
         }
     }
 
+    @Test func aWatchThatDoesNotWaitToBeginWithWaitsLaterAndTheHelpSaysSo() async throws {
+        try await withTemporaryDirectory { directory in
+            _ = try await DaemonProcess.run(in: directory) { daemon in
+                let status = try await daemon.withStatectl(["watch", "--no-wait"]) { watch in
+                    #expect(try await watch.next().contains("#0      ready(false)"))
+                    try daemon.send(.kill)
+                    #expect(try await watch.next().contains("  — gone: "))
+                    _ = try await DaemonProcess.run(in: directory) { _ in
+                        #expect(try await watch.next().hasSuffix("  — back"))
+                        try watch.send(.terminate)
+                    }
+                }
+                #expect(status == .signaled(15))
+            }
+        }
+        for command in ["watch", "wait"] {
+            let help = try await BuiltProduct.statectl.run([command, "--help"]).output
+            let words = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(words.contains("if the daemon is not there at the start."))
+        }
+    }
+
     @Test func aStateThatLastsIsToldOfOnce() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = [

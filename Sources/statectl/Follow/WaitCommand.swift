@@ -46,7 +46,7 @@ struct WaitCommand: DaemonCommand {
     )
     var span: Seconds?
 
-    @Flag(help: "End, with exit code 69, if the daemon is not there.")
+    @Flag(help: "End, with exit code 69, if the daemon is not there at the start.")
     var noWait = false
 
     func validate() throws {

@@ -96,7 +96,7 @@ struct WatchCommand: DaemonCommand {
     )
     var until: [Pattern] = []
 
-    @Flag(help: "End, with exit code 69, if the daemon is not there.")
+    @Flag(help: "End, with exit code 69, if the daemon is not there at the start.")
     var noWait = false
 
     @Flag(help: "Run the command for each change, in order, and continue when it has succeeded.")
