@@ -17,6 +17,20 @@ import Testing
         #expect(command.options.json)
     }
 
+    @Test(arguments: ["watch", "wait"])
+    func whatIsNoCursorIsRefused(command: String) async throws {
+        let objection = "--since takes a cursor here, as in {cursor}; "
+        for text in ["zzz", "", "today"] {
+            let error = await #expect(throws: (any Error).self) {
+                try await Statectl.command([command, "a", "--since", text])
+            }
+            #expect(error.map(Statectl.message)?.hasPrefix(objection) == true)
+        }
+        await #expect(throws: Never.self) {
+            try await Statectl.command([command, "a", "--since", "7f3a9c:41"])
+        }
+    }
+
     @Test func patternsOfSuccessAndFailureAreToldApart() throws {
         let arguments = ["wait", "a", "b:x=1", "--fail", "c", "d", "--timeout", "0.25"]
         let command = try #require(try Statectl.parseAsRoot(arguments) as? WaitCommand)

@@ -374,6 +374,14 @@ enum OptionLimits {
         throw ValidationError("\(option) takes no \"!\"; write \(other) \((!pattern).text)")
     }
 
+    /// Checks the shape of a cursor; whether it is of this numbering only the daemon knows.
+    static func checkCursor(_ option: String, _ text: String?) throws {
+        guard let text, Cursor(text) == nil else { return }
+        throw ValidationError(
+            "\(option) takes a cursor here, as in {cursor}; for a time, use statectl history --since"
+        )
+    }
+
     /// Checks the number of a change or of a stay.
     static func checkNumber(_ option: String, _ number: UInt64?) throws {
         guard let number, number >= RequestLimits.integerBound else { return }

@@ -56,6 +56,7 @@ struct WaitCommand: DaemonCommand {
                 "name the states to wait for: statectl wait PATTERN … [--fail PATTERN …]"
             )
         }
+        try OptionLimits.checkCursor("--since", self.since)
         guard self.span == nil || self.since == nil else {
             throw ValidationError("--for is about the state from now on; leave --since out")
         }

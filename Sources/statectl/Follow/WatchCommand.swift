@@ -123,11 +123,7 @@ struct WatchCommand: DaemonCommand {
 
     func validate() throws {
         try demand(self.count.map({ $0 > 0 }) ?? true, "--count must be at least 1")
-        if let since = self.since, Cursor(since) == nil {
-            throw ValidationError(
-                "--since takes a cursor here, as in {cursor}; for a time, use statectl history --since"
-            )
-        }
+        try OptionLimits.checkCursor("--since", self.since)
         try demand(self.cursorFile != "", "--cursor-file is empty; name the file")
         try OptionLimits.checkBeat("--beat", self.beat)
         for (isGiven, name) in [(self.each, "--each"), (self.gone, "--gone")]
