@@ -96,23 +96,25 @@ package struct ProgramStart: Sendable {
 
     /// Where a program of that name is, in the directories of a `PATH`; a name with a slash is a path itself.
     ///
-    /// - Throws: ``Failure/program(_:)`` with `EACCES` if it may not be executed anywhere, with `ENOENT` if it is
-    ///   nowhere.
+    /// - Throws: ``Failure/program(_:)`` with `EACCES` if it may not be executed anywhere, with `EISDIR` if its path is
+    ///   a directory's, with `ENOENT` if it is nowhere.
     package static func path(of name: [UInt8], in directories: [UInt8]) throws(Failure) -> [UInt8] {
+        let isPath = name.contains(UInt8(ascii: "/"))
         let candidates =
-            name.contains(UInt8(ascii: "/"))
+            isPath
             ? [name]
             : directories.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
                 .map { ($0.isEmpty ? [UInt8(ascii: ".")] : Array($0)) + [UInt8(ascii: "/")] + name }
         var obstacle = ENOENT
         for candidate in candidates {
-            let (isFile, isExecutable) = Self.withCString(candidate) { path in
+            let own = Self.withCString(candidate) { path in
                 var status = stat()
-                let isFile = stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFDIR
-                return (isFile, isFile && access(path, X_OK) == 0)
+                guard stat(path, &status) == 0 else { return ENOENT }
+                guard status.st_mode & S_IFMT != S_IFDIR else { return EISDIR }
+                return access(path, X_OK) == 0 ? 0 : EACCES
             }
-            if isExecutable { return candidate }
-            if isFile { obstacle = EACCES }
+            if own == 0 { return candidate }
+            if isPath || own == EACCES { obstacle = own }
         }
         throw .program(obstacle)
     }

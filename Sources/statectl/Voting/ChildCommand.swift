@@ -30,7 +30,11 @@ struct ChildCommand: Sendable {
         do throws(ProgramStart.Failure) {
             return try ProgramStart.path(of: Array(self.words[0].utf8), in: Array(directories.utf8))
         } catch {
-            throw error == .program(ENOENT) ? .notFound : .notStarted("permission denied")
+            throw switch error {
+            case .program(ENOENT): .notFound
+            case .program(EISDIR): .notStarted("it is a directory")
+            case .program, .directory, .scarcity: .notStarted("permission denied")
+            }
         }
     }
 

@@ -243,7 +243,11 @@ struct ReleaseCommand: DaemonCommand {
                 try OptionLimits.checkName("the name", hold)
                 return .release(named: hold)
             case (nil, let name?): return .release(required: name)
-            case (nil, nil), (_?, _?):
+            case (let hold?, _?):
+                throw ValidationError(
+                    "\(hold.quoted) and --required cannot be used together; give one"
+                )
+            case (nil, nil):
                 throw ValidationError(
                     "name the hold or guard: statectl release N, statectl release NAME, or statectl release --required NAME"
                 )
@@ -252,7 +256,13 @@ struct ReleaseCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let reply = try await self.options.client.accepted(self.request)
+        let reply = try await self.options.client.reply(to: self.request)
+        // A required guard has a name, too.
+        if reply.error == .notFound, let hold, UInt64(hold) == nil, !self.options.json {
+            let refusal = self.options.text.refusal(reply)
+            throw Refusal("\(refusal); for a required guard give --required \(hold)")
+        }
+        _ = try reply.accepted()
         if self.options.json { try StandardOutput.offer(reply.text) }
     }
 }

@@ -151,7 +151,9 @@ struct HoldCommand: DaemonCommand {
                 }
                 try demand(end > place.now, "--until is in the past: \(text.quoted)")
                 time = .microseconds(end.microseconds - place.now.microseconds)
-            case (nil, nil), (_?, _?):
+            case (_?, _?):
+                throw ValidationError("--until and --max cannot be used together; give one")
+            case (nil, nil):
                 throw ValidationError(
                     "a hold with --as needs an end: statectl hold --before PATTERN … --as NAME --until WHEN, or --max TIME"
                 )
