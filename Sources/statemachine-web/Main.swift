@@ -25,7 +25,7 @@ struct WebCommand: ParsableCommand, Sendable {
         commandName: "statemachine-web",
         abstract: "Shows machines on a page: the state as it changes, the graph, the past.",
         discussion: """
-            A client of the daemons, at the events socket, where everybody may read; the page changes nothing. Whoever reaches \
+            A client of the daemons that needs only the events socket, where everybody may read; the page changes nothing. Whoever reaches \
             the address sees all that the page shows, so it can be reached from this computer only, unless you say otherwise; put a \
             proxy with a login in front of any other address.
 

@@ -43,7 +43,21 @@ struct AddressTests {
             names: ["Page.example"],
             socket: .address(.internet(host: "127.0.0.1", port: 1))
         )
-        #expect((rule.refusal(host: host, origin: origin) == nil) == isRight)
+        let refusal = rule.refusal(host: host, origin: origin, site: nil, mode: nil)
+        #expect((refusal == nil) == isRight)
+    }
+
+    @Test(
+        arguments: [
+            ("cross-site", "no-cors", false), ("cross-site", "cors", false),
+            ("cross-site", nil, false), ("cross-site", "navigate", true),
+            ("same-origin", "cors", true), ("none", "navigate", true), (nil, nil, true),
+        ] as [(String?, String?, Bool)]
+    )
+    func anotherSiteMayLinkHereAndNoMore(_ site: String?, _ mode: String?, _ isRight: Bool) {
+        let rule = HostRule(names: [], socket: .address(.unix(path: "/run/x")))
+        let refusal = rule.refusal(host: "localhost", origin: nil, site: site, mode: mode)
+        #expect((refusal == nil) == isRight)
     }
 
     @Test(arguments: [
@@ -59,8 +73,11 @@ struct AddressTests {
 
     @Test func behindASocketAnyNameWillDoButAnotherPagesWillNot() {
         let rule = HostRule(names: [], socket: .address(.unix(path: "/run/x")))
-        #expect(rule.refusal(host: "page.example", origin: nil) == nil)
-        #expect(rule.refusal(host: "page.example", origin: "http://evil.example") != nil)
+        func refusal(_ origin: String?) -> String? {
+            rule.refusal(host: "page.example", origin: origin, site: nil, mode: nil)
+        }
+        #expect(refusal(nil) == nil)
+        #expect(refusal("http://evil.example") != nil)
     }
 
     @Test func oneAddressHasSoManyStreamsAndGetsThemBack() {

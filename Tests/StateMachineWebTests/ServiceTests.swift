@@ -330,7 +330,36 @@ import Testing
             #expect(
                 try await web.get("/machines", "Host: page.example", origin).status.contains("421")
             )
+            let cross = "Sec-Fetch-Site: cross-site"
+            #expect(try await web.get("/machines", cross).status.contains("421"))
+            let link = "Sec-Fetch-Mode: navigate"
+            #expect(try await web.get("/machines", cross, link).status.contains("200"))
             #expect(try await web.get("/machines/none").status.contains("503"))
+            #expect(try await web.end() == 0)
+        }
+    }
+
+    /// RFC 9112, section 3.2.
+    @Test(arguments: [
+        ("/machines", ["localhost", "localhost"], "421"),
+        ("/machines", ["localhost", "evil.example"], "421"),
+        ("http://evil.example/machines", ["localhost"], "421"),
+        ("http://evil.example?x", ["localhost"], "421"),
+        ("http://localhost:1/machines", ["evil.example"], "200"),
+        ("http://localhost/machines", ["localhost", "localhost"], "421"),
+    ])
+    func aRequestIsForOneHost(target: String, hosts: [String], status: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let web = try await WebProcess(
+                in: directory,
+                "\(directory)/none",
+                "--host",
+                "page.example"
+            )
+            let fields = hosts.map { "Host: \($0)\r\n" }.joined()
+            let socket = try LineSocket(connectingTo: web.path)
+            try socket.send(raw: "GET \(target) HTTP/1.1\r\n\(fields)Connection: close\r\n\r\n")
+            #expect(try await socket.nextLine()?.contains(status) == true)
             #expect(try await web.end() == 0)
         }
     }

@@ -16,14 +16,25 @@ package struct HostRule: Sendable {
         self.isOpen = socket.isUnix && names.isEmpty
     }
 
-    /// Why the request is refused, in a sentence; nil if it is not.
-    func refusal(host: String?, origin: String?) -> String? {
-        guard let host else { return "the request names no host" }
+    /// Judges a request.
+    ///
+    /// - Parameters:
+    ///   - host: the host that is asked; nil if there is none, or are several.
+    ///   - origin: whose page asks, as browsers say where its scripts do.
+    ///   - site: how far that page is from this one, as browsers say of all that they ask (`Sec-Fetch-Site`).
+    ///   - mode: what for (`Sec-Fetch-Mode`).
+    /// - Returns: why it is refused, in a sentence; nil if it is not.
+    func refusal(host: String?, origin: String?, site: String?, mode: String?) -> String? {
+        guard let host else { return "the request names no host, or several" }
         guard self.isAllowed(host) else {
             return
                 "the host \"\(host.excerpt(80))\" is not allowed; start the page with --host to allow another name"
         }
-        guard let origin else { return nil }
+        guard let origin else {
+            // Somebody may follow a link.
+            guard site == "cross-site", mode != "navigate" else { return nil }
+            return "the request comes from a page of another site"
+        }
         let isOwn = ["http://", "https://"].contains {
             origin.lowercased() == $0 + host.lowercased()
         }

@@ -8,8 +8,10 @@ struct Responder: Sendable {
     private let answers: Answers
     private let rule: HostRule
     private let slots = StreamSlots()
+    // Header fields that the library has no names for.
     private static let lastEventID = HTTPField.Name("Last-Event-ID")
-    /// Header fields that the library has no names for.
+    private static let site = HTTPField.Name("Sec-Fetch-Site")
+    private static let mode = HTTPField.Name("Sec-Fetch-Mode")
     private static let others = [
         (HTTPField.Name("Referrer-Policy"), "no-referrer"),
         // Has a proxy pass on each event as it comes.
@@ -25,8 +27,13 @@ struct Responder: Sendable {
 
     func response(to request: Request, from address: String?) async throws -> Response {
         let head = request.head
-        if let refusal = self.rule.refusal(host: head.authority, origin: head.headerFields[.origin])
-        {
+        let refusal = self.rule.refusal(
+            host: head.authority,
+            origin: head.headerFields[.origin],
+            site: Self.site.flatMap { head.headerFields[$0] },
+            mode: Self.mode.flatMap { head.headerFields[$0] }
+        )
+        if let refusal {
             return self.response(.refusal(421, refusal), request, address)
         }
         guard head.method == .get || head.method == .head else {
