@@ -2,24 +2,6 @@ import Glibc
 
 /// Files that belong to the process's user, and are closed to everybody else.
 enum PrivateFile {
-    /// Removes all others' permissions for a directory.
-    ///
-    /// - Throws: ``HistoryError`` if it belongs to another user: then its contents cannot be
-    ///   trusted.
-    static func close(directory path: String) throws(HistoryError) {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            throw HistoryError("cannot examine the state directory \(path)", errno: errno)
-        }
-        guard status.st_uid == geteuid() else {
-            throw HistoryError(
-                "the state directory \(path) belongs to uid \(status.st_uid), not to "
-                    + "\(geteuid()); chown it, or choose another --state-directory"
-            )
-        }
-        try self.close(path, status, to: 0o700)
-    }
-
     /// Removes all others' permissions for a file, if it exists, in a directory that is closed to
     /// them.
     ///
@@ -35,7 +17,8 @@ enum PrivateFile {
         else {
             throw HistoryError(notPrivate: path)
         }
-        try self.close(path, status, to: 0o600)
+        guard status.st_mode & 0o077 != 0, chmod(path, 0o600) != 0, errno != EROFS else { return }
+        throw HistoryError("cannot set the mode of \(path)", errno: errno)
     }
 
     /// Creates an empty file, unless it exists or there is no room.
@@ -43,15 +26,6 @@ enum PrivateFile {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let descriptor = open(path, flags, 0o600)
         if descriptor >= 0 { Glibc.close(descriptor) }
-    }
-
-    private static func close(
-        _ path: String,
-        _ status: stat,
-        to mode: mode_t
-    ) throws(HistoryError) {
-        guard status.st_mode & 0o077 != 0, chmod(path, mode) != 0, errno != EROFS else { return }
-        throw HistoryError("cannot set the mode of \(path)", errno: errno)
     }
 }
 

@@ -18,10 +18,14 @@ final class StateDirectory: Sendable {
     /// others what they could open before.
     init(_ path: String) throws(HistoryError) {
         self.path = path
-        if mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw HistoryError("cannot create the state directory \(path)", errno: errno)
+        do throws(PrivateDirectory.Fault) {
+            try PrivateDirectory.prepare(path, own: ["statemachine.lock", "statemachine.sqlite"])
+        } catch {
+            switch error {
+            case .cannot(let what, let code): throw HistoryError("cannot \(what)", errno: code)
+            case .unfit(let sentence): throw HistoryError(sentence)
+            }
         }
-        try PrivateFile.close(directory: path)
         let lockPath = "\(path)/statemachine.lock"
         do throws(LockFile.Failure) {
             self.lock = try LockFile(at: lockPath, readingOnly: true)

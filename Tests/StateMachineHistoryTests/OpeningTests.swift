@@ -22,6 +22,32 @@ import Testing
         }
     }
 
+    /// By a mistake nothing is closed that other programs use.
+    @Test func whatIsAnothersIsLeftAsItIs() async throws {
+        try await withTemporaryDirectory { directory in
+            let (other, file) = ("\(directory)/other", "\(directory)/other/notes")
+            try FileManager.default.createDirectory(
+                atPath: other,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o755]
+            )
+            try Data("notes".utf8).write(to: URL(filePath: file))
+            for (path, why) in [(file, "is not a directory"), (other, "has other files")] {
+                let before = try FileManager.default.attributesOfItem(atPath: path)
+                #expect(try openingError(path).contains(why))
+                let after = try FileManager.default.attributesOfItem(atPath: path)
+                #expect(
+                    before[.posixPermissions] as? Int == after[.posixPermissions] as? Int,
+                    "\(path)"
+                )
+            }
+            try FileManager.default.removeItem(atPath: file)
+            let history = try History(directory: other)
+            let closed = try FileManager.default.attributesOfItem(atPath: other)
+            #expect(history.loss == nil && closed[.posixPermissions] as? Int == 0o700)
+        }
+    }
+
     @Test func aDirectoryThatCannotBeMadeIsNamed() throws {
         #expect(try openingError("/proc/none/a").contains("state directory /proc/none/a"))
     }

@@ -16,8 +16,15 @@ package final class MemoryDirectory: Sendable {
     ///
     /// A link stands for the directory that it leads to at the moment.
     package init(_ named: String) throws(RunnerError) {
-        if mkdir(named, 0o700) != 0, errno != EEXIST {
-            throw RunnerError(cannot: "create the state directory \(named)", Errno(rawValue: errno))
+        do throws(PrivateDirectory.Fault) {
+            let own = ["runner.lock", "runner-record.json", "runner-children.json"]
+            try PrivateDirectory.prepare(named, own: own)
+        } catch {
+            switch error {
+            case .cannot(let what, let code):
+                throw RunnerError(cannot: what, Errno(rawValue: code))
+            case .unfit(let sentence): throw RunnerError(sentence, exitStatus: EX_CONFIG)
+            }
         }
         guard let resolved = realpath(named, nil) else {
             throw RunnerError(
@@ -28,7 +35,6 @@ package final class MemoryDirectory: Sendable {
         defer { free(resolved) }
         let path = String(cString: resolved)
         self.path = path
-        try Self.close(path)
         do throws(LockFile.Failure) {
             self.lock = try LockFile(at: .runnerLock(in: path))
         } catch {
@@ -54,24 +60,6 @@ package final class MemoryDirectory: Sendable {
 
     /// Puts a record on the disk.
     func write(_ text: String) throws(RunnerError) { try self.file.keep(text, isDurable: true) }
-
-    /// Takes away all rights that others have to it, as it says what is run.
-    private static func close(_ path: String) throws(RunnerError) {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            throw RunnerError(cannot: "examine the state directory \(path)", Errno(rawValue: errno))
-        }
-        guard status.st_uid == geteuid() else {
-            throw RunnerError(
-                "the state directory \(path) belongs to uid \(status.st_uid), not to \(geteuid()); "
-                    + "chown it, or give another --state-directory",
-                exitStatus: EX_CONFIG
-            )
-        }
-        guard status.st_mode & 0o077 == 0 || chmod(path, 0o700) == 0 else {
-            throw RunnerError(cannot: "set the mode of \(path)", Errno(rawValue: errno))
-        }
-    }
 }
 
 /// Keeps other runners, wherever their records are, from running this machine's commands too.
