@@ -188,6 +188,21 @@ import Testing
         }
     }
 
+    @Test func aWaitIsRefusedWithTheTimeThatItAskedFor() async throws {
+        try await withService { service, first in
+            let waiter = try first.connect(\.control)
+            try waiter.send(#"{"op":"wait","until":["ready:value=true"],"timeoutMs":3000}"#)
+            #expect(try await waiter.ask("ping").ok == true)
+
+            let second = try await service.restart(first)
+            let refused = try await waiter.next()
+            #expect(refused.error == "timeout")
+            let message = try #require(refused.string("message"))
+            #expect(message.contains(" after 3000 ms, "), "\(message)")
+            #expect(try await second.end() == 0)
+        }
+    }
+
     @Test func aReaderThatWasBehindGetsWholeLines() async throws {
         try await withService { service, first in
             let slow = try first.connect(\.events)

@@ -110,6 +110,23 @@ import Testing
         }
     }
 
+    @Test func aWaitThatDoesNotWaitStillDoesNotWhenItIsTakenOver() async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"ping"}"#)
+            #expect(lone.line().contains(#""seq":0"#))
+            try await lone.onLoop { server in
+                let line = Array(#"{"op":"wait","until":["locked"],"timeoutMs":0}"#.utf8)
+                let request = try #require(try Request.parse(line))
+                var row = StandingRow(.wait, line)
+                row.leftMs = 1
+                let connection = try #require(server.clients.first { _ in true })
+                try connection.waits.resume(row, of: server.epoch.description, asking: request)
+                connection.output.want()
+            }
+            #expect(lone.line().contains(" after 0 ms, "))
+        }
+    }
+
     @Test func anAnswerFromTheHistoryIsStoppedWhereItIs() async throws {
         let request = try #require(try Request.parse(Array("history".utf8)))
         guard case .history(let call) = request.call else { return }

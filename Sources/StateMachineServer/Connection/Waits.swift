@@ -33,12 +33,14 @@ final class Waits {
 
     /// Answers when a state matches, which may be one that has passed or the current one.
     ///
-    /// `resync`: why a wait taken over from the last process has missed changes.
+    /// Of a wait taken over from the last process `resync` is why it has missed changes, and `leftMs` the time that it
+    /// has left.
     func begin(
         _ call: WaitCall,
         id: RequestID?,
         _ line: [UInt8],
-        missing resync: ServerLine.Resync? = nil
+        missing resync: ServerLine.Resync? = nil,
+        leftMs: UInt64? = nil
     ) throws(WireError) {
         try self.standing.checkRoom("waits", self.count, of: self.server.limits.waitsPerConnection)
         let past = self.server.past
@@ -49,6 +51,7 @@ final class Waits {
             after: cursor,
             resync: unusable ?? resync,
             declarations: past.declarations.count,
+            leftMs: leftMs ?? call.timeoutMs,
             request: line
         )
         guard !self.judge(wait), !self.output.isClosed else { return }
@@ -259,8 +262,8 @@ final class Waits {
     func resume(_ row: StandingRow, of epoch: String, asking request: Request) throws(WireError) {
         guard case .wait(var call) = request.call else { return }
         call.since = "\(epoch):\(row.cursor)"
-        call.timeoutMs = row.leftMs
-        try self.begin(call, id: request.id, Array(row.line), missing: row.resync)
+        let line = Array(row.line)
+        try self.begin(call, id: request.id, line, missing: row.resync, leftMs: row.leftMs)
     }
 }
 
@@ -291,6 +294,7 @@ final class Wait {
         after cursor: UInt64,
         resync: ServerLine.Resync?,
         declarations: Int,
+        leftMs: UInt64?,
         request: [UInt8]
     ) {
         self.call = call
@@ -298,7 +302,7 @@ final class Wait {
         self.cursor = PastCursor(after: cursor, declarations: declarations, keepsPieces: true)
         self.resync = resync
         self.request = request
-        self.deadline = call.timeoutMs.map { .now() + .bounded(milliseconds: $0) }
+        self.deadline = leftMs.map { .now() + .bounded(milliseconds: $0) }
         self.isOver = call.timeoutMs == 0
     }
 
