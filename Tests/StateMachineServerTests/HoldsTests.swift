@@ -110,6 +110,20 @@ import Testing
         }
     }
 
+    @Test func aWriteInTheMiddleOfAnotherDoesNotChangeItsTime() async throws {
+        try await self.onOutput { output in
+            output.beginTurn()
+            output.write(.until(.now())) {
+                output.write(.urgent) {}
+                #expect(output.mustStop())
+            }
+            output.write(.urgent) {
+                output.write(.until(.now())) {}
+                #expect(!output.mustStop())
+            }
+        }
+    }
+
     @Test func aWaitThatDoesNotWaitStillDoesNotWhenItIsTakenOver() async throws {
         try await LoneServer.run { lone in
             lone.send(#"{"op":"ping"}"#)

@@ -115,13 +115,15 @@ final class Output {
     func cutShort() { self.isCutShort = true }
 
     /// Calls `body` to write; it stops when its time is up, and continues in the next turn.
+    ///
+    /// In the middle of one write there may be another: readers are written to before the ring loses changes.
     func write(_ haste: Haste, _ body: () -> Void) {
-        self.haste = haste
+        let outer = exchange(&self.haste, with: haste)
         let wasCutShort = exchange(&self.isCutShort, with: false)
         body()
         if self.isCutShort { self.want() }
         self.isCutShort = self.isCutShort || wasCutShort
-        self.haste = .turn
+        self.haste = outer
     }
 
     /// Whether to leave the rest for the next turn; if so, notes that.
