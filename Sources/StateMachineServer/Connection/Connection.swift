@@ -109,7 +109,10 @@ final class Connection {
     /// Begins to serve the client.
     private func open() {
         guard !self.output.isClosed, self.lifecycle.timeCame() else { return }
-        if self.door.isWatchImplied { self.watches.beginImplicit() }
+        if self.door.isWatchImplied {
+            self.server.catchUp()
+            self.watches.start(WatchCall(), id: nil, [])
+        }
         self.serve()
     }
 

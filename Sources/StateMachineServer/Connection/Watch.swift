@@ -18,8 +18,6 @@ final class Watch {
 
     var id: RequestID? { self.selection.id }
     var selection: ChangeSelection
-    /// Whether it began with the connection; then the client's end-of-file ends it.
-    let isImplicit: Bool
     /// What its change lines begin with.
     let head: LineHead
 
@@ -40,7 +38,7 @@ final class Watch {
     /// Whether it begins with earlier changes.
     let isToReplay: Bool
 
-    /// The line that asked for it; empty for the implicit watch.
+    /// The line that asked for it; empty if it began with the connection: then the client's end-of-file ends it.
     let request: [UInt8]
 
     /// The last seq that it has been sent or that did not concern it, and what it knows of the declarations.
@@ -57,15 +55,13 @@ final class Watch {
         _ call: WatchCall,
         id: RequestID?,
         after seq: UInt64,
-        isToReplay: Bool = false,
+        isToReplay: Bool,
         declarations: Int,
-        request: [UInt8] = [],
-        isImplicit: Bool = false
+        request: [UInt8]
     ) {
         self.request = request
         self.selection = ChangeSelection(call, id: id)
         self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
-        self.isImplicit = isImplicit
         self.head = LineHead(id)
         self.isToReplay = isToReplay
         self.cursor = PastCursor(after: seq, declarations: declarations)

@@ -36,64 +36,44 @@ final class Watches {
         let limit = self.server.limits.watchesPerConnection
         try self.standing.checkRoom("watches", watches.count, of: limit)
         try self.standing.checkRoom(for: line)
-        let past = self.server.past
-        let start = past.start(call.since, else: self.server.report.seq)
-        self.begin(
-            Watch(
-                call,
-                id: id,
-                after: start.after,
-                isToReplay: call.since != nil && start.resync == nil,
-                declarations: past.declarations.count,
-                request: line
-            ),
-            missing: start.resync,
-            start.missed
-        )
+        self.start(call, id: id, line)
     }
 
-    /// Begins the implicit watch of a connection, at the newest change.
-    func beginImplicit() {
-        self.server.catchUp()
-        self.begin(
-            Watch(
-                WatchCall(),
-                id: nil,
-                after: self.server.report.seq,
-                declarations: self.server.past.declarations.count,
-                isImplicit: true
-            )
-        )
-    }
-
-    /// Queues the beginning of a watch.
+    /// Starts a watch; `line` is the request, and empty for the implicit watch.
     ///
-    /// Its first line shows the state as it is now; changes follow when the lines before are written.
-    private func begin(
-        _ watch: Watch,
-        missing resync: ServerLine.Resync? = nil,
-        _ missed: UInt64? = nil
-    ) {
+    /// Its first line shows the state as it is now, unless it replays; changes follow when the lines before are written.
+    /// `row`: what the last process left of it, whose epoch is gone, and its cursor with that.
+    func start(_ call: WatchCall, id: RequestID?, _ line: [UInt8], over row: StandingRow? = nil) {
         guard !self.output.isClosed else { return }
+        let (past, head) = (self.server.past, self.server.report.seq)
+        let start = row == nil ? past.start(call.since, else: head) : (head, .restarted, nil)
+        let watch = Watch(
+            call,
+            id: id,
+            after: start.after,
+            isToReplay: call.since != nil && start.resync == nil,
+            declarations: past.declarations.count(knownBefore: row?.declaration),
+            request: line
+        )
         self.standing.watches.append(watch)
-        let line =
+        let first =
             watch.isToReplay
             ? []
             : ServerLine.state(
-                id: watch.id,
+                id: id,
                 self.server.report,
-                resync: resync,
-                missed: missed,
+                resync: start.resync,
+                missed: start.missed,
                 isSelected: watch.selection.wants(self.server.snapshot.value)
             )
-        self.output.append(line, replies: 1, mark: .start(watch))
+        self.output.append(first, replies: 1, mark: .start(watch))
     }
 
     /// Ends the watch of that id; false if there is none.
     func end(_ id: RequestID?) -> Bool { self.end(where: { $0.id == id }) }
 
     /// Ends the implicit watch.
-    func endImplicit() { _ = self.end(where: \.isImplicit) }
+    func endImplicit() { _ = self.end(where: \.request.isEmpty) }
 
     /// Queues the end of a watch: it still gets what belongs before the lines queued so far.
     private func end(where isMeant: (Watch) -> Bool) -> Bool {
@@ -392,16 +372,6 @@ final class Watches {
         if case (.watch(let asked), let its)? = row.request(self.server.schema) {
             (call, id) = (asked, its)
         }
-        self.begin(
-            Watch(
-                call,
-                id: id,
-                after: self.server.past.ring.head,
-                declarations: self.server.past.declarations.count(knownBefore: row.declaration),
-                request: Array(row.line),
-                isImplicit: row.line.isEmpty
-            ),
-            missing: .restarted
-        )
+        self.start(call, id: id, Array(row.line), over: row)
     }
 }

@@ -163,8 +163,7 @@ extension Watch {
             after: row.cursor,
             isToReplay: row.isToReplay,
             declarations: declarations,
-            request: Array(row.line),
-            isImplicit: row.line.isEmpty
+            request: Array(row.line)
         )
         self.resume(in: row.phase, reported: row.reported, head: head)
         self.isEnding = row.isEnding
