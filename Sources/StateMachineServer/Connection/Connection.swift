@@ -268,13 +268,17 @@ final class Connection {
     /// comes after every change up to it.
     private func write() {
         while self.channel.isActive, self.output.isFree {
-            guard !self.output.isMidLine || self.output.writeNext() else { return }
-            guard self.watches.write() else { return }
+            guard !self.output.isMidLine else {
+                self.output.writeNext()
+                continue
+            }
+            self.watches.write()
             // A reply comes after every change up to it.
-            guard !self.output.isCutShort, !self.watches.isReadingPast else {
+            guard self.output.isFree, !self.output.isCutShort, !self.watches.isReadingPast else {
                 return
             }
-            guard self.history.write() else { return }
+            self.history.write()
+            guard self.output.isFree, self.output.run == nil else { return }
             guard let seq = self.output.nextSeq else {
                 self.voters.writeQuestions()
                 return
@@ -291,8 +295,8 @@ final class Connection {
             case .end(let watch): self.watches.remove(watch)
             case .history, nil: break
             }
-            guard self.output.writeNext() else { return }
-            guard !self.output.hasLines || !self.output.mustStop() else { return }
+            self.output.writeNext()
+            if self.output.isFree, self.output.hasLines, self.output.mustStop() { return }
         }
     }
 

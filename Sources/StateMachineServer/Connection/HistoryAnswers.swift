@@ -52,22 +52,23 @@ struct HistoryAnswers {
         }
     }
 
-    /// Goes on with the answer whose turn it is, and with those right behind it; false if nothing else is to be written
-    /// now.
-    func write() -> Bool {
-        while let run = self.output.run {
-            guard self.write(run), self.output.endRun() else { return false }
-            guard self.output.run == nil || !self.output.mustStop() else { return false }
+    /// Goes on with the answer whose turn it is, and with those right behind it.
+    func write() {
+        while let run = self.output.run, self.write(run), self.output.isFree {
+            self.output.endRun()
+            guard self.output.isFree, self.output.run == nil || !self.output.mustStop() else {
+                return
+            }
         }
-        return true
     }
 
-    /// Writes what an answer still lacks; false if the socket did not take it all, or there is no time.
+    /// Writes what an answer still lacks, as far as there is time and the socket takes it; returns whether that was all.
     private func write(_ run: HistoryRun) -> Bool {
         let past = self.server.past
         var isFirst = true
         while !run.isDone {
-            guard exchange(&isFirst, with: false) || !self.output.mustStop() else { return false }
+            guard self.output.isFree, exchange(&isFirst, with: false) || !self.output.mustStop()
+            else { return false }
             if run.left == 0, run.call.isSearch {
                 run.stop()
                 return true
@@ -83,15 +84,14 @@ struct HistoryAnswers {
                 return { RecordedLines($0, selection, in: epoch) }
             }
             switch step {
+            case .ring(let changes) where run.left == 0: self.comeToNext(of: run, among: changes)
+            case .ring(let changes) where run.call.isOutline:
+                self.passed(self.output.write(self.outline(of: changes, for: run)), run)
             case .ring(let changes):
-                guard self.write(changes, of: run) else { return false }
+                let written = self.output.write(changes, for: run.selection, isReplayed: true)
+                self.passed(written, run)
             case .read(let piece):
-                let sent = self.output.write(piece)
-                guard run.sent(sent, upTo: piece.examined, count: piece.changes) else {
-                    return false
-                }
-                if piece.hasMore { run.stop() }
-                guard self.writeProgress(of: run, !piece.lines.isEmpty) else { return false }
+                self.passed(self.output.write(piece), run, hasMore: piece.hasMore)
             case .wait: return false
             case .lost(let next, let isPruned):
                 let hasHistory = past.disk != nil
@@ -118,47 +118,27 @@ struct HistoryAnswers {
         return !run.isPlacing
     }
 
-    /// Writes some of the ring's changes; false if it cannot go on now.
-    private func write(_ changes: ClosedRange<UInt64>, of run: HistoryRun) -> Bool {
-        if run.call.isOutline {
-            let piece = self.outline(of: changes, for: run)
-            return run.sent(self.output.write(piece), upTo: piece.examined, count: piece.changes)
-        }
-        guard run.left > 0 else {
-            self.comeToNext(of: run, among: changes)
-            return true
-        }
-        let (examined, lines) = self.output.gather(
-            changes,
-            run.selection,
-            head: run.head,
-            isReplayed: true
-        )
-        if lines.isEmpty {
-            run.cursor.passed(to: examined)
-        } else {
-            let sent = self.output.write(lines)
-            guard run.sent(sent, upTo: examined, count: lines.count) else { return false }
-        }
-        return self.writeProgress(of: run, !lines.isEmpty)
-    }
-
     /// Moves a run that has reached its limit on to the next change that it would show, so that its summary can say
     /// whether there are more.
     private func comeToNext(of run: HistoryRun, among changes: ClosedRange<UInt64>) {
-        for seq in changes.prefix(Int(Output.piece(patterns: run.selection.patterns))) {
-            guard !run.selection.wants(self.server.past.ring[seq]) else { return run.stop() }
+        self.output.look(at: changes, comparing: run.selection.patterns) { seq, row in
+            guard !run.selection.wants(row) else {
+                run.stop()
+                return false
+            }
             run.cursor.passed(to: seq)
+            return true
         }
     }
 
-    /// Tells a client that asked for it how far the search has come; false if the socket did not take it all.
-    private func writeProgress(of run: HistoryRun, _ hasSent: Bool) -> Bool {
-        guard run.call.reportsProgress else { return true }
-        guard let (examined, whole) = run.progress(hasSent, at: .now()) else { return true }
-        return self.output.write(
-            ServerLine.progress(id: run.id, examined: examined, of: whole)[...]
-        )
+    /// Notes how far an answer has been written, and tells a client that asked for it how far the search has come.
+    private func passed(_ written: Output.Written, _ run: HistoryRun, hasMore: Bool = false) {
+        run.passed(written)
+        if hasMore, run.left == 0 { run.stop() }
+        guard self.output.isFree,
+            let (examined, whole) = run.progress(written.changes > 0, at: .now())
+        else { return }
+        self.output.write(ServerLine.progress(id: run.id, examined: examined, of: whole)[...])
     }
 
     /// An outline of the first few of these changes: 256 at most, which takes some 25 µs.

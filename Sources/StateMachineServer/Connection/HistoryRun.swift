@@ -33,9 +33,6 @@ final class HistoryRun {
     /// Whether it has to show nothing else.
     var isDone: Bool { self.isStopped || self.cursor.seq >= self.cursor.end }
 
-    /// What its lines begin with.
-    let head: LineHead
-
     /// The times to look between, until the changes at those times are known.
     private var times: (after: WallTime?, before: WallTime?)
     /// Whether such a change is being looked up.
@@ -71,7 +68,6 @@ final class HistoryRun {
         )
         self.cursor.end = end
         self.oldest = isFromOldest ? cursor : nil
-        self.head = LineHead(id)
         self.times = (call.after?.time, call.before?.time)
     }
 
@@ -119,29 +115,15 @@ final class HistoryRun {
 
     // MARK: - How far it has come
 
-    /// Notes lines offered for changes up to `examined`; false if not all of them were taken.
-    func sent(_ sent: Output.Sent, upTo examined: UInt64, count: Int) -> Bool {
-        switch sent {
-        case .all:
-            self.cursor.passed(to: examined)
-            self.sent(count)
-            return true
-        case .some where self.call.isOutline:
-            // An outline is one line; the channel writes the rest of it.
-            self.cursor.passed(to: examined)
-            self.sent(count)
-            return false
-        case .some(let seq, let count):
-            self.cursor.passed(to: seq)
-            self.sent(count)
-            return false
-        case .none: return false
-        }
+    /// Notes how far it has been written.
+    func passed(_ written: Output.Written) {
+        self.cursor.passed(to: written.examined)
+        self.sent(written.changes)
     }
 
-    func sent(_ lines: Int) {
-        self.selection.limit -= UInt64(lines)
-        self.count += UInt64(lines)
+    func sent(_ changes: Int) {
+        self.selection.limit -= UInt64(changes)
+        self.count += UInt64(changes)
     }
 
     /// Skips the changes between its cursor and `next`, which are no longer available.

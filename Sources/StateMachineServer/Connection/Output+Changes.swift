@@ -12,20 +12,37 @@ extension Output {
     /// A line that is about to be written, as far as it has to be told from others.
     typealias Line = (seq: UInt64, length: Int)
 
-    /// How much of the lines went.
-    enum Sent {
-        case all
-        /// The socket is full: `count` lines have gone, the last of them that of the change `through`, whose rest may
-        /// have been left to the channel.
-        case some(through: UInt64, count: Int)
-        /// None that counts: the client reads no more.
-        case none
+    /// How far a reader of changes has been written to.
+    struct Written {
+        /// The last change that was looked at, or that of the last line if not all lines went.
+        let examined: UInt64
+        /// The change of the last line; nil if none was wanted.
+        let last: UInt64?
+        /// How many changes the lines report.
+        let changes: Int
     }
 
     // MARK: - From the ring
 
+    /// Looks at changes of the ring, one after the other, as long as `body` returns true and there is time.
+    ///
+    /// The clock is looked at after as many as cost 256 comparisons, which is some 25 µs if each takes as long as it can.
+    func look(
+        at changes: ClosedRange<UInt64>,
+        newestFirst isNewestFirst: Bool = false,
+        comparing patterns: Int,
+        _ body: (UInt64, ChangeRing.Row) -> Bool
+    ) {
+        let piece = max(1, 256 / UInt64(max(1, patterns)))
+        for index in 0..<UInt64(changes.count) {
+            if index > 0, index.isMultiple(of: piece), self.mustStop() { return }
+            let seq = isNewestFirst ? changes.upperBound - index : changes.lowerBound + index
+            guard body(seq, self.server.past.ring[seq]) else { return }
+        }
+    }
+
     /// Writes the ring's own bytes, all of these changes in one call.
-    func writeAll(_ changes: ClosedRange<UInt64>) -> Sent {
+    func writeAll(_ changes: ClosedRange<UInt64>) -> Written {
         let (first, last) = (changes.lowerBound, changes.upperBound)
         self.scratch.vectors.removeAll(keepingCapacity: true)
         self.server.past.ring.appendSlices(
@@ -33,63 +50,70 @@ extension Output {
             through: last,
             to: &self.scratch.vectors
         )
-        return self.write(changes.map { ($0, self.server.past.ring[$0].length) })
+        return self.write(
+            changes.map { ($0, self.server.past.ring[$0].length) },
+            Written(examined: last, last: last, changes: changes.count)
+        )
     }
 
-    /// How many changes are checked between two looks at the clock: as many as cost 256 comparisons.
-    ///
-    /// 256: some 25 µs if each takes as long as it can.
-    static func piece(patterns: Int) -> UInt64 { max(1, 256 / UInt64(max(1, patterns))) }
-
-    /// Sets up the vectors for as many lines as one write takes, of as many of the ring's changes as there is time for.
-    func gather(
+    /// Writes as many lines as one call takes, of as many of the ring's changes as there is time for.
+    func write(
         _ changes: ClosedRange<UInt64>,
-        _ selection: ChangeSelection,
-        head: LineHead,
+        for selection: ChangeSelection,
         isReplayed: Bool
-    ) -> (examined: UInt64, lines: [Line]) {
-        let isNewestFirst = selection.isNewestFirst
-        let tail = isReplayed ? ChangeLine.replayTail.buffer : nil
-        var lines: [Line] = []
-        var seq = isNewestFirst ? changes.upperBound + 1 : changes.lowerBound - 1
-        let last = isNewestFirst ? changes.lowerBound : changes.upperBound
-        let piece = Self.piece(patterns: selection.patterns)
-        var left = piece
-        self.scratch.vectors.removeAll(keepingCapacity: true)
-        // A line takes four vectors: its head, the shared part that may wrap around, its tail.
-        while seq != last, lines.count < selection.limit,
-            self.scratch.vectors.count + 4 <= Self.vectorLimit
-        {
-            if left == 0 {
-                guard !self.mustStop() else { break }
-                left = piece
+    ) -> Written {
+        selection.head.withUnsafeBytes { head in
+            let tail = isReplayed ? ChangeLine.replayTail.buffer : nil
+            var (examined, lines) = (changes.lowerBound, [Line]())
+            self.scratch.vectors.removeAll(keepingCapacity: true)
+            self.look(
+                at: changes,
+                newestFirst: selection.isNewestFirst,
+                comparing: selection.patterns
+            ) { seq, row in
+                examined = seq
+                if selection.wants(row) {
+                    lines.append((seq, self.gather(row, head: head, tail: tail)))
+                }
+                // A line takes four vectors: its head, the shared part that may wrap around, its tail.
+                return lines.count < selection.limit
+                    && self.scratch.vectors.count + 4 <= Self.vectorLimit
             }
-            left -= 1
-            seq = isNewestFirst ? seq - 1 : seq + 1
-            let row = self.server.past.ring[seq]
-            guard selection.wants(row) else { continue }
-            lines.append((seq, self.gather(row, head: head, tail: tail)))
+            return self.write(
+                lines,
+                Written(examined: examined, last: lines.last?.seq, changes: lines.count)
+            )
         }
-        return (seq, lines)
     }
 
-    /// Sets up the vectors of one line alone, in which it stands for `skipped` others, and writes it.
-    func write(_ seq: UInt64, head: LineHead, skipped: UInt64, isReplayed: Bool) -> Sent {
-        ChangeLine.tail(skipped: skipped, isReplayed: isReplayed).withUnsafeBytes { tail in
-            self.scratch.vectors.removeAll(keepingCapacity: true)
-            let length = self.gather(self.server.past.ring[seq], head: head, tail: tail)
-            return self.write([(seq, length)])
+    /// Writes one line alone, in which the change stands for `skipped` others.
+    func write(
+        _ seq: UInt64,
+        skipped: UInt64,
+        upTo examined: UInt64,
+        for selection: ChangeSelection,
+        isReplayed: Bool
+    ) -> Written {
+        selection.head.withUnsafeBytes { head in
+            ChangeLine.tail(skipped: skipped, isReplayed: isReplayed).withUnsafeBytes { tail in
+                self.scratch.vectors.removeAll(keepingCapacity: true)
+                let length = self.gather(self.server.past.ring[seq], head: head, tail: tail)
+                return self.write(
+                    [(seq, length)],
+                    Written(examined: examined, last: seq, changes: 1)
+                )
+            }
         }
     }
 
     /// Sets up the vectors of one line, and returns how long it is; without `tail` it keeps its own.
     private func gather(
         _ row: ChangeRing.Row,
-        head: LineHead,
+        head: UnsafeRawBufferPointer,
         tail: UnsafeRawBufferPointer?
     ) -> Int {
         let ownTail = tail == nil ? 0 : ChangeLine.tail.utf8CodeUnitCount
-        self.scratch.vectors.append(head.bytes.vector)
+        self.scratch.vectors.append(head.vector)
         self.server.past.ring.appendSlices(
             of: row,
             without: ChangeLine.head.count,
@@ -97,35 +121,29 @@ extension Output {
             to: &self.scratch.vectors
         )
         if let tail { self.scratch.vectors.append(tail.vector) }
-        return head.bytes.count + row.length - ChangeLine.head.count - ownTail
-            + (tail?.count ?? 0)
+        return head.count + row.length - ChangeLine.head.count - ownTail + (tail?.count ?? 0)
     }
 
-    /// Writes the vectors that are set up for these lines.
+    /// Writes the vectors that are set up for these lines, and returns how far it came: as far as `all` unless the socket
+    /// is full.
     ///
-    /// The line in which the socket stops is left to the channel: when the channel has written it, there is
-    /// room again.
-    func write(_ lines: @autoclosure () -> [Line]) -> Sent {
+    /// The line in which the socket stops is left to the channel, and those after it are forgotten: when the channel has
+    /// written it, there is room again.
+    private func write(_ lines: @autoclosure () -> [Line], _ all: Written) -> Written {
+        guard all.changes > 0 else { return all }
         var total = 0
         for vector in self.scratch.vectors { total += vector.iov_len }
-        guard let count = self.offerVectors() else { return .none }
-        guard count < total else { return .all }
-        let (end, seq, lines) = Self.whereStopped(lines(), count)
-        self.leave(self.scratch.vectors.bytes(count..<end)[...])
-        return .some(through: seq, count: lines)
-    }
-
-    /// Where the line ends in which the socket stopped, whose it is, and how many lines have gone with it.
-    private static func whereStopped(
-        _ lines: [Line],
-        _ written: Int
-    ) -> (end: Int, seq: UInt64, count: Int) {
-        var end = 0
-        for (index, line) in lines.enumerated() {
-            end += line.length
-            if end > written { return (end, line.seq, index + 1) }
+        guard let count = self.offerVectors(), count < total else { return all }
+        let lines = lines()
+        var (end, gone) = (0, 0)
+        while end <= count {
+            end += lines[gone].length
+            gone += 1
         }
-        return (end, lines.last?.seq ?? 0, lines.count)
+        self.leave(self.scratch.vectors.bytes(count..<end)[...])
+        guard gone < lines.count else { return all }
+        let last = lines[gone - 1].seq
+        return Written(examined: last, last: last, changes: gone)
     }
 
     // MARK: - From before the ring
@@ -140,14 +158,20 @@ extension Output {
         }
     }
 
-    /// Writes the lines of a piece; what comes after the line in which the socket stops is forgotten.
-    func write(_ piece: RecordedLines) -> Sent {
-        guard !piece.bytes.isEmpty else { return .all }
-        guard let count = self.offer(piece.bytes[...]) else { return .none }
-        guard count < piece.bytes.count else { return .all }
-        let (end, seq, lines) = Self.whereStopped(piece.lines, count)
-        self.leave(piece.bytes[count..<end])
-        return .some(through: seq, count: lines)
+    /// Writes the lines of a piece.
+    func write(_ piece: RecordedLines) -> Written {
+        piece.bytes.withUnsafeBytes { bytes in
+            self.scratch.vectors.removeAll(keepingCapacity: true)
+            self.scratch.vectors.append(bytes.vector)
+            return self.write(
+                piece.lines,
+                Written(
+                    examined: piece.examined,
+                    last: piece.lines.last?.seq,
+                    changes: piece.changes
+                )
+            )
+        }
     }
 }
 

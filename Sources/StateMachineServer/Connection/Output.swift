@@ -232,32 +232,28 @@ final class Output {
         self.queue.append(Segment(bytes: line, start: start, replies: 1))
     }
 
-    /// Writes the next lines; false if the socket did not take it all.
-    ///
-    /// Of what it did not take, the channel is left a copy of a piece at a time.
-    func writeNext() -> Bool {
+    /// Writes the next lines; of what the socket does not take, the channel is left a copy of a piece at a time.
+    func writeNext() {
         var segment = self.queue.removeFirst()
         segment.mark = nil
         self.isMidLine = false
         let total = segment.rest.count
         self.bytes -= total
-        guard let count = total == 0 ? 0 : self.offer(segment.rest) else { return false }
+        guard let count = total == 0 ? 0 : self.offer(segment.rest) else { return }
         guard count < total else {
             self.repliesInFlight -= segment.replies
             if segment.start == 0 { self.scratch.giveBack(&segment.bytes) }
-            return true
+            return
         }
         let left = segment.rest.dropFirst(count)
         guard left.count > Self.pieceBytes else {
-            self.leave(left, replies: segment.replies)
-            return false
+            return self.leave(left, replies: segment.replies)
         }
         self.leave(left.prefix(Self.pieceBytes))
         segment.start = left.startIndex + Self.pieceBytes
         self.bytes += segment.rest.count
         self.queue.insert(segment, at: 0)
         self.isMidLine = true
-        return false
     }
 
     /// How much of what the socket did not take is copied for the channel.
@@ -265,13 +261,13 @@ final class Output {
     /// 64 KiB: as much as a client may owe.
     private static let pieceBytes = 64 * 1024
 
-    /// Ends the answer to `history` that is being written; false if the socket did not take it all.
-    func endRun() -> Bool {
-        guard let run = self.run else { return true }
+    /// Ends the answer to `history` that is being written.
+    func endRun() {
+        guard let run = self.run else { return }
         self.queue.removeFirst()
         self.repliesInFlight -= 1
         self.bytes -= run.request.count
-        return self.write(self.server.summary(of: run)[...])
+        self.write(self.server.summary(of: run)[...])
     }
 
     /// Ends the answers to `history` where they are, those that wait for their turn included.
@@ -332,21 +328,19 @@ final class Output {
         return Glibc.poll(&poll, 1, 0) == 1 && poll.revents & Int16(POLLHUP) != 0
     }
 
-    /// Writes bytes; what the socket does not take is left to the channel, and then this is false.
-    func write(_ bytes: ArraySlice<UInt8>, replies: Int = 0) -> Bool {
-        let count = bytes.isEmpty ? 0 : self.offer(bytes)
-        guard let count else { return false }
+    /// Writes bytes; what the socket does not take is left to the channel.
+    func write(_ bytes: ArraySlice<UInt8>, replies: Int = 0) {
+        guard let count = bytes.isEmpty ? 0 : self.offer(bytes) else { return }
         guard count < bytes.count else {
             self.repliesInFlight -= replies
-            return true
+            return
         }
         self.leave(bytes.dropFirst(count), replies: replies)
-        return false
     }
 
     /// Writes as much as the socket takes; returns how much that is, nil if the client reads no
     /// more.
-    func offer(_ bytes: ArraySlice<UInt8>) -> Int? {
+    private func offer(_ bytes: ArraySlice<UInt8>) -> Int? {
         self.count(Self.send(bytes, to: self.descriptor))
     }
 
@@ -482,20 +476,6 @@ final class Output {
         self.sent = record.bytes
         guard !record.unsent.isEmpty else { return }
         self.repliesInFlight += record.unsentReplies
-        _ = self.write(Array(record.unsent)[...], replies: record.unsentReplies)
+        self.write(Array(record.unsent)[...], replies: record.unsentReplies)
     }
-}
-
-/// The beginning of one id's change lines, in memory that a socket write can point at.
-final class LineHead {
-    let bytes: UnsafeRawBufferPointer
-
-    init(_ id: RequestID?) {
-        let head = id.map { ChangeLine.head(id: $0) } ?? ChangeLine.head
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: head.count, alignment: 1)
-        memory.copyBytes(from: head)
-        self.bytes = UnsafeRawBufferPointer(memory)
-    }
-
-    deinit { self.bytes.deallocate() }
 }

@@ -145,22 +145,15 @@ final class Waits {
 
     /// Judges a wait by changes that the ring has, as far as there is time; returns whether that has answered it.
     private func judge(_ wait: Wait, by changes: ClosedRange<UInt64>) -> Bool {
-        let piece = Output.piece(patterns: wait.call.patterns)
-        var left = piece
-        for seq in changes {
-            if left == 0 {
-                guard !self.output.mustStop() else { return false }
-                left = piece
-            }
-            left -= 1
+        var isAnswered = false
+        self.output.look(at: changes, comparing: wait.call.patterns) { seq, row in
             wait.cursor.passed(to: seq)
-            let row = self.server.past.ring[seq]
-            if let end = wait.call.end(row.change.new.matches) {
-                self.answer(wait, end, self.server.report(of: row.change.place, due: row.due))
-                return true
-            }
+            guard let end = wait.call.end(row.change.new.matches) else { return true }
+            self.answer(wait, end, self.server.report(of: row.change.place, due: row.due))
+            isAnswered = true
+            return false
         }
-        return false
+        return isAnswered
     }
 
     /// Reads the wait's patterns again under the present declaration; answers it if they no longer fit that.

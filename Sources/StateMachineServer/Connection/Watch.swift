@@ -18,8 +18,6 @@ final class Watch {
 
     var id: RequestID? { self.selection.id }
     var selection: ChangeSelection
-    /// What its change lines begin with.
-    let head: LineHead
 
     /// Only a replay is given what the ring no longer has: a slow reader of what happens now is told of the loss.
     private(set) var phase = Phase.queued {
@@ -62,7 +60,6 @@ final class Watch {
         self.request = request
         self.selection = ChangeSelection(call, id: id)
         self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
-        self.head = LineHead(id)
         self.isToReplay = isToReplay
         self.cursor = PastCursor(after: seq, declarations: declarations)
         self.reported = seq
@@ -85,22 +82,10 @@ final class Watch {
         self.reported = seq
     }
 
-    /// Notes that lines were offered to the client: changes up to `examined` were looked at, and `last` is the last one
-    /// that was written.
-    ///
-    /// - Returns: false if the socket did not take all of them.
-    func sent(_ sent: Output.Sent, upTo examined: UInt64, last: UInt64) -> Bool {
-        switch sent {
-        case .all:
-            self.cursor.passed(to: examined)
-            self.reported = last
-            return true
-        case .some(let seq, _):
-            self.cursor.passed(to: seq)
-            self.reported = seq
-            return false
-        case .none: return false
-        }
+    /// Notes how far it has been written to.
+    func passed(_ written: Output.Written) {
+        self.cursor.passed(to: written.examined)
+        if let last = written.last { self.reported = last }
     }
 
     /// Notes that it was sent a line that names its cursor.

@@ -93,12 +93,9 @@ final class Watches {
         self.standing.watches.removeAll { $0 === watch }
     }
 
-    /// Brings all up to the newest change, as far as there is time; false if the socket did not take it all.
-    func write() -> Bool {
-        for watch in self.watches where watch.isRunning {
-            guard self.write(watch) else { return false }
-        }
-        return true
+    /// Brings all up to the newest change, as far as there is time and the socket takes it.
+    func write() {
+        for watch in self.watches where watch.isRunning && self.output.isFree { self.write(watch) }
     }
 
     /// Whether a watch is reading changes older than the ring, which go before queued lines.
@@ -127,35 +124,33 @@ final class Watches {
     /// How many changes the watch that is farthest behind has not been sent.
     func lag(at head: UInt64) -> UInt64 { self.watches.map { head - $0.cursor.seq }.max() ?? 0 }
 
-    /// Brings a watch up to the head of the ring, as far as its pace lets it; false if the socket did
-    /// not take it all.
-    private func write(_ watch: Watch) -> Bool {
+    /// Brings a watch up to the head of the ring, as far as its pace lets it.
+    private func write(_ watch: Watch) {
         guard watch.pace.isTimed else { return self.writeNew(of: watch) }
-        let isDone = self.writeTimed(watch)
+        self.writeTimed(watch)
         if self.output.isFree { self.setTimer(for: watch) }
-        return isDone
     }
 
-    private func writeTimed(_ watch: Watch) -> Bool {
+    private func writeTimed(_ watch: Watch) {
         let now = NIODeadline.now()
         let isBehind = watch.cursor.seq < self.server.past.ring.head
         if isBehind, !watch.isReplaying, watch.pace.wait(at: now) != nil {
             return self.writeBeat(of: watch, ifDueAt: now)
         }
         let (reported, isReplaying) = (watch.reported, watch.isReplaying)
-        let isDone = self.writeNew(of: watch)
+        self.writeNew(of: watch)
         if watch.reported != reported || watch.isReplaying != isReplaying {
             // What a watch begins with, replayed or not, makes its first change wait no longer.
             watch.pace.wrote(at: now, holdsBackNext: !isReplaying)
-            return isDone
+        } else if self.output.isFree {
+            self.writeBeat(of: watch, ifDueAt: now)
         }
-        return isDone && self.writeBeat(of: watch, ifDueAt: now)
     }
 
-    /// Writes what a watch has not been sent, as far as there is time; false if the socket did not take it all.
-    private func writeNew(of watch: Watch) -> Bool {
+    /// Writes what a watch has not been sent, as far as there is time and the socket takes it.
+    private func writeNew(of watch: Watch) {
         let past = self.server.past
-        while true {
+        while self.output.isFree {
             let step = past.next(watch.cursor, for: self.output) { query in
                 watch.selection.narrow(&query)
                 let (selection, epoch) = (watch.selection, past.epoch)
@@ -163,30 +158,24 @@ final class Watches {
             }
             switch step {
             case .ring(let changes):
-                guard self.write(changes, to: watch) else { return false }
-                guard watch.cursor.seq >= changes.upperBound || !self.output.mustStop() else {
-                    return true
-                }
-            case .read(let piece):
-                guard let last = piece.lines.last else {
-                    watch.cursor.passed(to: piece.examined)
-                    continue
-                }
-                let sent = self.output.write(piece)
-                guard watch.sent(sent, upTo: piece.examined, last: last.seq) else { return false }
-            case .declared(let declared):
-                guard self.write(declared, to: watch) else { return false }
-            case .wait: return true
-            case .lost, .unreadable: guard self.skip(watch) else { return false }
-            case .end: return !watch.isReplaying || self.makeLive(watch)
+                self.write(changes, to: watch)
+                let isDone = watch.cursor.seq >= changes.upperBound
+                if !isDone, self.output.isFree, self.output.mustStop() { return }
+            case .read(let piece): watch.passed(self.output.write(piece))
+            case .declared(let declared): self.write(declared, to: watch)
+            case .wait: return
+            case .lost, .unreadable: self.skip(watch)
+            case .end:
+                if watch.isReplaying { self.makeLive(watch) }
+                return
             }
         }
     }
 
-    /// Tells a watch that it has come to the newest change; false if the socket did not take it all.
-    private func makeLive(_ watch: Watch) -> Bool {
+    /// Tells a watch that it has come to the newest change.
+    private func makeLive(_ watch: Watch) {
         watch.becomeLive(at: self.server.past.ring.head)
-        return self.output.write(
+        self.output.write(
             ServerLine.live(
                 id: watch.id,
                 self.server.report,
@@ -196,9 +185,9 @@ final class Watches {
     }
 
     /// Tells a watch what declares the states after its cursor.
-    private func write(_ declared: Declared, to watch: Watch) -> Bool {
+    private func write(_ declared: Declared, to watch: Watch) {
         watch.declaredWent()
-        return self.output.write(
+        self.output.write(
             ServerLine.declared(
                 id: watch.id,
                 seq: declared.seq,
@@ -209,15 +198,15 @@ final class Watches {
         )
     }
 
-    /// Has a watch that has missed changes go on at the newest, and says so; false if the socket did not take it all.
-    private func skip(_ watch: Watch) -> Bool {
+    /// Has a watch that has missed changes go on at the newest, and says so.
+    private func skip(_ watch: Watch) {
         let wasInReach = watch.isReplaying && self.server.past.disk != nil
         let head = self.server.past.ring.head
         let missed = head - watch.reported
         watch.becomeLive(at: head)
         self.resyncs += 1
         self.server.counters.add(.resyncs)
-        return self.output.write(
+        self.output.write(
             ServerLine.state(
                 id: watch.id,
                 self.server.report,
@@ -230,67 +219,56 @@ final class Watches {
 
     // MARK: - Changes
 
-    /// Writes some of the ring's changes; false if the socket did not take it.
-    private func write(_ changes: ClosedRange<UInt64>, to watch: Watch) -> Bool {
+    /// Writes some of the ring's changes.
+    private func write(_ changes: ClosedRange<UInt64>, to watch: Watch) {
         switch watch.selection.mode {
-        case .all where watch.isPlain:
-            // Its lines are the ring's own.
-            let sent = self.output.writeAll(changes)
-            return watch.sent(sent, upTo: changes.upperBound, last: changes.upperBound)
+        // Its lines are the ring's own.
+        case .all where watch.isPlain: watch.passed(self.output.writeAll(changes))
         case .all:
-            let (examined, lines) = self.output.gather(
-                changes,
-                watch.selection,
-                head: watch.head,
-                isReplayed: watch.isReplaying
-            )
-            guard let last = lines.last else {
-                watch.cursor.passed(to: examined)
-                return true
-            }
-            return watch.sent(self.output.write(lines), upTo: examined, last: last.seq)
-        case .latest:
-            return self.writeNewest(of: changes, to: watch)
+            let (selection, isReplayed) = (watch.selection, watch.isReplaying)
+            watch.passed(self.output.write(changes, for: selection, isReplayed: isReplayed))
+        case .latest: self.writeNewest(of: changes, to: watch)
         }
     }
 
     /// Writes the newest change that the watch wants, with the number of those that it stands for, when all
-    /// have been looked at; until then it looks at some more.
-    private func writeNewest(of changes: ClosedRange<UInt64>, to watch: Watch) -> Bool {
-        let last = changes.upperBound
-        var newest = watch.newest.examined(after: watch.cursor.seq, through: last)
-        let end = min(last, newest.seq + Output.piece(patterns: watch.selection.patterns))
-        while newest.seq < end {
-            newest.seq += 1
-            guard watch.selection.wants(self.server.past.ring[newest.seq]) else { continue }
-            newest.wanted = newest.seq
-            newest.count += 1
+    /// have been looked at.
+    private func writeNewest(of changes: ClosedRange<UInt64>, to watch: Watch) {
+        let (selection, end) = (watch.selection, changes.upperBound)
+        var newest = watch.newest.examined(after: watch.cursor.seq, through: end)
+        if newest.seq < end {
+            self.output.look(at: newest.seq + 1...end, comparing: selection.patterns) { seq, row in
+                newest.seq = seq
+                guard selection.wants(row) else { return true }
+                newest.wanted = seq
+                newest.count += 1
+                return true
+            }
         }
         watch.newest = newest
-        guard end == last else { return true }
-        guard let wanted = newest.wanted else {
-            watch.cursor.passed(to: end)
-            return true
-        }
-        let sent = self.output.write(
-            wanted,
-            head: watch.head,
-            skipped: newest.count - 1,
-            isReplayed: watch.isReplaying
+        guard newest.seq == end else { return }
+        guard let wanted = newest.wanted else { return watch.cursor.passed(to: end) }
+        watch.passed(
+            self.output.write(
+                wanted,
+                skipped: newest.count - 1,
+                upTo: end,
+                for: selection,
+                isReplayed: watch.isReplaying
+            )
         )
-        return watch.sent(sent, upTo: end, last: wanted)
     }
 
     // MARK: - Time
 
     /// Writes a beat if the watch has been silent for long enough; what its pace holds back stays
     /// to be sent, and is not lost to a reader that resumes from the beat.
-    private func writeBeat(of watch: Watch, ifDueAt now: NIODeadline) -> Bool {
-        guard watch.pace.untilBeat(at: now) == .zero else { return true }
+    private func writeBeat(of watch: Watch, ifDueAt now: NIODeadline) {
+        guard watch.pace.untilBeat(at: now) == .zero else { return }
         watch.pace.wrote(at: now, holdsBackNext: false)
         watch.beatWent()
         let report = self.server.report
-        return self.output.write(
+        self.output.write(
             ServerLine.beat(
                 id: watch.id,
                 report,

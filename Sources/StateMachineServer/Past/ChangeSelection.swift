@@ -4,6 +4,8 @@ import StateMachineProtocol
 /// Which changes a reader wants, and in what form.
 struct ChangeSelection: Sendable {
     let id: RequestID?
+    /// What its lines begin with.
+    let head: [UInt8]
     private(set) var only: PatternList?
     private let origin: TransitionQuery.Origin
     /// In `latest`, one line stands for all wanted changes.
@@ -14,6 +16,7 @@ struct ChangeSelection: Sendable {
 
     init(_ call: WatchCall, id: RequestID?) {
         self.id = id
+        self.head = ChangeLine.head(id: id)
         self.only = call.only
         self.origin = TransitionQuery.Origin()
         self.mode = call.mode
@@ -22,6 +25,7 @@ struct ChangeSelection: Sendable {
 
     init(_ call: HistoryCall, id: RequestID?) {
         self.id = id
+        self.head = ChangeLine.head(id: id)
         self.only = call.only
         var origin = TransitionQuery.Origin()
         origin.cause = call.cause

@@ -30,7 +30,7 @@ struct RecordedLines: Sendable {
             }
             wanted.append(transition)
         }
-        let head = selection.id.map { ChangeLine.head(id: $0) } ?? ChangeLine.head
+        let head = selection.head
         switch selection.mode {
         case .all: for transition in wanted { self.append(transition, head, skipped: 0, epoch) }
         case .latest:

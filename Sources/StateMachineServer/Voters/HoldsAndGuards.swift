@@ -208,7 +208,7 @@ final class HoldsAndGuards {
 
     /// Writes the questions that have not been sent, as far as the socket takes them.
     func writeQuestions() {
-        for voter in self.voters {
+        for voter in self.voters where self.output.isFree {
             guard let (number, question, leftMs) = voter.takeDue() else { continue }
             let motion = question.motion
             let line = ServerLine.ask(
@@ -220,7 +220,7 @@ final class HoldsAndGuards {
                 cause: motion.cause,
                 leftMs: leftMs
             )
-            guard self.output.write(line[...]) else { return }
+            self.output.write(line[...])
         }
     }
 
