@@ -96,7 +96,7 @@ import Testing
     @Test func theLastWritingEndsWhenItsTimeIsOver() async throws {
         try await self.onOutput { output in
             output.beginTurn()
-            output.write(.until(.now())) { #expect(output.mustStop()) }
+            output.write(until: .now()) { #expect(output.mustStop()) }
             #expect(output.isCutShort)
         }
     }
@@ -104,8 +104,7 @@ import Testing
     @Test func untilThenItDoesNotWaitForATurn() async throws {
         try await self.onOutput { output in
             output.beginTurn()
-            output.write(.until(.distantFuture)) { #expect(!output.mustStop()) }
-            output.write(.urgent) { #expect(!output.mustStop()) }
+            output.write(until: .distantFuture) { #expect(!output.mustStop()) }
             #expect(!output.isCutShort)
         }
     }
@@ -113,12 +112,12 @@ import Testing
     @Test func aWriteInTheMiddleOfAnotherDoesNotChangeItsTime() async throws {
         try await self.onOutput { output in
             output.beginTurn()
-            output.write(.until(.now())) {
-                output.write(.urgent) {}
+            output.write(until: .now()) {
+                output.write(until: .distantFuture) {}
                 #expect(output.mustStop())
             }
-            output.write(.urgent) {
-                output.write(.until(.now())) {}
+            output.write(until: .distantFuture) {
+                output.write(until: .now()) {}
                 #expect(!output.mustStop())
             }
         }

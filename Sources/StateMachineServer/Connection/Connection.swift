@@ -148,7 +148,7 @@ final class Connection {
             if step == .tooLong {
                 self.leave(ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) })
             }
-            self.pump(self.sets.takeHasSet() ? .urgent : .turn)
+            self.pump(until: self.sets.takeHasSet() ? .distantFuture : nil)
             self.server.counters.report()
             guard step != .outOfTime else {
                 self.output.cutShort()
@@ -213,15 +213,15 @@ final class Connection {
     }
 
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
-    func flush(_ haste: Output.Haste = .turn) {
-        self.pump(haste)
+    func flush(until end: NIODeadline? = nil) {
+        self.pump(until: end)
         if self.mayReadAgain || self.hasUnserved { self.serve() } else { self.finish() }
     }
 
     /// Goes on when the channel has written what the socket did not take.
     func hasRoom() {
         // A reader about to lose changes does not wait in line.
-        if self.watches.isFarBehind, self.user.early({ self.flush($0) }) {
+        if self.watches.isFarBehind, self.user.early({ self.flush(until: $0) }) {
             return
         }
         self.output.want()
@@ -240,26 +240,20 @@ final class Connection {
             || self.voters.hasQuestions
     }
 
-    /// Writes all that can be written now, as far as there is time.
-    func pump(_ haste: Output.Haste = .turn) {
-        switch haste {
-        case .turn, .until: self.output.write(haste) { self.writeAndJudge() }
-        case .urgent:
-            self.output.write(haste) { self.write() }
-            guard self.waits.areBehind else { break }
-            // Waits are judged no longer for it than in a turn.
-            self.output.write(.until(.now() + Turns.length)) { self.writeAndJudge() }
+    /// Writes all that can be written until then; nil: in the connection's turn.
+    func pump(until end: NIODeadline? = nil) {
+        self.output.write(until: end) {
+            self.write()
+            guard self.waits.areBehind, !self.output.isCutShort else { return }
+            // Waits are judged also while the client does not read, and no longer than in a turn.
+            self.output.write(until: end.map { min($0, .now() + Turns.length) }) {
+                let limit = self.server.limits.replyBytesPerConnection
+                while !self.output.isCutShort, self.waits.judge(until: limit), self.output.isFree {
+                    self.write()
+                }
+            }
         }
         if self.output.isClosed { self.drop() }
-    }
-
-    /// Waits are judged also while the client does not read.
-    private func writeAndJudge() {
-        repeat {
-            self.write()
-        } while !self.output.isCutShort
-            && self.waits.judge(until: self.server.limits.replyBytesPerConnection)
-            && self.output.isFree
     }
 
     /// Writes watches first, then replies, and last questions, which nobody has asked for just now.
@@ -356,7 +350,7 @@ final class Connection {
     func shutDown(_ reason: ServerLine.ByeReason) {
         guard !self.lifecycle.isGone else { return self.end() }
         // The last changes may have ended some of them.
-        if self.waits.areBehind { self.pump(.until(.now() + Turns.length)) }
+        if self.waits.areBehind { self.pump(until: .now() + Turns.length) }
         self.waits.shutDown()
         self.leave(
             ServerLine.bye(reason) { writer in
@@ -369,7 +363,7 @@ final class Connection {
     func writeLast(until end: NIODeadline) -> Bool {
         guard !self.lifecycle.isForgotten else { return true }
         self.output.beginTurn()
-        self.pump(.until(end))
+        self.pump(until: end)
         return !self.output.isCutShort
     }
 
@@ -382,7 +376,7 @@ final class Connection {
         }
         self.watches.leavePast()
         self.history.leavePast()
-        self.flush(.urgent)
+        self.flush(until: .distantFuture)
     }
 
     /// Closes if the connection was only waiting for its output to be written.

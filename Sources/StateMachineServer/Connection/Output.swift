@@ -49,16 +49,6 @@ final class Output {
         case closed
     }
 
-    /// How long a write may take.
-    enum Haste {
-        /// As long as the connection's turn.
-        case turn
-        /// As long as it takes: it does not wait for the turn.
-        case urgent
-        /// Until then, whatever the turn.
-        case until(NIODeadline)
-    }
-
     let server: StateServer
     let peer: Peer
     let user: User
@@ -72,8 +62,6 @@ final class Output {
     private var queue: [Segment] = []
     /// The answer to a request that is stored on disk first; no other request is read before it is given.
     private var lateReply: [UInt8]?
-    /// Replies that the client has not been sent, including those in the channel.
-    private var repliesInFlight = 0
     /// Bytes that the client has not been sent: the lines, the requests that `history` is answered
     /// from, and what the channel holds.
     private var bytes = 0 {
@@ -82,8 +70,8 @@ final class Output {
     /// Bytes that the client has been sent.
     private(set) var sent: UInt64 = 0
 
-    /// How long the current write may take.
-    private var haste = Haste.turn
+    /// When the current write has to stop; nil: with the connection's turn.
+    private var end: NIODeadline?
     /// Whether there was no time for all that the connection has to do.
     private(set) var isCutShort = false
 
@@ -114,26 +102,21 @@ final class Output {
     /// Notes that there is no time for the rest.
     func cutShort() { self.isCutShort = true }
 
-    /// Calls `body` to write; it stops when its time is up, and continues in the next turn.
+    /// Calls `body` to write; it stops then, or with the connection's turn if that is nil, and continues in the next turn.
     ///
     /// In the middle of one write there may be another: readers are written to before the ring loses changes.
-    func write(_ haste: Haste, _ body: () -> Void) {
-        let outer = exchange(&self.haste, with: haste)
+    func write(until end: NIODeadline?, _ body: () -> Void) {
+        let outer = exchange(&self.end, with: end)
         let wasCutShort = exchange(&self.isCutShort, with: false)
         body()
         if self.isCutShort { self.want() }
         self.isCutShort = self.isCutShort || wasCutShort
-        self.haste = outer
+        self.end = outer
     }
 
     /// Whether to leave the rest for the next turn; if so, notes that.
     func mustStop() -> Bool {
-        let isOver =
-            switch self.haste {
-            case .turn: self.server.turns.isOver
-            case .urgent: false
-            case .until(let end): NIODeadline.now() >= end
-            }
+        let isOver = NIODeadline.now() >= self.end ?? self.server.turns.end
         if isOver { self.isCutShort = true }
         return isOver
     }
@@ -177,7 +160,6 @@ final class Output {
         mark: Mark? = nil
     ) {
         guard !self.isClosed else { return }
-        self.repliesInFlight += replies
         self.bytes += line.count
         if self.queue.isEmpty { self.queue.append(Segment(bytes: self.scratch.takeReplies())) }
         if self.queue.last?.isOpen != true { self.queue.append(Segment()) }
@@ -192,7 +174,6 @@ final class Output {
     func append(_ run: HistoryRun) {
         guard !self.isClosed else { return }
         self.bytes += run.request.count
-        self.repliesInFlight += 1
         self.queue.append(Segment(replies: 1, mark: .history(run)))
     }
 
@@ -227,7 +208,6 @@ final class Output {
 
     private func reply(shared line: [UInt8], from start: Int) {
         guard !self.isClosed else { return }
-        self.repliesInFlight += 1
         self.bytes += line.count - start
         self.queue.append(Segment(bytes: line, start: start, replies: 1))
     }
@@ -241,7 +221,6 @@ final class Output {
         self.bytes -= total
         guard let count = total == 0 ? 0 : self.offer(segment.rest) else { return }
         guard count < total else {
-            self.repliesInFlight -= segment.replies
             if segment.start == 0 { self.scratch.giveBack(&segment.bytes) }
             return
         }
@@ -265,7 +244,6 @@ final class Output {
     func endRun() {
         guard let run = self.run else { return }
         self.queue.removeFirst()
-        self.repliesInFlight -= 1
         self.bytes -= run.request.count
         self.write(self.server.summary(of: run)[...])
     }
@@ -278,6 +256,12 @@ final class Output {
     }
 
     // MARK: - How much
+
+    /// Replies that the client has not been sent, including those in the channel.
+    private var repliesInFlight: Int {
+        let inChannel = if case .blocked(_, let replies) = self.state { replies } else { 0 }
+        return self.queue.reduce(inChannel) { $0 + $1.replies }
+    }
 
     /// Whether the client has few enough unread answers.
     var mayTakeMore: Bool {
@@ -330,11 +314,7 @@ final class Output {
 
     /// Writes bytes; what the socket does not take is left to the channel.
     func write(_ bytes: ArraySlice<UInt8>, replies: Int = 0) {
-        guard let count = bytes.isEmpty ? 0 : self.offer(bytes) else { return }
-        guard count < bytes.count else {
-            self.repliesInFlight -= replies
-            return
-        }
+        guard !bytes.isEmpty, let count = self.offer(bytes), count < bytes.count else { return }
         self.leave(bytes.dropFirst(count), replies: replies)
     }
 
@@ -406,14 +386,13 @@ final class Output {
         self.state = .blocked(buffer, replies: replies)
         self.channel.writeAndFlush(buffer).assumeIsolated().whenComplete { _ in
             // A failure means that the channel is closing, which it says itself.
-            self.channel.eventLoop.assumeIsolated().execute { self.channelWrote(count, replies) }
+            self.channel.eventLoop.assumeIsolated().execute { self.channelWrote(count) }
         }
     }
 
-    private func channelWrote(_ count: Int, _ replies: Int) {
+    private func channelWrote(_ count: Int) {
         guard self.isBlocked else { return }
         self.state = .free
-        self.repliesInFlight -= replies
         self.bytes -= count
         self.wrote(count)
         self.connection?.hasRoom()
@@ -424,7 +403,6 @@ final class Output {
         self.state = .closed
         self.queue = []
         self.isMidLine = false
-        self.repliesInFlight = 0
         self.bytes = 0
     }
 
@@ -475,7 +453,6 @@ final class Output {
     func resumeLine(of record: HandOverRecord.Connection) {
         self.sent = record.bytes
         guard !record.unsent.isEmpty else { return }
-        self.repliesInFlight += record.unsentReplies
         self.write(Array(record.unsent)[...], replies: record.unsentReplies)
     }
 }

@@ -36,7 +36,7 @@ final class Turns {
     /// The connection whose turn it is, and whether a request was served in that turn.
     private var current: (connection: Connection, isServed: Bool)?
     /// When the turn is over.
-    private var end = NIODeadline.uptimeNanoseconds(0)
+    private(set) var end = NIODeadline.uptimeNanoseconds(0)
     /// Whether requests are carried out as they are read, until ``end``.
     private var isOpen = false
     /// Whether turns have been given since the loop last polled for input.
@@ -151,7 +151,7 @@ final class Turns {
     }
 
     /// Whether what is not urgent has to wait for the next turn.
-    var isOver: Bool { NIODeadline.now() >= self.end }
+    private var isOver: Bool { NIODeadline.now() >= self.end }
 
     // MARK: - Turns
 
@@ -275,7 +275,7 @@ final class Turns {
     func writeToAnswered() {
         for connection in exchange(&self.answered, with: []) {
             connection.standing.isAnswered = false
-            connection.flush(.urgent)
+            connection.flush(until: .distantFuture)
         }
     }
 
@@ -283,7 +283,7 @@ final class Turns {
     func writeToReaders(upTo head: UInt64) {
         self.flushed = head
         for connection in self.connections where connection.hasOutput {
-            connection.user.early { connection.pump($0) }
+            connection.user.early { connection.pump(until: $0) }
         }
     }
 }

@@ -43,14 +43,14 @@ final class User {
     /// It may take no longer than a turn, unless the user is not held to limits. It is for readers that would otherwise
     /// lose changes.
     @discardableResult
-    func early(_ write: (Output.Haste) -> Void) -> Bool {
+    func early(_ write: (_ end: NIODeadline) -> Void) -> Bool {
         guard self.isLimited else {
-            write(.urgent)
+            write(.distantFuture)
             return true
         }
         guard self.used < Turns.most else { return false }
         let start = NIODeadline.now()
-        write(.until(start + Turns.length))
+        write(start + Turns.length)
         self.use(.now() - start)
         return true
     }
