@@ -49,10 +49,11 @@ import Testing
         #expect(life.timeCame() == true)
         #expect(life.place == .served && life.isServing)
         #expect(life.vanished(hasRequests: true) == true)
-        #expect(life.isGone && life.isListening && !life.isServing)
+        #expect(life.isGone && life.isListening && life.isServing)
         #expect(life.leave() == false)
         #expect(life.end() == false)
         #expect(life.end() == true)
+        #expect(!life.isServing)
     }
 
     @Test func whoIsGoneBeforeItsTimeIsForgotten() {

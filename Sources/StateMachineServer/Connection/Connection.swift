@@ -137,14 +137,16 @@ final class Connection {
 
     /// Carries out the requests that have arrived.
     ///
-    /// It stops if the client does not read the answers or readers cannot keep up with the changes.
+    /// It stops if the client does not read the answers or readers cannot keep up with the changes. Of a client that is
+    /// gone it carries out what changes something; nobody reads the answers.
     func serve() {
         guard self.lifecycle.isServing, !self.input.isPaused else { return }
         repeat {
             var step = Step.handled
             while self.lifecycle.isListening, self.mayHandleNext, step == .handled {
-                step = self.handleNext(isGone: false)
+                step = self.handleNext()
             }
+            if self.lifecycle.isGone, !self.hasRest { return self.end() }
             if step == .tooLong {
                 self.leave(ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) })
             }
@@ -156,7 +158,10 @@ final class Connection {
                 if self.input.isFull { self.read(false) }
                 return
             }
-            guard self.mayGoOn else { return self.read(false) }
+            guard self.mayGoOn else {
+                if self.lifecycle.isGone { self.sets.withdrawWaiting() }
+                return self.read(false)
+            }
             if self.lifecycle.isListening, self.mustWaitForReaders, self.input.hasUnseen {
                 return self.pause()
             }
@@ -184,8 +189,7 @@ final class Connection {
 
     /// Goes on after a pause: everybody has been written to.
     func resume() {
-        guard exchange(&self.input.isPaused, with: false) else { return }
-        if self.lifecycle.isGone { self.output.want() } else { self.serve() }
+        if exchange(&self.input.isPaused, with: false) { self.serve() }
     }
 
     // MARK: - Turns
@@ -204,7 +208,7 @@ final class Connection {
     func takeTurn() {
         guard !self.lifecycle.isForgotten else { return }
         self.output.beginTurn()
-        if self.lifecycle.isGone { self.goOnWithRest() } else { self.flush() }
+        self.flush()
         let isToGoOn = self.output.isCutShort && !self.lifecycle.isForgotten
         if isToGoOn { self.server.turns.enqueue(self) }
         // Setters wait for its changes to be written, but not for its other requests.
@@ -225,11 +229,6 @@ final class Connection {
             return
         }
         self.output.want()
-    }
-
-    /// A set was decided after others had their turn.
-    func setWasDecided() {
-        if self.lifecycle.isGone { self.output.want() } else { self.server.turns.answered(self) }
     }
 
     // MARK: - Output
@@ -408,19 +407,6 @@ final class Connection {
             self.output.want()
         } else {
             self.end()
-        }
-    }
-
-    /// Carries out what arrived before the client vanished, if it changes something.
-    ///
-    /// Nobody reads the answers.
-    private func goOnWithRest() {
-        guard !self.input.isPaused else { return }
-        switch self.carryOutRest() {
-        case .done: self.end()
-        case .waits: break
-        case .outOfTime: self.output.cutShort()
-        case .behindReaders: self.pause()
         }
     }
 

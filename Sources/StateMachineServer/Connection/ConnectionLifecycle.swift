@@ -45,11 +45,11 @@ struct ConnectionLifecycle {
     /// Whether it waits for its time.
     var isWaiting: Bool { self.place == .waiting }
 
-    /// Whether it is served as a client that reads the answers.
+    /// Whether what it sends is carried out.
     var isServing: Bool {
         switch self.state {
-        case .open, .inputEnded, .leaving, .lingering, .closed: !self.isWaiting
-        case .gone, .forgotten: false
+        case .open, .inputEnded, .leaving, .lingering, .gone, .closed: !self.isWaiting
+        case .forgotten: false
         }
     }
 

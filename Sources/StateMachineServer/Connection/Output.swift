@@ -122,7 +122,9 @@ final class Output {
     }
 
     /// A set was decided after others had their turn.
-    func setWasDecided() { self.connection?.setWasDecided() }
+    func setWasDecided() {
+        if let connection { self.server.turns.answered(connection) }
+    }
 
     // MARK: - In order
 

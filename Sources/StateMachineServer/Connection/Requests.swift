@@ -35,12 +35,18 @@ extension Connection {
         case tooLong
     }
 
-    /// Answers the next request in place; from a client that is gone, only if it changes something.
-    func handleNext(isGone: Bool) -> Step {
+    /// Answers the next request in place.
+    ///
+    /// Of a client that is gone all that is left waits for its turn.
+    func handleNext() -> Step {
+        if self.lifecycle.isGone {
+            guard self.hasRest else { return .none }
+            guard self.mayServe else { return .outOfTime }
+        }
         switch self.input.next() {
-        case .line(let line): self.handle(Array(line.readableBytesView), isGone)
-        case .none: .none
-        case .tooLong: .tooLong
+        case .line(let line): return self.handle(Array(line.readableBytesView))
+        case .none: return .none
+        case .tooLong: return .tooLong
         }
     }
 
@@ -49,43 +55,19 @@ extension Connection {
         self.door.takes(.set) && !self.server.isClosing && self.input.hasLine
     }
 
-    /// How far the rest is carried out.
-    enum Rest {
-        case done
-        /// The sets before it have to be decided.
-        case waits
-        /// There is no time for more.
-        case outOfTime
-        /// Everybody has to be written to first.
-        case behindReaders
-    }
-
-    /// Carries out what a client that is gone has sent, if it changes something.
-    func carryOutRest() -> Rest {
-        while self.hasRest {
-            guard !self.mustWaitForReaders else { return .behindReaders }
-            // Once its sets are decided it goes on.
-            guard self.mayGoOn else { break }
-            guard self.mayServe else { return .outOfTime }
-            guard self.handleNext(isGone: true) == .handled else { break }
-        }
-        self.sets.withdrawWaiting()
-        return self.hasRest ? .waits : .done
-    }
-
     /// Answers one request line, or defers it.
     ///
     /// What is answered at once waits for earlier sets that are on their way to the disk. What
     /// changes nothing also waits until there is time; at the door for readers that is known before
-    /// the line is parsed.
-    private func handle(_ line: [UInt8], _ isGone: Bool) -> Step {
+    /// the line is parsed. From a client that is gone only what changes something is taken.
+    private func handle(_ line: [UInt8]) -> Step {
         let isSetters = self.door.takes(.set)
         guard isSetters || self.mayServe else { return self.again(.outOfTime) }
         let mayAnswer = !self.sets.hasOrdered
         do {
             guard let request = try Request.parse(line) else { return .handled }
             let isReading = request.operation.isReading
-            guard !isGone || !isReading else { return .handled }
+            guard !isReading || !self.lifecycle.isGone else { return .handled }
             guard mayAnswer || request.operation.isProposal else { return self.again(.handled) }
             guard !isReading || !isSetters || self.mayServe else { return self.again(.outOfTime) }
             do {
