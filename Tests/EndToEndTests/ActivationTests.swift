@@ -193,7 +193,7 @@ import Testing
             case .sockets: "two of them are called control"
             case .descriptors: "the limit of 22 open files leaves room for"
             case .lockedHistory: "statemachine.lock is locked by another daemon"
-            case .historyOfAFile: "/state/statemachine.lock: Not a directory"
+            case .historyOfAFile: "/state is not a directory; choose another --state-directory"
             case .linkedDatabase, .databaseOfTwoNames, .foreignDatabase:
                 "must be a regular file of user"
             case .newerDatabase: "was written by a newer version"
