@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Processes
+import StateMachineDeclaration
 import TestSupport
 import Testing
 
@@ -135,6 +136,31 @@ import Testing
             )
             #expect(try await machine.witness.next() == "0 2", "\(machine.said)")
             try await unshare.end(by: SIGKILL)
+        }
+    }
+
+    /// The disk may have filled since the record was written.
+    @Test func aCommandThatCannotBeRememberedIsNotBegun() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/memory"
+            let host = try await ChildHost(remembering: MemoryDirectory(path))
+            let text = "start: idle\nstates: {idle: {run: /bin/true, done: idle}}"
+            let declaration = try #require(DeclarationReading(Array(text.utf8)).declaration)
+            let label = MachineLabel(machine: "one", instance: nil, directory: directory)
+            let order = CommandOrder(
+                name: CommandName(label, state: "idle", .run, seq: 1),
+                title: "run of idle",
+                words: ["/bin/true"],
+                input: [],
+                environment: [],
+                command: try #require(declaration.states[0].run).command
+            )
+            try FileManager.default.removeItem(atPath: path)
+            await #expect(throws: CommandHostError.self) { try await host.start(order) }
+            #expect(try await host.known(of: label).isEmpty)
+            #expect(mkdir(path, 0o700) == 0)
+            try await host.start(order)
+            #expect(try await host.end(of: order.name)?.kind == .exit(0))
         }
     }
 

@@ -37,7 +37,7 @@ package final class ChildHost: CommandHost {
         do throws(CommandHostError) {
             try await child.start(order) { () throws(CommandHostError) in try self.remember() }
         } catch {
-            await child.stop(killingAfter: .zero)
+            // There is no process, and nobody has heard of it.
             self.children.withLock { $0[order.name] = nil }
             throw error
         }
@@ -104,7 +104,7 @@ final class Child: Sendable {
     /// The processes that belong to it; nil before it has begun, and if it never did.
     var session: ChildSession? { self.state.withLock { $0.session } }
 
-    /// Starts it; returns when it runs, or has ended because it cannot.
+    /// Starts it; returns when it runs, or has ended because it cannot, and throws if there is no process.
     ///
     /// `remember` is called before there is a process; ``session`` then says how it will be
     /// recognised.
