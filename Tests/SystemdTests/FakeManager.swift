@@ -28,6 +28,7 @@ final class FakeManager: Sendable {
         var stopped: [String] = []
         var connections = 0
         var isToHangUp = false
+        var isAway = false
         var isStopped = false
     }
 
@@ -57,6 +58,9 @@ final class FakeManager: Sendable {
     /// Closes the connections, as when systemd restarts.
     func hangUp() { self.state.withLock { $0.isToHangUp = true } }
 
+    /// Closes each connection as soon as it is made.
+    func goAway() { self.state.withLock { $0.isAway = true } }
+
     func stop() { self.state.withLock { $0.isStopped = true } }
 
     var stopped: [String] { self.state.withLock { $0.stopped } }
@@ -79,8 +83,11 @@ final class FakeManager: Sendable {
                     bus = nil
                 }
             } else if let descriptor = Self.accepted(listener.number) {
-                bus = Self.bus(descriptor)
-                self.state.withLock { $0.connections += 1 }
+                let isAway = self.state.withLock { state in
+                    state.connections += 1
+                    return state.isAway
+                }
+                if isAway { close(descriptor) } else { bus = Self.bus(descriptor) }
             }
             usleep(2000)
         }

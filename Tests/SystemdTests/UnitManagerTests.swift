@@ -106,6 +106,22 @@ import Testing
         #expect(try await self.manager.units(matching: "a.*").count == 1)
     }
 
+    /// Every tenth of a second by the wait, and as often by the question.
+    @Test func aManagerOutOfReachIsTriedAtASteadyPace() async throws {
+        defer { self.fake.stop() }
+        self.fake.goAway()
+        let manager = self.manager
+        let began = ContinuousClock.now
+        let wait = Task { try await manager.status(of: "a.service") { $0 == nil } }
+        let question = Task { try await manager.units(matching: "*") }
+        while self.fake.connections < 40 { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(ContinuousClock.now - began > .milliseconds(1500))
+        wait.cancel()
+        question.cancel()
+        await #expect(throws: BusError.cancelled) { try await wait.value }
+        await #expect(throws: BusError.cancelled) { try await question.value }
+    }
+
     @Test func whoIsCancelledWaitsNoMore() async throws {
         defer { self.fake.stop() }
         let wait = try await self.awaitEnd { $0 == nil }

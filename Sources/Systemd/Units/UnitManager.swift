@@ -26,6 +26,8 @@ package actor UnitManager {
     private var waitCount = 0
     /// Since when waits have found the manager out of reach.
     private var lostSince: ContinuousClock.Instant?
+    /// Whether waits will try to reach it again, by themselves.
+    private var isToTryAgain = false
     /// Goes up with each use, so that code that wants to close the connection can tell whether it
     /// was used.
     private var uses = 0
@@ -155,8 +157,13 @@ package actor UnitManager {
             self.waits.failAll(error)
             return
         }
+        guard !self.isToTryAgain else { return }
+        self.isToTryAgain = true
         self.executor.queue.asyncAfter(deadline: .now() + .milliseconds(Self.pause)) {
-            self.assumeIsolated { $0.settle() }
+            self.assumeIsolated { manager in
+                manager.isToTryAgain = false
+                manager.settle()
+            }
         }
     }
 
