@@ -374,5 +374,25 @@ import Testing
             #expect(access(web.path, F_OK) != 0)
         }
     }
+
+    /// Connecting there fails, and not because nobody listens.
+    @Test func aSocketThatMayBeInUseStays() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/socket"
+            let other = try Descriptor.socket(
+                named: "other",
+                at: path,
+                type: SOCK_DGRAM,
+                listening: false
+            )
+            let result = try await BuiltProduct.web.run([
+                "--listen", "unix:\(path)", "--runtime-directory", "\(directory)/none",
+            ])
+            #expect(result.status == .exited(1))
+            #expect(result.errors.contains("give another --listen"))
+            #expect(access(path, F_OK) == 0)
+            withExtendedLifetime(other) {}
+        }
+    }
 }
 #endif

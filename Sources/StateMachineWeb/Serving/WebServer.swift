@@ -151,10 +151,12 @@ package struct WebServer: Sendable {
             }
             let probe = SocketPath.makeSocket()
             defer { close(probe) }
-            guard SocketPath.connect(probe, to: path) != 0, errno != EAGAIN else {
+            if SocketPath.connect(probe, to: path) == 0 || errno == EAGAIN {
                 throw IOError(errnoCode: EADDRINUSE, reason: "bind")
             }
-            unlink(path)
+            guard errno == ECONNREFUSED, unlink(path) == 0 else {
+                throw IOError(errnoCode: errno, reason: "bind")
+            }
         }
         let descriptor = SocketPath.makeSocket()
         guard descriptor >= 0, SocketPath.bind(descriptor, to: path) == 0 else {
