@@ -345,6 +345,26 @@ import Testing
         #expect(batches.heard.map(\.dropped) == [0])
     }
 
+    /// What was to ring for a batch that is delivered by its count, or by a flush, is not for the next one.
+    @Test(arguments: [true, false]) func aBatchesIntervalBeginsWithItsFirstValue(byCount: Bool) {
+        var coalescer = Coalescer<Int>(.batch(every: .seconds(1), atMost: byCount ? 2 : 99))
+        func step(_ action: Coalescer<Int>.Action) -> String {
+            switch action {
+            case .wait: "wait"
+            case .deliver(let batch, nil): "deliver \(batch.values)"
+            case .deliver(let batch, let pause?): "deliver \(batch.values), ring after \(pause)"
+            case .ring(let pause): "ring after \(pause)"
+            }
+        }
+        #expect(step(coalescer.received(1, seq: 1)) == "ring after 1.0 seconds")
+        let second = step(coalescer.received(2, seq: 2))
+        #expect((byCount ? second : step(coalescer.deliver())) == "deliver [1, 2]")
+        #expect(step(coalescer.received(3, seq: 3)) == "ring after 1.0 seconds")
+        #expect(step(coalescer.rang()) == "deliver [3]")
+        // One that still rings has nothing to deliver.
+        #expect(step(coalescer.rang()) == "wait")
+    }
+
     @Test func aSlowPredicateKeepsNobodyElseFromFindingAState() async {
         // A process of its own: a predicate that blocks takes one of the pool's threads.
         await #expect(processExitsWith: .success) {

@@ -16,6 +16,7 @@ struct Coalescer<Value: Sendable> {
     private var seqs: ClosedRange<UInt64>?
     private var coalesced = 0
     private var dropped = 0
+    /// Whether something paced has to wait for the alarm.
     private var isAlarmSet = false
     /// Whether what is held was to be delivered when the task did not want it.
     private var isDue = false
@@ -33,6 +34,7 @@ struct Coalescer<Value: Sendable> {
 
     mutating func received(_ value: Value, seq: UInt64) -> Action {
         self.seqs = (self.seqs?.lowerBound ?? seq)...seq
+        let isFirst = self.count == 0
         self.keep(value)
         switch self.delivery.timing {
         case .atOnce: return self.deliver()
@@ -42,9 +44,8 @@ struct Coalescer<Value: Sendable> {
             return .wait
         case .batch(let interval, let count):
             if self.count >= max(count, 1) { return self.deliver() }
-            guard !self.isAlarmSet else { return .wait }
-            self.isAlarmSet = true
-            return .ring(after: interval)
+            // An alarm that was set for the batch before has nothing to deliver, or no longer rings.
+            return isFirst ? .ring(after: interval) : .wait
         case .paced: return self.isAlarmSet ? .wait : self.deliverPaced()
         }
     }
