@@ -47,8 +47,7 @@ public struct Subscription<Event>: AsyncIteratorProtocol {
         read: @escaping (Line, Connection) -> Reading
     ) {
         self.client = client
-        // Dispatch wakes up every second for one that has slept by the usual clock.
-        self.clock = clock is ContinuousClock ? QuietClock() : clock
+        self.clock = clock.quiet
         self.resumption = resumption
         self.requests = requests
         self.interrupted = interrupted

@@ -1,3 +1,4 @@
+import StateMachineCore
 public import StateMachineProtocol
 
 extension Client {
@@ -102,8 +103,8 @@ extension Client {
                     )
                 }
                 interrupted(error, resumption.attempts, pause)
-                let next = clock.now.advanced(by: pause)
-                try await clock.sleep(until: min(giveUp ?? next, next), tolerance: nil)
+                let time = giveUp.map { min(pause, clock.now.duration(to: $0)) } ?? pause
+                try await clock.quiet.sleep(for: time)
             }
         }
     }

@@ -164,6 +164,27 @@ import Testing
         }
     }
 
+    /// It has paused between its attempts to find the daemon, and to connect again.
+    @Test func aWaitThatHasPausedComesToRest() async throws {
+        try await withRunningMachine(Self.text) { machine in
+            let wait = try SpawnedProcess(
+                [
+                    try BuiltProduct.statectl.path, "--runtime-directory", machine.run, "wait",
+                    "other",
+                ],
+                environment: [:],
+                output: "\(machine.directory)/wait.log"
+            )
+            while wait.said.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+            try await machine.startDaemon()
+            while !wait.said.contains("connected\n") {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            try await comesToRest(wait.pid)
+            #expect(try await wait.end() == -SIGTERM)
+        }
+    }
+
     @Test func atRestNoTimerRuns() async throws {
         try await withRunningMachine(Self.text) { machine in
             try await machine.start()

@@ -39,3 +39,8 @@ package struct QuietClock: Clock {
         }
     }
 }
+
+extension Clock<Duration> {
+    /// The same clock to sleep by, without wake-ups before the time where it is the usual one.
+    package var quiet: any Clock<Duration> { self is ContinuousClock ? QuietClock() : self }
+}

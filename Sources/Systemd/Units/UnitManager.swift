@@ -111,11 +111,13 @@ package actor UnitManager {
                 self.tryAgain(error)
                 guard ContinuousClock.now - began < Self.timeout else { throw error }
             }
-            do {
-                try await Task.sleep(for: .milliseconds(Self.pause))
-            } catch {
-                throw .cancelled
+            // On this queue: for a task that sleeps, Dispatch wakes up every second.
+            await withCheckedContinuation { continuation in
+                self.executor.queue.asyncAfter(deadline: .now() + .milliseconds(Self.pause)) {
+                    continuation.resume()
+                }
             }
+            guard !Task.isCancelled else { throw .cancelled }
         }
     }
 

@@ -204,7 +204,7 @@ extension SharedOptions {
     /// - Returns: the client; whether a daemon answers it is not known.
     /// - Throws: ``ExitStatus/timeout``, or why there is no client.
     func client(isPatient: Bool, within timeout: inout Duration?) async throws -> Client {
-        let clock = ContinuousClock()
+        let clock = QuietClock()
         let end = timeout.map { clock.now.advanced(by: $0) }
         var hasSaid = false
         while true {
@@ -217,7 +217,7 @@ extension SharedOptions {
                 hasSaid = true
             }
             let next = clock.now.advanced(by: Self.pause)
-            try await clock.sleep(until: min(end ?? next, next))
+            try await clock.sleep(until: min(end ?? next, next), tolerance: nil)
             if let end, clock.now >= end {
                 throw Refusal("no daemon came within the timeout", .timeout)
             }

@@ -104,7 +104,7 @@ final class CursorKeeper: Sendable {
     }
 
     /// Writes noted cursors until the task is cancelled.
-    func run(clock: some Clock<Duration> = ContinuousClock()) async throws {
+    func run(clock: some Clock<Duration> = QuietClock()) async throws {
         for await _ in self.bell.rings {
             try self.write()
             try await clock.sleep(for: Self.interval)
