@@ -8,11 +8,11 @@ import Dispatch
 /// count. On any other clock it is a task.
 ///
 /// The timer or task is its only state, owned by the holder of the alarm.
-final class Alarm: Sendable {
+package final class Alarm: Sendable {
     /// Stops it.
     let stop: @Sendable () -> Void
 
-    init(
+    package init(
         after duration: Duration,
         on clock: any Clock<Duration>,
         ring: @escaping @Sendable () -> Void

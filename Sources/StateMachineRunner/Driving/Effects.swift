@@ -1,4 +1,3 @@
-import Dispatch
 import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
@@ -30,9 +29,9 @@ struct Effects {
     /// The record as it is on the disk.
     private var written: String?
     private var recording = GrowingPause()
-    private var recordTimer: (any StayTimer)?
-    private var rereadTimer: (any StayTimer)?
-    private var alarm: (any StayTimer)?
+    private var recordTimer: (any Sendable)?
+    private var rereadTimer: (any Sendable)?
+    private var alarm: (any Sendable)?
     /// Ends when the command begun last exists, or could not be started.
     private var begun: AsyncStream<Void>?
     private var hasReported = false
@@ -283,13 +282,11 @@ struct Effects {
     }
 
     /// A timer that posts an event, unless it is dropped first.
-    private func timer(_ event: RunnerEvent, after pause: Duration) -> (any StayTimer)? {
+    private func timer(_ event: RunnerEvent, after pause: Duration) -> any Sendable {
         let post = self.post
         guard let timer = KernelClock().timer({ post.yield(event) }) else {
-            // No descriptor is left; an alarm that nobody waits for is ignored.
-            let seconds = pause / .seconds(1)
-            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { post.yield(event) }
-            return nil
+            // No descriptor is left; time in which the machine sleeps does not count then.
+            return Alarm(after: pause, on: ContinuousClock()) { post.yield(event) }
         }
         timer.set(after: pause)
         return timer
