@@ -5,18 +5,18 @@
 struct CommitGroups: Sendable {
     typealias Evaluated = EvaluatedProposal
 
-    /// The state of the group that was handed to the log.
-    enum Group: Sendable {
-        /// The log has nothing to do.
-        case none
-        /// The log has not answered yet.
-        case committing([Evaluated])
-        /// The log has answered; nil: the group is durable.
-        case ended([Evaluated], failure: String?)
+    /// A group that was handed to the log.
+    struct Group: Sendable {
+        let evaluated: [Evaluated]
+        /// Whether the log has answered, or had nothing to do.
+        var hasEnded: Bool
+        /// What the log has answered; nil: the group is durable.
+        var failure: String?
     }
 
     private var gathering: [Evaluated] = []
-    private var group = Group.none
+    /// The group that the log has, or has answered; nil: the log is free.
+    private var group: Group?
     /// How many groups the log has been given so far.
     private(set) var count: UInt64 = 0
     /// Whether one of those that gather may have been withdrawn.
@@ -43,38 +43,21 @@ struct CommitGroups: Sendable {
     /// Whether `pending` proposals are left until the turn that is about to bring more has ended,
     /// so that all of them are evaluated in one go.
     func areAwaitingMore(with pending: Int) -> Bool {
-        guard self.isGathering else { return false }
-        switch self.group {
-        case .none: return pending + self.gathering.count < Self.gatheredLimit
-        case .committing, .ended: return pending < Self.gatheredLimit
-        }
+        let gathered = self.group == nil ? self.gathering.count : 0
+        return self.isGathering && pending + gathered < Self.gatheredLimit
     }
 
     /// The number of the group that the log has and has not answered; nil if there is none.
-    var underWay: UInt64? {
-        switch self.group {
-        case .committing: self.count
-        case .none, .ended: nil
-        }
-    }
+    var underWay: UInt64? { self.group?.hasEnded == false ? self.count : nil }
 
     /// Whether nothing is on its way to the log.
-    var areQuiet: Bool {
-        switch self.group {
-        case .none: self.gathering.isEmpty
-        case .committing, .ended: false
-        }
-    }
+    var areQuiet: Bool { self.group == nil && self.gathering.isEmpty }
 
     /// The last transition that will have happened when the log has committed what it has and what
     /// gathers.
     var last: ChangeEntry? {
         let last: ([Evaluated]) -> ChangeEntry? = { $0.last { $0.entry != nil }?.entry }
-        if let last = last(self.gathering) { return last }
-        switch self.group {
-        case .none: return nil
-        case .committing(let evaluated), .ended(let evaluated, _): return last(evaluated)
-        }
+        return last(self.gathering) ?? self.group.flatMap { last($0.evaluated) }
     }
 
     mutating func gather(_ evaluated: [Evaluated]) {
@@ -104,29 +87,25 @@ struct CommitGroups: Sendable {
     /// - Returns: the transitions to give to the log; empty if nothing in the group changes
     ///   anything, and then the group has ended. Nil if there is no group.
     mutating func begin() -> [Change]? {
-        guard case .none = self.group, !self.gathering.isEmpty,
+        guard self.group == nil, !self.gathering.isEmpty,
             !self.isGathering || self.gathering.count >= Self.gatheredLimit
         else { return nil }
-        let evaluated = self.gathering
-        self.gathering = []
+        let evaluated = exchange(&self.gathering, with: [])
         let transitions = evaluated.compactMap { $0.entry?.change }
-        if transitions.isEmpty {
-            self.group = .ended(evaluated, failure: nil)
-        } else {
-            self.group = .committing(evaluated)
-            self.count += 1
-        }
+        self.group = Group(evaluated: evaluated, hasEnded: transitions.isEmpty)
+        if !transitions.isEmpty { self.count += 1 }
         return transitions
     }
 
     /// Ends the group of that number with the log's answer.
     mutating func end(_ number: UInt64, failure: String?) {
-        guard case .committing(let evaluated) = self.group, number == self.count else {
+        guard number == self.underWay else {
             preconditionFailure(
                 "the write-ahead log called `done` twice for one group; call it once"
             )
         }
-        self.group = .ended(evaluated, failure: failure)
+        self.group?.hasEnded = true
+        self.group?.failure = failure
     }
 
     /// Takes the group that has ended and decides what becomes of it; nil if none has.
@@ -134,10 +113,10 @@ struct CommitGroups: Sendable {
     /// - Parameter machine: where the machine is.
     /// - Returns: the proposals whose proposers to tell, and those to evaluate again.
     mutating func takeEnded(at machine: Place) -> (told: [Evaluated], again: [Machine.Proposal])? {
-        guard case .ended(let evaluated, let failure) = self.group else { return nil }
-        self.group = .none
-        guard let failure else { return (evaluated, []) }
-        return self.decided(evaluated, failing: failure, at: machine)
+        guard let group, group.hasEnded else { return nil }
+        self.group = nil
+        guard let failure = group.failure else { return (group.evaluated, []) }
+        return self.decided(group.evaluated, failing: failure, at: machine)
     }
 
     /// Decides what becomes of a group that could not be committed, and of what has gathered since.
