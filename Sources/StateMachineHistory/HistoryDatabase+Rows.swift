@@ -238,8 +238,8 @@ extension RecordedTransition {
         statement.bind(self.by.map { Int64($0.uid) }, column + 7)
         statement.bind(self.by.map { Int64($0.pid) }, column + 8)
         statement.bind(self.cause, column + 9)
-        statement.bind(staying: self.by?.program?.commText, column + 10)
-        statement.bind(staying: self.by?.program?.unitText, column + 11)
+        statement.bind(self.by?.comm, column + 10)
+        statement.bind(self.by?.unit, column + 11)
     }
 
     /// Binds the columns that only a machine with stays has, after `column`.

@@ -48,12 +48,6 @@ package final class Statement {
 
     package func bindNull(_ parameter: CInt) { sqlite3_bind_null(self.pointer, parameter) }
 
-    /// Binds a text that stays where it is until the statement is reset: nothing is copied.
-    package func bind(staying text: UnsafeBufferPointer<CChar>?, _ parameter: CInt) {
-        // No address is NULL, and no destructor SQLITE_STATIC.
-        sqlite3_bind_text(self.pointer, parameter, text?.baseAddress, CInt(text?.count ?? 0), nil)
-    }
-
     package func bind(_ text: String?, _ parameter: CInt) {
         guard var text else { return self.bindNull(parameter) }
         text.withUTF8 { bytes in
