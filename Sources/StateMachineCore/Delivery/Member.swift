@@ -197,13 +197,13 @@ class Member: @unchecked Sendable {
     /// Delivers what is kept for it once it has been told of all that was committed so far; calls
     /// `given` after that, or when it is cancelled.
     final func flush(then given: @escaping @Sendable () -> Void) {
-        let waiter = Waiter(given)
+        let waiter = Once<Void> { given() }
         guard let (drain, newest) = self.owner?.place(of: self), self.callGuard.wait(waiter) else {
             return given()
         }
         let pass: @Sendable () -> Void = { [weak self] in
             self?.callGuard.forget(waiter)
-            waiter.tell()
+            waiter.give(())
         }
         drain.post(after: newest) { [weak self] mayCall in
             guard mayCall, let self else { return pass() }

@@ -39,6 +39,7 @@ public final class Registration: Sendable {
     public func flushAndWait() async {
         _ = await Once.answer(orIfCancelled: false) { isGiven in
             self.flush { isGiven.give(true) }
+            return nil
         }
     }
 

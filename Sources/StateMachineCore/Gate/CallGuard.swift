@@ -8,7 +8,7 @@ import Synchronization
 /// Guarded state: `state` is atomic; `waiters` is behind its own lock.
 struct CallGuard: ~Copyable, Sendable {
     let state = Atomic<UInt8>(0)
-    let waiters = Lock<[Waiter]>([])
+    let waiters = Lock<[Once<Void>]>([])
 
     static var running: UInt8 { 1 }
     static var cancelled: UInt8 { 2 }
@@ -21,14 +21,14 @@ struct CallGuard: ~Copyable, Sendable {
     /// none is.
     func cancel(quiet: @escaping @Sendable () -> Void) {
         self.state.bitwiseOr(Self.cancelled, ordering: .sequentiallyConsistent)
-        self.waiters.withLock { $0.append(Waiter(quiet)) }
+        self.waiters.withLock { $0.append(Once { quiet() }) }
         self.tellIfQuiet()
     }
 
     /// Has `waiter` told when no call runs and none will begin.
     ///
     /// - Returns: false if that is so already.
-    func wait(_ waiter: Waiter) -> Bool {
+    func wait(_ waiter: Once<Void>) -> Bool {
         self.waiters.withLock { waiters in
             guard self.state.load(ordering: .sequentiallyConsistent) != Self.cancelled else {
                 return false
@@ -39,7 +39,7 @@ struct CallGuard: ~Copyable, Sendable {
     }
 
     /// The waiter waits no longer.
-    func forget(_ waiter: Waiter) { self.waiters.withLock { $0.removeAll { $0 === waiter } } }
+    func forget(_ waiter: Once<Void>) { self.waiters.withLock { $0.removeAll { $0 === waiter } } }
 
     /// Runs `body` unless cancelled; returns what it returned, else false.
     func run(_ body: () -> Bool) -> Bool {
@@ -67,24 +67,13 @@ struct CallGuard: ~Copyable, Sendable {
     }
 
     private func tellIfQuiet() {
-        let told = self.waiters.withLock { waiters -> [Waiter] in
+        let told = self.waiters.withLock { waiters -> [Once<Void>] in
             // Looked at under the lock: the ending call clears the flag before it takes the lock.
             guard self.state.load(ordering: .sequentiallyConsistent) == Self.cancelled else {
                 return []
             }
             return exchange(&waiters, with: [])
         }
-        for waiter in told { waiter.tell() }
+        for waiter in told { waiter.give(()) }
     }
-}
-
-/// Somebody who waits, and is told once.
-///
-/// Guarded state, behind `told`: what to call, until it has been.
-final class Waiter: Sendable {
-    private let told: Lock<(@Sendable () -> Void)?>
-
-    init(_ told: @escaping @Sendable () -> Void) { self.told = Lock(told) }
-
-    func tell() { self.told.withLock { $0.take() }?() }
 }

@@ -170,11 +170,11 @@ extension StateMachine {
     @discardableResult
     public func flush(within limit: Duration? = nil) async -> Bool {
         await Once.answer(orIfCancelled: false) { hasPassed in
-            if let limit {
-                let clock = self.machine.options.clock
-                hasPassed.keep(Alarm(after: limit, on: clock) { hasPassed.give(false) })
+            let alarm = limit.map {
+                Alarm(after: $0, on: self.machine.options.clock) { hasPassed.give(false) }
             }
             self.machine.mark { hasPassed.give(true) }
+            return alarm
         }
     }
 }

@@ -304,10 +304,10 @@ extension MulticastDelegate {
         }
         // One that is removed is waited for no longer, though its context may be stuck.
         let leavings = responders.map { recipient in
-            (recipient, Waiter { poll.release(ObjectIdentifier(recipient)) })
+            (recipient, Once<Void> { poll.release(ObjectIdentifier(recipient)) })
         }
         for (recipient, waiter) in leavings where !recipient.callGuard.wait(waiter) {
-            waiter.tell()
+            waiter.give(())
         }
         poll.onceDecided {
             for (recipient, waiter) in leavings { recipient.callGuard.forget(waiter) }
@@ -400,17 +400,20 @@ extension MulticastDelegate {
             }
         return await Once.answer(orIfCancelled: nil) { answer in
             // One that is removed changes nothing, though its context may be stuck.
-            let leaving = Waiter { answer.give(value) }
-            guard recipient.callGuard.wait(leaving) else { return leaving.tell() }
-            // Kept while the step is waited for.
-            if let deadline = question.deadline {
-                answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
+            let leaving = Once<Void> { answer.give(value) }
+            guard recipient.callGuard.wait(leaving) else {
+                leaving.give(())
+                return nil
+            }
+            let alarm = question.deadline.map {
+                Alarm(after: $0, on: self.clock) { answer.give(silent) }
             }
             self.post(to: [group]) { _, mayCall in
                 let isAsked = mayCall && recipient.call(facet) { answer.give(step($0, value)) }
                 if !isAsked { answer.give(value) }
                 recipient.callGuard.forget(leaving)
             }
+            return alarm
         }
     }
 }

@@ -60,45 +60,27 @@ func stopwatch<C: Clock>(on clock: C) -> @Sendable () -> Duration where C.Durati
     return { start.duration(to: clock.now) }
 }
 
-/// The first of several answers, and the alarm that would give another.
+/// A function that is called once, with the first of several values.
 ///
-/// Guarded state, behind `pending`: the continuation and the alarm, until the answer has been
-/// given.
+/// Guarded state, behind `told`: the function, until it has been called.
 final class Once<Value: Sendable>: Sendable {
-    private struct Pending: Sendable {
-        var continuation: CheckedContinuation<Value, Never>?
-        var alarm: Alarm?
-    }
+    private let told: Lock<(@Sendable (Value) -> Void)?>
 
-    private let pending: Lock<Pending>
+    init(_ told: @escaping @Sendable (Value) -> Void) { self.told = Lock(told) }
 
-    private init(_ continuation: CheckedContinuation<Value, Never>) {
-        self.pending = Lock(Pending(continuation: continuation))
-    }
+    func give(_ value: Value) { self.told.withLock { $0.take() }?(value) }
 
     /// Waits, without a thread, for the first answer that `begin` brings; for `none` if the task is
     /// cancelled before.
-    static func answer(orIfCancelled none: Value, _ begin: (Once) -> Void) async -> Value {
-        await Withdrawal.awaited { continuation, withdrawal in
-            let once = Once(continuation)
+    ///
+    /// `begin` may return the alarm that would give another answer, which is stopped after the first.
+    static func answer(orIfCancelled none: Value, _ begin: (Once) -> Alarm?) async -> Value {
+        var alarm: Alarm?
+        defer { alarm?.stop() }
+        return await Withdrawal.awaited { continuation, withdrawal in
+            let once = Once { continuation.resume(returning: $0) }
             withdrawal.has { once.give(none) }
-            begin(once)
+            alarm = begin(once)
         }
-    }
-
-    func keep(_ alarm: Alarm) {
-        self.pending.withLock { pending in
-            if pending.continuation != nil { pending.alarm = alarm }
-        }
-    }
-
-    func give(_ value: Value) {
-        let given = self.pending.withLock { pending in
-            let given = pending
-            pending = Pending()
-            return given
-        }
-        given.alarm?.stop()
-        given.continuation?.resume(returning: value)
     }
 }
