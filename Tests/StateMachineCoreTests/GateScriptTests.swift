@@ -48,7 +48,7 @@ struct GateScriptTests {
         #expect(self.text(gate.evaluated([stale], at: moved)) == "evaluate all 1")
         let fresh = EvaluatedProposal(update, .entering(self.entry(update, from: moved)))
         #expect(self.text(gate.evaluated([fresh], at: moved)) == "tell entered 9")
-        #expect(self.text(gate.performed(at: moved)) == "rest")
+        #expect(self.text(gate.next(moved)) == "rest")
     }
 
     @Test func whatWasEvaluatedOfAMachineThatHasMovedIsEvaluatedAgain() {
@@ -80,14 +80,14 @@ struct GateScriptTests {
         let entry = self.entry(first, from: self.start)
         let evaluated = EvaluatedProposal(first, .entering(entry))
         #expect(self.text(gate.evaluated([evaluated], at: self.start)) == "commit [8]")
-        #expect(self.text(gate.performed(at: self.start)) == "rest")
+        #expect(self.text(gate.next(self.start)) == "rest")
         #expect(gate.proposed(self.recast, isLimited: false) == .entered)
         _ = gate.proposed(self.pending(.ready(false)), isLimited: true)
         #expect(self.text(gate.pumped(at: self.start)) == "rest")
         gate.committed(gate.groups.count, failure: nil)
         #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8")
         let moved = StateMachineCore.Place(seq: 8, .ready(true))
-        #expect(self.text(gate.performed(at: moved)) == "recast")
+        #expect(self.text(gate.next(moved)) == "recast")
         let refused = gate.evaluated(
             self.recast,
             as: .settle(.answered(.failure(Refused(.illegal, current: moved)))),
@@ -95,7 +95,7 @@ struct GateScriptTests {
             at: moved
         ) { _, _ in }
         #expect(self.text(refused) == "tell answered")
-        #expect(self.text(gate.performed(at: moved)) == "evaluate all 1")
+        #expect(self.text(gate.next(moved)) == "evaluate all 1")
     }
 }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// Guarded state:
 /// - `number`, `since`, `sinceSeq`, `place`, `owner`: written once, under the owner's lock, before
 ///   the drain can see the member.
-/// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
+/// - `beginning`: written there too, and the drain's own after that.
 /// - `callGuard`: taken for every call, by the drain, one call at a time.
 /// - `isAsked`: whether a turn is asked for.
 /// - `hasLetGo`: whether it was cancelled and has released what it held.
@@ -21,9 +21,8 @@ class Member: @unchecked Sendable {
     private(set) final var place: ObjectIdentifier?
     private(set) final weak var owner: (any MemberOwner)?
 
-    /// The state that it hears of before everything else, and whether there is one.
+    /// The state that it hears of before everything else; nil: none, or it has heard of it.
     private final var beginning: Place?
-    private final var isBeginning = false
 
     final let callGuard = CallGuard()
 
@@ -84,10 +83,7 @@ class Member: @unchecked Sendable {
         self.place = place
         self.since = position
         self.sinceSeq = here?.seq ?? 0
-        if self.start == .current {
-            self.beginning = here
-            self.isBeginning = true
-        }
+        if self.start == .current { self.beginning = here }
     }
 
     // MARK: - Coming to an end
@@ -137,7 +133,7 @@ class Member: @unchecked Sendable {
     ///   - name: the new state's name, if already determined.
     /// - Returns: whether it was told.
     final func hear(_ entry: ChangeEntry, as name: String?) -> Bool {
-        if self.isBeginning { self.hearBeginning() }
+        if self.beginning != nil { self.hearBeginning() }
         if self.names?.contains(name ?? entry.change.new.name) == false { return false }
         return self.callGuard.run { self.receive(entry) }
     }
@@ -151,7 +147,6 @@ class Member: @unchecked Sendable {
     /// itself.
     private final func hearBeginning() {
         guard let place = self.beginning.take() else { return }
-        self.isBeginning = false
         _ = self.hear(ChangeEntry(Change(beginningAt: place)), as: nil)
     }
 
@@ -186,7 +181,7 @@ class Member: @unchecked Sendable {
             guard let self else { return }
             self.isAsked.store(false, ordering: .sequentiallyConsistent)
             guard mayCall else { return }
-            if self.isBeginning {
+            if self.beginning != nil {
                 self.hearBeginning()
                 if self.hearsBurstEnds { self.endBurst() }
             }

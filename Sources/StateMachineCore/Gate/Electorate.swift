@@ -7,25 +7,21 @@ struct Electorate: Sendable {
     /// Those who are asked about every motion.
     private var everywhere: [VoterMember] = []
     private var placed: [Int: [VoterMember]] = [:]
-    private var count = 0
     /// Goes up whenever a motion may concern a voter that it did not concern before.
     private(set) var version = 0
     /// The places of a state; pure, and called under no lock.
     var places: @Sendable (Value) -> [Int] = { _ in [] }
 
-    var isEmpty: Bool { self.count == 0 }
+    /// Whether no motion concerns anybody.
+    var isEmpty: Bool { self.everywhere.isEmpty && self.placed.isEmpty }
 
     mutating func add(_ voter: VoterMember) {
-        self.count += 1
         self.version += 1
         self.stand(voter)
     }
 
-    mutating func remove(_ voter: VoterMember) {
-        // It may have been removed before.
-        guard self.leave(voter) else { return }
-        self.count -= 1
-    }
+    /// Removes a voter, which may have been removed before.
+    mutating func remove(_ voter: VoterMember) { _ = self.leave(voter) }
 
     /// Has a voter stand at other places; nil: it is asked about every motion.
     mutating func move(_ voter: VoterMember, to places: Set<Int>?) {

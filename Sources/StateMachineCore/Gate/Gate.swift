@@ -222,9 +222,6 @@ struct Gate: Sendable {
         return self.next(machine)
     }
 
-    /// An action that has no event of its own has been performed.
-    mutating func performed(at machine: Place) -> Action? { self.next(machine) }
-
     /// Records the evaluation of proposals that ask nobody.
     mutating func evaluated(_ evaluated: [Evaluated], at machine: Place) -> Action? {
         if !self.hasLog, let first = evaluated.lazy.compactMap(\.entry).first {
@@ -303,8 +300,8 @@ struct Gate: Sendable {
 
     // MARK: - Deciding what is next
 
-    /// Returns the next action; nil ends the pump.
-    private mutating func next(_ machine: Place) -> Action? {
+    /// Returns the next action, also when one that has no event of its own has been performed; nil ends the pump.
+    mutating func next(_ machine: Place) -> Action? {
         while true {
             if let ended = self.groups.takeEnded(at: machine) {
                 self.putBack(ended.again)

@@ -137,7 +137,7 @@ extension Machine {
             }
         case .tell(let evaluated): self.tell(evaluated, of: step.news)
         }
-        return self.after { $0.performed(at: $1) }
+        return self.after { $0.next($1) }
     }
 
     // MARK: - Evaluating

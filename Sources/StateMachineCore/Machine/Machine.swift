@@ -19,19 +19,11 @@ package final class Machine: Sendable {
         var gate: Gate
         /// Where tasks that wait for changes are told.
         private(set) lazy var readers = DispatchQueue(label: "transitions")
-        /// Whether the state is being replaced by one that looks the same.
-        private var isReplacing = false
 
         private(set) var place: Place {
-            // The only way out: a change without an entry does not happen. It only links, since whatever is built
-            // from a state is built before the lock.
-            didSet {
-                guard let entry = self.prepared.take() else {
-                    precondition(self.isReplacing, "a state was entered without a change")
-                    return
-                }
-                self.append(entry)
-            }
+            // The only way out: what is entered has an entry, and what is replaced has none. It only links, since
+            // whatever is built from a state is built before the lock.
+            didSet { if let entry = self.prepared.take() { self.append(entry) } }
         }
 
         init(at place: Place, _ gate: Gate) {
@@ -59,11 +51,7 @@ package final class Machine: Sendable {
         /// Replaces the state by one that looks the same, without a change.
         ///
         /// The caller keeps the former state until the lock is released.
-        mutating func replace(with place: Place) {
-            self.isReplacing = true
-            self.place = place
-            self.isReplacing = false
-        }
+        mutating func replace(with place: Place) { self.place = place }
 
         var news: News { News(drains: self.audience.drains, position: self.tail.position) }
     }
