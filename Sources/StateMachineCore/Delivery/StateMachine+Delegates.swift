@@ -119,17 +119,12 @@ extension StateMachine {
             isRetaining: retaining,
             object: object
         )
-        let member: Member
-        if delivery.isStraight {
-            member = CallingMember(for: terms, .init(change: tell, missed: missed))
-        } else {
-            member = ReceivingMember(
-                delivery.ofChanges(),
-                by: self.machine.options.clock,
-                for: terms,
-                .init(missed: missed) { _ = tell($0, ChangeEntry($1)) }
-            )
-        }
+        let member = delivery.ofChanges().member(
+            for: terms,
+            by: self.machine.options.clock,
+            missed: missed,
+            tell: tell
+        )
         guard object != nil, let receiver else { return self.machine.add(member, on: context) }
         return self.machine.add(member, representing: receiver, on: context)
     }

@@ -130,27 +130,41 @@ final class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
     }
 }
 
-extension ReceivingMember<Change>.Calls {
-    /// Tells each change of a batch, and stops if the member is cancelled, or its object gone.
+extension Delivery<Change> {
+    /// The member that is told what this delivers of a machine's changes.
     ///
     /// - Parameters:
+    ///   - terms: what it hears, and for whom.
+    ///   - clock: what intervals are measured with.
+    ///   - isWanted: asked before what was kept is delivered; nil, it always is.
     ///   - missed: told, before the next change, how many were dropped and where the machine was
     ///     then.
-    ///   - body: called with each remaining change.
-    init(
+    ///   - tell: called with each change, until the member is cancelled, or its object gone; returns
+    ///     whether anybody was told.
+    /// - Returns: the member, which is registered nowhere yet.
+    func member(
+        for terms: Member.Terms = .init(),
+        by clock: any Clock<Duration>,
+        isWanted: (@Sendable () -> Bool)? = nil,
         missed: (@Sendable (_ receiver: AnyObject, Int, _ now: Place) -> Void)?,
-        body: @escaping @Sendable (_ receiver: AnyObject, Change) -> Void
-    ) {
-        typealias Batch = Delivery<Change>.Batch
-        let task: @Sendable (Batch, () -> AnyObject?) -> Void = { batch, receiver in
-            if batch.dropped > 0, let first = batch.values.first, let present = receiver() {
-                missed?(present, batch.dropped, first.origin)
-            }
-            for change in batch.values {
-                guard let present = receiver() else { return }
-                body(present, change)
-            }
+        tell: @escaping @Sendable (_ receiver: AnyObject, ChangeEntry) -> Bool
+    ) -> Member {
+        guard !self.isStraight else {
+            return CallingMember(for: terms, .init(change: tell, missed: missed))
         }
-        self.init(select: { $0 }, missed: missed, task: task)
+        let calls = ReceivingMember<Change>.Calls(
+            select: { $0 },
+            missed: missed,
+            task: { batch, receiver in
+                if batch.dropped > 0, let first = batch.values.first, let present = receiver() {
+                    missed?(present, batch.dropped, first.origin)
+                }
+                for change in batch.values {
+                    guard let present = receiver() else { return }
+                    _ = tell(present, ChangeEntry(change))
+                }
+            }
+        )
+        return ReceivingMember(self, by: clock, for: terms, isWanted: isWanted, calls)
     }
 }

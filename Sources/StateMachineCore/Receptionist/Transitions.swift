@@ -109,7 +109,17 @@ final class TransitionReader: Sendable {
             self.mailbox.end()
             return
         }
-        let member = Self.member(of: machine, delivery, into: self.mailbox)
+        let opening = MailboxOpening(self.mailbox)
+        let member = delivery.member(
+            by: machine.options.clock,
+            // The newest by the time that the task gets to it, and not by the time that it was told.
+            isWanted: { opening.mailbox.isAwaited },
+            missed: { opening.mailbox.lose($1, to: $2) },
+            tell: { _, entry in
+                opening.mailbox.put(entry.change)
+                return true
+            }
+        )
         self.member = member
         let current = machine.register(member, on: machine.readers).place
         if start == .current { self.mailbox.begin(with: current) }
@@ -122,35 +132,6 @@ final class TransitionReader: Sendable {
         { [weak member, mailbox] in
             if let member { member.flush { mailbox.end() } } else { mailbox.end() }
         }
-    }
-
-    private static func member(
-        of machine: Machine,
-        _ delivery: Delivery<Change>,
-        into mailbox: TransitionMailbox
-    ) -> Member {
-        let opening = MailboxOpening(mailbox)
-        guard !delivery.isStraight else {
-            return CallingMember(
-                .init(
-                    change: { _, entry in
-                        opening.mailbox.put(entry.change)
-                        return true
-                    },
-                    missed: { opening.mailbox.lose($1, to: $2) }
-                )
-            )
-        }
-        return ReceivingMember(
-            delivery,
-            by: machine.options.clock,
-            // The newest by the time that the task gets to it, and not by the time that it was told.
-            isWanted: { opening.mailbox.isAwaited },
-            .init(
-                missed: { opening.mailbox.lose($1, to: $2) },
-                body: { opening.mailbox.put($1) }
-            )
-        )
     }
 
     func next(isolation actor: isolated (any Actor)?) async -> TransitionMailbox.Heard? {
