@@ -184,6 +184,16 @@ import Testing
         }
     }
 
+    /// What a state begins with has the whole width, what follows is indented.
+    @Test(arguments: [40, 60, 80]) func aLongStateIsFoldedWithinTheTerminal(width: Int) throws {
+        let words = String(repeating: "ab cde ", count: 30)
+        let long = Self.active.replacing(#""active""#, with: "\"\(words)\"")
+        let line = try Line.of(#"{"type":"reply","ok":true,\#(long)}"#)
+        let lines = LineText.fixed(width: width).report(line).split(separator: "\n")
+        #expect(lines.count > 3)
+        for line in lines { #expect(String(line).columns <= width, "\(line)") }
+    }
+
     @Test func columnsGrowWithWhatComesAndStay() throws {
         let wide = Self.change.replacing(#""value":true"#, with: #""value":"a-rather-long-one""#)
         let rows = try self.rows([Self.change, wide, Self.change], on: 100)

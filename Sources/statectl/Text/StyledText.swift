@@ -38,8 +38,8 @@ struct StyledText {
         return width > 0 ? cut + StyledText("…") : cut
     }
 
-    /// Divided into pieces of at most that many columns, as far as its words allow.
-    fileprivate func divided(at width: Int) -> [StyledText] {
+    /// Divided into pieces of at most that many columns, all but the first of `indent` fewer, as far as its words allow.
+    fileprivate func divided(at width: Int, indent: Int) -> [StyledText] {
         guard self.columns > width else { return [self] }
         var pieces = [StyledText()]
         for (text, role) in self.parts {
@@ -48,7 +48,8 @@ struct StyledText {
             {
                 let last = pieces[pieces.count - 1]
                 let gap = index == 0 ? "" : " "
-                if last.columns > 0, last.columns + gap.count + String(word).columns > width {
+                let room = width - (pieces.count > 1 ? indent : 0)
+                if last.columns > 0, last.columns + gap.count + String(word).columns > room {
                     pieces.append(StyledText(String(word), as: role))
                 } else {
                     pieces[pieces.count - 1] = last + StyledText(gap + word, as: role)
@@ -97,7 +98,9 @@ extension [StyledText] {
                 continue
             }
             let margin = StyledText(String(repeating: " ", count: indent))
-            for piece in part.divided(at: width - (lines.isEmpty ? 0 : indent)) {
+            let isFirst = lines.isEmpty
+            let room = isFirst ? width : width - indent
+            for piece in part.divided(at: room, indent: isFirst ? indent : 0) {
                 lines.append(lines.isEmpty ? piece : margin + piece)
             }
         }
