@@ -15,10 +15,7 @@ import Testing
             DrawingWay(from: "off-now", to: "gone"): (7, "1 s"),
         ])
         func text(_ width: Int?) -> String? {
-            Diagram(drawing, width: width)?.rows.map { row in
-                row.map(\.text).joined().replacing(#/ +$/#, with: "")
-            }
-            .joined(separator: "\n")
+            Diagram(drawing, width: width)?.rows.map { $0.text(.plain) }.joined(separator: "\n")
         }
         #expect(
             text(nil) == """
@@ -43,5 +40,14 @@ import Testing
         let rows = try #require(text(40)).split(separator: "\n")
         #expect(rows.allSatisfy { $0.count <= 40 }, "\(rows)")
         #expect(text(18) == nil)
+    }
+
+    @Test func lanesStandBesideWideLetters() throws {
+        let lamp = drawnLamp.replacing("/bin/light", with: "/bin/燈光")
+        let drawing = Drawing(try #require(DeclarationReading(Array(lamp.utf8)).declaration))
+        let rows = try #require(Diagram(drawing, width: nil)?.rows.map { $0.text(.plain) })
+        let ends = rows.filter { $0.contains("enter: ") || $0.contains("note: ") }
+        #expect(ends.count == 2 && ends.allSatisfy { $0.hasSuffix("│") }, "\(rows)")
+        #expect(Set(ends.map(\.columns)).count == 1, "\(rows)")
     }
 }

@@ -127,20 +127,7 @@ extension GraphCommand {
             return drawing.plainText
         }
         let style = self.options.text.style
-        return diagram.rows.map { row in
-            let line = row.reduce(StyledText()) { $0 + StyledText($1.text, as: $1.role) }
-            return line.text(style).trimmed
-        }
-        .joined(separator: "\n")
-    }
-}
-
-extension String {
-    /// Without trailing spaces.
-    fileprivate var trimmed: String {
-        var text = self
-        while text.last == " " { text.removeLast() }
-        return text
+        return diagram.rows.map { $0.text(style) }.joined(separator: "\n")
     }
 }
 

@@ -4,8 +4,6 @@ import StateMachineDeclaration
 /// for each state that is led to, with an arrowhead at it and a branch at everything that leads
 /// there.
 struct Diagram {
-    typealias Piece = (text: String, role: Style.Role?)
-
     /// The fewest columns for text with which a drawing is useful.
     private static let leastText = 16
     /// The most states that are drawn; with more, the lines are a thicket.
@@ -14,18 +12,15 @@ struct Diagram {
     /// columns.
     private static let mostStates = 12
 
-    /// The rows, each made of consecutive pieces.
-    private(set) var rows: [[Piece]] = []
+    private(set) var rows: [StyledText] = []
 
     /// A row of text before lanes are drawn beside it.
     private struct Entry {
-        var pieces: [Piece]
+        var text: StyledText
         /// The state that this row leads to, and whether that way was ever taken.
         var target: (state: Int, isTaken: Bool)?
         /// The state whose own row this is.
         var state: Int?
-
-        var columns: Int { self.pieces.reduce(0) { $0 + $1.text.count } }
     }
 
     /// Nil if there are too many states, or too few columns.
@@ -38,26 +33,25 @@ struct Diagram {
         let named = Self.entries(drawing, namingTargets: true)
         let lanes = Self.lanes(named)
         let room = 2 * ((lanes.map(\.place).max() ?? -1) + 1) + 3
-        let isWide = named.allSatisfy { $0.columns + room <= width ?? .max }
-        var entries = isWide ? named : Self.entries(drawing, namingTargets: false)
-        let text = entries.map(\.columns).max() ?? 0
+        let isWide = named.allSatisfy { $0.text.columns + room <= width ?? .max }
+        let entries = isWide ? named : Self.entries(drawing, namingTargets: false)
+        let text = entries.map(\.text.columns).max() ?? 0
         let limit = min(text, (width ?? .max) - room)
         guard limit >= min(text, Self.leastText) else { return nil }
-        for index in entries.indices { entries[index].pieces.cut(to: limit) }
         var canvas = DiagramCanvas(rows: entries.count, columns: room)
         for lane in lanes { canvas.draw(lane) }
         for (row, entry) in entries.enumerated() {
-            let filler = limit - entry.columns
+            let text = entry.text.cut(to: limit)
             let isReached = lanes.contains { $0.head == row }
             let isLeaving = entry.target.map { $0.state != entry.state } ?? false
-            let start = canvas.start(
+            let lanes = canvas.text(
                 of: row,
-                filler: filler,
+                filler: limit - text.columns,
                 arrow: isReached ? "◀" : nil,
                 dash: isLeaving && canvas.hasBranch(row)
                     ? (entry.target?.isTaken ?? true ? "─" : "╌") : nil
             )
-            self.rows.append(entry.pieces + [(start + canvas.text(of: row), .label)])
+            self.rows.append(lanes.isEmpty ? text : text + StyledText(lanes, as: .label))
         }
     }
 
@@ -69,24 +63,23 @@ struct Diagram {
         for (number, state) in drawing.states.enumerated() {
             let isPresent = number == drawing.present
             let remarks = drawing.remarks(number)
-            var pieces: [Piece] = [
-                (isPresent ? "● " : "○ ", isPresent ? .lit : .label),
-                (state.name, isPresent ? .lit : .state),
-            ]
-            if !remarks.isEmpty { pieces.append((" (\(remarks))", .aside)) }
-            entries.append(Entry(pieces: pieces, state: number))
-            entries += state.lines.map { Entry(pieces: [("    \($0)", .aside)]) }
+            var text =
+                StyledText(isPresent ? "● " : "○ ", as: isPresent ? .lit : .label)
+                + StyledText(state.name, as: isPresent ? .lit : .state)
+            if !remarks.isEmpty { text = text + StyledText(" (\(remarks))", as: .aside) }
+            entries.append(Entry(text: text, state: number))
+            entries += state.lines.map { Entry(text: StyledText("    \($0)", as: .aside)) }
             for arrow in state.arrows {
                 let isBack = arrow.to == number
                 let target = isNaming ? " → \(drawing.states[arrow.to].name)" : ""
                 let label = "    \(arrow.labels.joined(separator: ", "))\(isBack ? " ↺" : target)"
-                var pieces: [Piece] = [(label, nil)]
-                if let past = arrow.past { pieces.append(("  \(past.text)", .aside)) }
+                var text = StyledText(label)
+                if let past = arrow.past { text = text + StyledText("  \(past.text)", as: .aside) }
                 entries.append(
-                    Entry(pieces: pieces, target: isBack ? nil : (arrow.to, arrow.past?.count != 0))
+                    Entry(text: text, target: isBack ? nil : (arrow.to, arrow.past?.count != 0))
                 )
             }
-            if state.isOpen { entries.append(Entry(pieces: [("    set → any", nil)])) }
+            if state.isOpen { entries.append(Entry(text: StyledText("    set → any"))) }
         }
         return entries
     }
@@ -113,21 +106,6 @@ struct Diagram {
             placed.append(lane)
         }
         return placed
-    }
-}
-
-extension [Diagram.Piece] {
-    /// Cuts the pieces to that width, with an ellipsis for the rest.
-    fileprivate mutating func cut(to width: Int) {
-        guard self.reduce(0, { $0 + $1.text.count }) > width else { return }
-        var room = width - 1
-        var cut: [Diagram.Piece] = []
-        for piece in self where room > 0 {
-            cut.append((String(piece.text.prefix(room)), piece.role))
-            room -= piece.text.count
-        }
-        if let last = cut.popLast() { cut.append((last.text + "…", last.role)) }
-        self = cut
     }
 }
 
@@ -182,18 +160,13 @@ struct DiagramCanvas {
         self.cells[row][column] = row == rows.lowerBound ? "┐" : row == rows.upperBound ? "┘" : "┤"
     }
 
-    /// What lies between the text of a row and the lanes.
-    func start(of row: Int, filler: Int, arrow: Character?, dash: Character?) -> String {
-        guard self.hasBranch(row) else { return String(repeating: " ", count: filler + 2) }
-        let line: Character = dash ?? "─"
-        let first = arrow.map { " \($0)" } ?? " "
-        let rest = filler + 2 - first.count
-        return first + String(repeating: line, count: max(0, rest))
-    }
-
-    /// The lanes of a row, without trailing spaces.
-    func text(of row: Int) -> String {
-        var cells = self.cells[row][...]
+    /// What lies between the text of a row and the lanes, and the lanes, without trailing spaces.
+    func text(of row: Int, filler: Int, arrow: Character?, dash: Character?) -> String {
+        var cells: [Character] = [" "]
+        if let arrow, self.hasBranch(row) { cells.append(arrow) }
+        let line = self.hasBranch(row) ? dash ?? "─" : " "
+        cells += Array(repeating: line, count: max(0, filler + 2 - cells.count))
+        cells += self.cells[row]
         while cells.last == " " { cells.removeLast() }
         return String(cells)
     }
