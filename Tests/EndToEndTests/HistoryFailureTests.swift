@@ -10,13 +10,7 @@ import Testing
             let watcher = try daemon.connect(\.events)
             let setter = try daemon.connect(\.control)
             #expect(try await setter.ask("set ready value=true").seq == 1)
-            try Self.database(
-                in: daemon.state,
-                """
-                CREATE TRIGGER refusal BEFORE INSERT ON change
-                BEGIN SELECT RAISE(ABORT, 'no more'); END
-                """
-            )
+            try Self.refuse(in: "change", of: daemon)
 
             let refusal = try await setter.ask(
                 #"{"op":"set","id":7,"state":"authentication","data":{"phase":"active"}}"#
@@ -52,13 +46,7 @@ import Testing
         try await DaemonProcess.run(isDurable: true) { daemon in
             let setter = try daemon.connect(\.control)
             #expect(try await setter.ask("set authentication phase=idle").seq == 1)
-            try Self.database(
-                in: daemon.state,
-                """
-                CREATE TRIGGER refusal BEFORE INSERT ON kept
-                BEGIN SELECT RAISE(ABORT, 'no more'); END
-                """
-            )
+            try Self.refuse(in: "kept", of: daemon)
             let guards = (1...2).map { number in
                 #"{"op":"guard","id":\#(number),"before":["ready"],"required":"door"}"#
             }
@@ -195,6 +183,17 @@ import Testing
         try client.send(#"{"op":"history","id":1\#(keys)}"#)
         let (changes, reply) = try await client.changes()
         return (changes.compactMap(\.seq), reply)
+    }
+
+    /// Has every new row of that table refused, until the trigger `refusal` is dropped.
+    private static func refuse(in table: String, of daemon: DaemonProcess) throws {
+        try self.database(
+            in: daemon.state,
+            """
+            CREATE TRIGGER refusal BEFORE INSERT ON \(table)
+            BEGIN SELECT RAISE(ABORT, 'no more'); END
+            """
+        )
     }
 
     /// Changes the daemon's database from another program.

@@ -316,14 +316,18 @@ import Testing
         }
     }
 
-    @Test func anotherHostsPageIsRefused() async throws {
+    /// A page without machines, under a name of its own besides those of this computer.
+    private func withNamedPage(_ body: (WebProcess) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in
-            let web = try await WebProcess(
-                in: directory,
-                "\(directory)/none",
-                "--host",
-                "page.example"
-            )
+            let none = "\(directory)/none"
+            let web = try await WebProcess(in: directory, none, "--host", "page.example")
+            try await body(web)
+            #expect(try await web.end() == 0)
+        }
+    }
+
+    @Test func anotherHostsPageIsRefused() async throws {
+        try await self.withNamedPage { (web) async throws in
             #expect(try await web.get("/machines", "Host: page.example").status.contains("200"))
             #expect(try await web.get("/machines", "Host: evil.example").status.contains("421"))
             let origin = "Origin: http://evil.example"
@@ -335,7 +339,6 @@ import Testing
             let link = "Sec-Fetch-Mode: navigate"
             #expect(try await web.get("/machines", cross, link).status.contains("200"))
             #expect(try await web.get("/machines/none").status.contains("503"))
-            #expect(try await web.end() == 0)
         }
     }
 
@@ -349,18 +352,11 @@ import Testing
         ("http://localhost/machines", ["localhost", "localhost"], "421"),
     ])
     func aRequestIsForOneHost(target: String, hosts: [String], status: String) async throws {
-        try await withTemporaryDirectory { directory in
-            let web = try await WebProcess(
-                in: directory,
-                "\(directory)/none",
-                "--host",
-                "page.example"
-            )
+        try await self.withNamedPage { web in
             let fields = hosts.map { "Host: \($0)\r\n" }.joined()
             let socket = try LineSocket(connectingTo: web.path)
             try socket.send(raw: "GET \(target) HTTP/1.1\r\n\(fields)Connection: close\r\n\r\n")
             #expect(try await socket.nextLine()?.contains(status) == true)
-            #expect(try await web.end() == 0)
         }
     }
 
