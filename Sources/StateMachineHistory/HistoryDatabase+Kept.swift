@@ -54,6 +54,7 @@ extension HistoryDatabase {
 /// The holds and guards that outlive a crash: one row each.
 extension HistoryDatabase {
     func voters(_ db: Database) throws -> [KeptVoter] {
+        // By what was made, and not by what is there: a table that is gone is not passed over.
         let version = try DatabaseSchema.version(of: db)
         guard version >= 4 else { return [] }
         let (number, until, table) =

@@ -36,6 +36,8 @@ final class StatusReporter: Sendable {
         var reported: String?
         /// Whether a line is under way, or was a moment ago.
         var isBusy = false
+        /// Whether something has changed since the last line was made.
+        var hasChanged = false
 
         /// How many characters of each are shown.
         ///
@@ -83,6 +85,7 @@ final class StatusReporter: Sendable {
     private func change(_ body: (inout Facts) -> Void) {
         let isToReport = self.facts.withLockedValue { facts in
             body(&facts)
+            facts.hasChanged = true
             defer { facts.isBusy = true }
             return !facts.isBusy
         }
@@ -95,14 +98,17 @@ final class StatusReporter: Sendable {
     /// set, and where there is none left they end the process.
     private func report() {
         repeat {
-            let facts = self.facts.withLockedValue(\.self)
+            let facts = self.facts.withLockedValue { facts in
+                facts.hasChanged = false
+                return facts
+            }
             if let text = facts.text, text != facts.reported {
                 self.send(text)
                 self.facts.withLockedValue { $0.reported = text }
             }
             usleep(Self.interval)
         } while self.facts.withLockedValue { facts in
-            facts.isBusy = facts.text != facts.reported
+            facts.isBusy = facts.hasChanged
             return facts.isBusy
         }
     }

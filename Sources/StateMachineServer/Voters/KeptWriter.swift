@@ -63,13 +63,7 @@ final class KeptWriter {
         let answer = NIOLoopBound(
             { (failure: String?) in
                 self.isWriting = false
-                for one in group where failure == nil {
-                    if one.voter == nil {
-                        self.recorded.remove(one.number)
-                    } else {
-                        self.recorded.insert(one.number)
-                    }
-                }
+                if failure == nil { self.note(group) }
                 for one in group { one.done(failure) }
                 self.write()
                 guard !self.isWriting else { return }
@@ -79,6 +73,13 @@ final class KeptWriter {
         )
         history.keep(group.map { ($0.number, $0.voter) }) { [loop] failure in
             loop.execute { answer.value(failure) }
+        }
+    }
+
+    /// Notes what the history has, now that it has that too.
+    private func note(_ group: [(number: UInt64, voter: KeptVoter?, done: Done)]) {
+        for (number, voter, _) in group {
+            if voter == nil { self.recorded.remove(number) } else { self.recorded.insert(number) }
         }
     }
 }

@@ -35,23 +35,23 @@ struct Diagram {
         let room = 2 * ((lanes.map(\.place).max() ?? -1) + 1) + 3
         let isWide = named.allSatisfy { $0.text.columns + room <= width ?? .max }
         let entries = isWide ? named : Self.entries(drawing, namingTargets: false)
-        let text = entries.map(\.text.columns).max() ?? 0
-        let limit = min(text, (width ?? .max) - room)
-        guard limit >= min(text, Self.leastText) else { return nil }
+        let widest = entries.map(\.text.columns).max() ?? 0
+        let limit = min(widest, (width ?? .max) - room)
+        guard limit >= min(widest, Self.leastText) else { return nil }
         var canvas = DiagramCanvas(rows: entries.count, columns: room)
         for lane in lanes { canvas.draw(lane) }
         for (row, entry) in entries.enumerated() {
             let text = entry.text.cut(to: limit)
             let isReached = lanes.contains { $0.head == row }
             let isLeaving = entry.target.map { $0.state != entry.state } ?? false
-            let lanes = canvas.text(
+            let drawn = canvas.text(
                 of: row,
                 filler: limit - text.columns,
                 arrow: isReached ? "◀" : nil,
                 dash: isLeaving && canvas.hasBranch(row)
                     ? (entry.target?.isTaken ?? true ? "─" : "╌") : nil
             )
-            self.rows.append(lanes.isEmpty ? text : text + StyledText(lanes, as: .label))
+            self.rows.append(drawn.isEmpty ? text : text + StyledText(drawn, as: .label))
         }
     }
 

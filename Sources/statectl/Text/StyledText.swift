@@ -38,9 +38,9 @@ struct StyledText {
         return width > 0 ? cut + StyledText("…") : cut
     }
 
-    /// Divided into pieces of at most that many columns, all but the first of `indent` fewer, as far as its words allow.
-    fileprivate func divided(at width: Int, indent: Int) -> [StyledText] {
-        guard self.columns > width else { return [self] }
+    /// Divided into pieces of at most so many columns, the first and the others, as far as its words allow.
+    fileprivate func divided(first: Int, others: Int) -> [StyledText] {
+        guard self.columns > first else { return [self] }
         var pieces = [StyledText()]
         for (text, role) in self.parts {
             for (index, word) in text.split(separator: " ", omittingEmptySubsequences: false)
@@ -48,7 +48,7 @@ struct StyledText {
             {
                 let last = pieces[pieces.count - 1]
                 let gap = index == 0 ? "" : " "
-                let room = width - (pieces.count > 1 ? indent : 0)
+                let room = pieces.count == 1 ? first : others
                 if last.columns > 0, last.columns + gap.count + String(word).columns > room {
                     pieces.append(StyledText(String(word), as: role))
                 } else {
@@ -98,9 +98,8 @@ extension [StyledText] {
                 continue
             }
             let margin = StyledText(String(repeating: " ", count: indent))
-            let isFirst = lines.isEmpty
-            let room = isFirst ? width : width - indent
-            for piece in part.divided(at: room, indent: isFirst ? indent : 0) {
+            let others = width - indent
+            for piece in part.divided(first: lines.isEmpty ? width : others, others: others) {
                 lines.append(lines.isEmpty ? piece : margin + piece)
             }
         }
