@@ -33,6 +33,17 @@ import Testing
         }
     }
 
+    @Test func aFieldThatIsCalledLikeItsClassDoesNotHideIt() {
+        let types = MachineTypes(
+            description: [
+                "states": [["state": "Boot", "fields": ["BootState": ["type": "string"]]]]
+            ]
+        )
+        let text = PythonText.text(types)
+        #expect(text.contains("\n    BootState_: str\n"), "\(text)")
+        #expect(text.contains(#"return cls(BootState_=data["BootState"])"#), "\(text)")
+    }
+
     @Test func fieldsOfTypeScriptKeepTheWiresNames() {
         let text = TypeScriptText.text(self.types)
         for line in [

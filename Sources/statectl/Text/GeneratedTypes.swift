@@ -118,8 +118,10 @@ enum PythonText {
     }
 
     private static func type(_ shape: MachineTypes.Shape) -> String {
-        var names = GeneratedNames(reserved: self.reserved)
-        let fields = shape.fields.map { (self.name($0.name, &names), $0) }
+        // Within a class a field hides what is called like it, and the class is named there.
+        let reserved = self.reserved.union([shape.type])
+        var names = GeneratedNames(reserved: reserved)
+        let fields = shape.fields.map { (self.name($0.name, &names, reserved), $0) }
         // Those that have to be given come first, as the language wants it.
         let sorted =
             fields.filter { self.value($0.1) == nil } + fields.filter { self.value($0.1) != nil }
@@ -201,13 +203,17 @@ enum PythonText {
     }
 
     /// The field's name as the language can have it.
-    private static func name(_ name: String, _ names: inout GeneratedNames) -> String {
+    private static func name(
+        _ name: String,
+        _ names: inout GeneratedNames,
+        _ reserved: Set<String>
+    ) -> String {
         let letters = name.utf8.map { $0.isLetterOrDigit ? $0 : UInt8(ascii: "_") }
         var own = String(decoding: letters, as: UTF8.self)
         // Two in front would be mangled, and a digit is none of a name's beginnings.
         own = String(own.drop { $0 == "_" })
         if own.isEmpty || own.utf8.first?.isDigit == true || name.hasPrefix("_") { own = "_" + own }
-        return names.unique(self.reserved.contains(own) ? own + "_" : own)
+        return names.unique(reserved.contains(own) ? own + "_" : own)
     }
 }
 

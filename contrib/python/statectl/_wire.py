@@ -36,7 +36,9 @@ BEAT_SECONDS, SILENCE_SECONDS = 10, 20
 class Named(Protocol):
     """A state or an event with its fields, as `statectl codegen python` writes them."""
 
-    NAME: Any
+    # Read only: a class variable will do, of a literal type too.
+    @property
+    def NAME(self) -> str: ...
 
     def to_data(self) -> dict[str, Any]: ...
 
