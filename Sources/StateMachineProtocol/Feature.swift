@@ -24,4 +24,8 @@ package enum Feature: String, CaseIterable, Sendable {
     case named = "as"
     /// `untilMs` of `hold`.
     case untilMs
+    /// A cursor in `ifSeq` and `ifStay`.
+    case cursorConditions
+    /// `trouble`, `suspended` and `overdue` in the answers to `get` and `stats`.
+    case obstacles
 }

@@ -306,8 +306,14 @@ extension DeclaredField {
             case .number(let right) = amount, let left = Double(left), let right = Double(right),
             (left + right).isFinite
         else {
+            // Only what has the same sign leads out of range.
+            let text = present.plainText
+            let (size, kind) = (
+                text.hasPrefix("-") ? "smaller" : "larger",
+                self.type == .integer ? "integer" : "number"
+            )
             throw .badData(
-                "\(addition): the field is \(present.plainText.excerpt()), and the sum is larger than any number here can be"
+                "\(addition): the field is \(text.excerpt()), and the sum is \(size) than any \(kind) here can be"
             )
         }
         return .number("\(left + right)")

@@ -116,7 +116,7 @@ extension Declaration {
     ) throws(WireError) -> DeclaredState {
         let values = self.values(target, from: left, event)
         for (field, value) in zip(self.states[target.state].fields, values) {
-            guard let value, let objection = field.objection(to: value) else { continue }
+            guard let value, let objection = field.objection(toKept: value) else { continue }
             throw .badData(objection.sentence(about: field.name, value), known: field.values)
         }
         return DeclaredState(self, target.state, values)
@@ -173,7 +173,7 @@ extension Declaration {
                     hasState: true
                 )
             }
-            if let objection = field.objection(to: member.value) {
+            if let objection = field.objection(toKept: member.value) {
                 throw NotCarriedOver(
                     sentence: "\(owner) does not fit \(state.name.quoted): "
                         + objection.sentence(about: member.key, member.value),

@@ -41,8 +41,15 @@ package struct FieldObjection: Error, Hashable, Sendable {
 }
 
 extension DeclaredField {
-    /// What is wrong with `value` for this field; nil if nothing is.
+    /// What is wrong with `value` if this field is to be given it; nil if nothing is.
     package func objection(to value: JSONValue) -> FieldObjection? {
+        if let wrong = self.objection(toKept: value) { return wrong }
+        guard !value.hasOnlyFiniteNumbers else { return nil }
+        return FieldObjection(sentence: "a number must be below 1.8e308 in size")
+    }
+
+    /// The same for a value that a state has already: earlier versions took numbers that no double holds.
+    func objection(toKept value: JSONValue) -> FieldObjection? {
         if let wrong = self.typeObjection(to: value) { return wrong }
         guard !value.hasTooManyMarks else {
             return FieldObjection(

@@ -70,3 +70,22 @@ extension JSONDecimal: CustomStringConvertible {
         return "\(sign)\(digits.prefix(self.point)).\(digits.dropFirst(self.point))"
     }
 }
+
+extension JSONValue {
+    /// Whether each number in it, at whatever depth, is a finite one as a double: `1e400` is not.
+    package var hasOnlyFiniteNumbers: Bool {
+        switch self {
+        case .number(let text): Self.isFinite(text)
+        case .array(let elements): elements.allSatisfy(\.hasOnlyFiniteNumbers)
+        case .object(let members): members.allSatisfy(\.value.hasOnlyFiniteNumbers)
+        case .null, .bool, .string: true
+        }
+    }
+
+    private static func isFinite(_ number: String) -> Bool {
+        // The least that is not has 309 digits.
+        let isShort = number.utf8.count < 309
+        if isShort, !number.utf8.contains(where: { $0 | 0x20 == UInt8(ascii: "e") }) { return true }
+        return Double(number)?.isFinite ?? false
+    }
+}

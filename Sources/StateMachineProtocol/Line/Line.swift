@@ -189,6 +189,19 @@ extension Line {
     /// How long the present stay has lasted, by the same clock.
     package var stayAge: Duration? { self.milliseconds(.stayMs) }
 
+    /// Why the last change could not be recorded, so that changes are refused; nil if one can be, as far as is known.
+    package var trouble: String? { self[.trouble]?.string }
+
+    /// Whether the machine makes no moves of its own, as it has made too many.
+    package var isSuspended: Bool { self[.suspended] != nil }
+
+    /// For how long what is due has been overdue; nil if nothing is that was tried.
+    ///
+    /// Who denied it is in the `by` of `overdue`, as in a refusal.
+    package var overdue: Duration? {
+        self[.overdue]?["ms"]?.integer.map { .milliseconds(max(0, $0)) }
+    }
+
     private func number(_ key: LineKey) -> UInt64? {
         self[key]?.integer.flatMap { UInt64(exactly: $0) }
     }

@@ -38,6 +38,11 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var ageMs: LineKey { "ageMs" }
     package static var stayMs: LineKey { "stayMs" }
 
+    // What keeps the machine from moving.
+    package static var trouble: LineKey { "trouble" }
+    package static var suspended: LineKey { "suspended" }
+    package static var overdue: LineKey { "overdue" }
+
     // What a watch has lost or left out.
     static var replay: LineKey { "replay" }
     package static var resync: LineKey { "resync" }

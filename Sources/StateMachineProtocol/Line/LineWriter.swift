@@ -102,6 +102,20 @@ package struct LineWriter: ~Copyable {
         self.text("}")
     }
 
+    /// An object with the members that `members` writes, at least one.
+    package mutating func object(_ key: LineKey, members: (inout LineWriter) -> Void) {
+        self.key(key)
+        self.object(members)
+    }
+
+    private mutating func object(_ members: (inout LineWriter) -> Void) {
+        let start = self.output.count
+        members(&self)
+        // The first member's comma.
+        self.output.replace(at: start, by: UInt8(ascii: "{"))
+        self.text("}")
+    }
+
     /// An array of objects, each with the members that `members` writes, at least one.
     package mutating func objects<Element>(
         _ key: LineKey,
@@ -113,11 +127,7 @@ package struct LineWriter: ~Copyable {
         let first = self.output.count
         for element in elements {
             if self.output.count > first { self.text(",") }
-            let start = self.output.count
-            members(&self, element)
-            // The first member's comma.
-            self.output.replace(at: start, by: UInt8(ascii: "{"))
-            self.text("}")
+            self.object { members(&$0, element) }
         }
         self.text("]")
     }

@@ -8,12 +8,12 @@ package struct ChangeCall: RequestArguments {
     package var words: [JSONMember] = []
     /// What an update adds to the present values of further fields: numbers.
     package var add: [JSONMember] = []
-    /// Only if the machine is at this seq.
-    package var ifSeq: UInt64?
+    /// Only if the machine is at this change.
+    package var ifSeq: ExpectedChange?
     /// Only if the current state matches.
     package var ifState: PatternList?
-    /// Only in the stay that began with this seq.
-    package var ifStay: UInt64?
+    /// Only in the stay that began with this change.
+    package var ifStay: ExpectedChange?
     /// Makes a transition even to the identical state.
     package var reenter = false
     package var cause: String?
@@ -26,9 +26,9 @@ package struct ChangeCall: RequestArguments {
         .init(.words, \.words, .words, unless: []),
     ]
     private static let conditions: [RequestArgument<Self>] = [
-        .init(.ifSeq, \.ifSeq, .count),
+        .init(.ifSeq, \.ifSeq, .expectedChange),
         .init(.ifState, \.ifState, .plainPatterns),
-        .init(.ifStay, \.ifStay, .count),
+        .init(.ifStay, \.ifStay, .expectedChange),
     ]
     private static let cause = RequestArgument<Self>(.cause, \.cause, .text)
     private static let ofSet =
@@ -71,6 +71,59 @@ package struct ChangeCall: RequestArguments {
 
 extension ChangeCall {
     package init(of name: String) { self.init(name: name) }
+
+    /// The same, with numbers for the cursors that `seq` knows the place of; the others can never be met.
+    package func placed(by seq: (_ cursor: String) -> UInt64?) -> ChangeCall {
+        var call = self
+        call.ifSeq = self.ifSeq?.placed(by: seq)
+        call.ifStay = self.ifStay?.placed(by: seq)
+        return call
+    }
+}
+
+/// The change that a request expects the machine to be at, or its stay to have begun with.
+public enum ExpectedChange: Hashable, Sendable {
+    /// The change of that number, whatever the numbering.
+    case seq(UInt64)
+    /// A cursor, `<epoch>:<seq>`: the change of that number in its own numbering, or in one that continues it.
+    ///
+    /// In any other numbering it is no change, so that what the request asks for is refused.
+    case cursor(String)
+
+    fileprivate func placed(by seq: (_ cursor: String) -> UInt64?) -> ExpectedChange {
+        switch self {
+        case .seq: self
+        case .cursor(let cursor): seq(cursor).map { .seq($0) } ?? self
+        }
+    }
+
+    /// The number; nil for a cursor.
+    package var seq: UInt64? {
+        switch self {
+        case .seq(let seq): seq
+        case .cursor: nil
+        }
+    }
+}
+
+extension ExpectedChange: ExpressibleByIntegerLiteral {
+    /// A number in whatever numbering.
+    public init(integerLiteral value: UInt64) { self = .seq(value) }
+}
+
+extension RequestForm<ExpectedChange> {
+    static var expectedChange: Self {
+        Self(
+            "an integer from 0 to 2^53 - 1, or a cursor",
+            { value in value.string.map { .cursor($0) } ?? value.count.map { .seq($0) } },
+            { expected in
+                switch expected {
+                case .seq(let seq): .integer(seq)
+                case .cursor(let cursor): .string(cursor)
+                }
+            }
+        )
+    }
 }
 
 // Changing the state.
@@ -82,9 +135,9 @@ extension Request {
     ///   - data: the associated values; nil leaves the key out.
     ///   - words: further values as people type them, in strings; the field's type says what each
     ///     means.
-    ///   - ifSeq: only if the machine is at this seq.
+    ///   - ifSeq: only if the machine is at this change.
     ///   - ifState: only if these patterns together select the current state; if empty, any state.
-    ///   - ifStay: only in the stay that began with this seq.
+    ///   - ifStay: only in the stay that began with this change.
     ///   - reenter: whether even the identical state makes a transition.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
@@ -92,9 +145,9 @@ extension Request {
         _ state: String,
         data: [JSONMember]? = nil,
         words: [JSONMember] = [],
-        ifSeq: UInt64? = nil,
+        ifSeq: ExpectedChange? = nil,
         ifState: [Pattern] = [],
-        ifStay: UInt64? = nil,
+        ifStay: ExpectedChange? = nil,
         reenter: Bool = false,
         cause: String? = nil
     ) -> Request {
@@ -118,18 +171,18 @@ extension Request {
     ///   - data: what it carries; nil leaves the key out.
     ///   - words: further fields as people type them, in strings; the field's type says what each
     ///     means.
-    ///   - ifSeq: only if the machine is at this seq.
+    ///   - ifSeq: only if the machine is at this change.
     ///   - ifState: only if these patterns together select the current state; if empty, any state.
-    ///   - ifStay: only in the stay that began with this seq.
+    ///   - ifStay: only in the stay that began with this change.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func send(
         _ event: String,
         data: [JSONMember]? = nil,
         words: [JSONMember] = [],
-        ifSeq: UInt64? = nil,
+        ifSeq: ExpectedChange? = nil,
         ifState: [Pattern] = [],
-        ifStay: UInt64? = nil,
+        ifStay: ExpectedChange? = nil,
         cause: String? = nil
     ) -> Request {
         let call = ChangeCall(
@@ -151,18 +204,18 @@ extension Request {
     ///   - words: further values as people type them, in strings; the field's type says what each
     ///     means.
     ///   - amounts: numbers to be added to the values that further fields have at the request's turn.
-    ///   - ifSeq: only if the machine is at this seq.
+    ///   - ifSeq: only if the machine is at this change.
     ///   - ifState: only if these patterns together select the current state; if empty, any state.
-    ///   - ifStay: only in the stay that began with this seq.
+    ///   - ifStay: only in the stay that began with this change.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func update(
         _ data: [JSONMember],
         words: [JSONMember] = [],
         adding amounts: [JSONMember] = [],
-        ifSeq: UInt64? = nil,
+        ifSeq: ExpectedChange? = nil,
         ifState: [Pattern] = [],
-        ifStay: UInt64? = nil,
+        ifStay: ExpectedChange? = nil,
         cause: String? = nil
     ) -> Request {
         let call = ChangeCall(

@@ -196,10 +196,8 @@ public enum HistoryPlace: Hashable, Sendable {
     init?(_ value: JSONValue) {
         switch value {
         case .number:
-            guard let integer = value.integer, integer >= 0,
-                integer < RequestLimits.integerBound
-            else { return nil }
-            self = .seq(UInt64(integer))
+            guard let seq = value.count else { return nil }
+            self = .seq(seq)
         case .string(let text):
             if let time = WallTime(reading: text) {
                 self = .time(time)

@@ -154,12 +154,17 @@ extension RequestForm<UInt64> {
     static func count(atMost limit: UInt64?) -> Self {
         Self(
             "an integer from 0 to \(limit?.description ?? "2^53 - 1")",
-            { value in
-                value.integer.flatMap { UInt64(exactly: $0) }
-                    .flatMap { $0 <= limit ?? RequestLimits.integerBound - 1 ? $0 : nil }
-            },
+            { value in value.count.flatMap { $0 <= limit ?? .max ? $0 : nil } },
             { .integer($0) }
         )
+    }
+}
+
+extension JSONValue {
+    /// The number, if it is written as an integer from 0 to 2^53 - 1.
+    var count: UInt64? {
+        self.integer.flatMap { UInt64(exactly: $0) }
+            .flatMap { $0 < RequestLimits.integerBound ? $0 : nil }
     }
 }
 

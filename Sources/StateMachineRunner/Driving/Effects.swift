@@ -307,7 +307,7 @@ extension Answer {
         do {
             // Without a limit: guards are asked, and holds may last.
             let reply = try await client.reply(
-                to: .send(StateSchema.endOfRun.name, data: end.data.members, ifStay: stay),
+                to: .send(StateSchema.endOfRun.name, data: end.data.members, ifStay: .seq(stay)),
                 within: nil
             )
             guard reply.isOK != true else { return reply.isHandled == false ? .unhandled : .taken }

@@ -177,7 +177,7 @@ extension StateServer {
         guard let stay = call.ifStay else {
             throw WireError(
                 .badRequest,
-                "\(name) needs \"ifStay\", the number of the stay whose command has ended"
+                "\(name) needs \"ifStay\", the cursor or the number of the stay whose command has ended"
             )
         }
         guard call.cause == nil else {
@@ -187,7 +187,7 @@ extension StateServer {
             )
         }
         let end = call.data?.members ?? []
-        let move = try self.stays?.move(onEndOfRun: end, in: stay)
+        let move = try self.stays?.move(onEndOfRun: end, in: stay.seq)
         if move != nil, let suspension = self.stays?.suspension() {
             throw WireError(
                 .suspended,
@@ -287,21 +287,21 @@ extension Schema {
 
 /// What a `set` requires of the machine: its seq, its state, its stay.
 extension Move.Condition {
-    /// All of the request's conditions; a seq alone costs no closure.
+    /// All of the request's conditions, its cursors placed; a seq alone costs no closure.
     init(_ call: ChangeCall, by schema: any Schema) {
-        guard call.asksForState else {
-            self.init(seq: call.ifSeq)
-            return
+        switch call.ifSeq {
+        case nil where !call.asksForState: self.init(seq: nil)
+        case .seq(let seq) where !call.asksForState: self.init(seq: seq)
+        case nil, .seq, .cursor: self = .holds { schema.matches(call, $0) }
         }
-        self = .holds { schema.matches(call, $0) }
     }
 }
 
 extension Schema {
     /// Whether the machine is where a request expects it to be.
     func matches(_ call: ChangeCall, _ place: Place) -> Bool {
-        (call.ifSeq.map { $0 == place.seq } ?? true)
-            && (call.ifStay.map { $0 == place.stay } ?? true)
+        (call.ifSeq.map { $0.seq == place.seq } ?? true)
+            && (call.ifStay.map { $0.seq == place.stay } ?? true)
             && (call.ifState?.contains { self.matches($0, place.value) } ?? true)
     }
 }

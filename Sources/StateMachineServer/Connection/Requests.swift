@@ -116,6 +116,7 @@ extension Connection {
                 rest: { writer in
                     self.server.writeOrigin(of: self.server.snapshot.seq, to: &writer)
                     self.server.writeAges(to: &writer)
+                    self.server.writeObstacles(to: &writer)
                 }
             )
             self.output.replyWithLine(after: self.server.past.ring.head)

@@ -42,6 +42,7 @@ final class Sets: @unchecked Sendable {
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
     func set(_ call: ChangeCall, id: RequestID?, lineLength: Int) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
+        let call = call.placed(by: self.server.past.seq(of:))
         let state = try self.server.state(call.name, data: call.data, lineLength: lineLength)
         self.noteSet()
         if let answer = self.server.decide(state, call, by: self.output.peer) {
@@ -58,6 +59,7 @@ final class Sets: @unchecked Sendable {
         id: RequestID?
     ) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
+        let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
         let move = try self.server.move(for: operation, call, by: self.output.peer)
         self.propose(move, operation, call, id)
@@ -306,8 +308,18 @@ extension Value {
 extension ChangeCall {
     /// Where the machine was to be, and is not, for people.
     func expected(at current: Place) -> String {
-        if let seq = self.ifSeq, seq != current.seq { return "seq \(seq)" }
-        if let stay = self.ifStay, stay != current.stay { return "stay \(stay)" }
+        if let seq = self.ifSeq, seq.seq != current.seq { return "seq \(seq.text)" }
+        if let stay = self.ifStay, stay.seq != current.stay { return "stay \(stay.text)" }
         return self.ifState?.written ?? "another state"
+    }
+}
+
+extension ExpectedChange {
+    /// The number, or why there is none here.
+    fileprivate var text: String {
+        switch self {
+        case .seq(let seq): "\(seq)"
+        case .cursor(let cursor): "\(cursor.quoted), which is no change of this numbering"
+        }
     }
 }

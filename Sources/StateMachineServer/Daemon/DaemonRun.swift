@@ -146,9 +146,12 @@ struct DaemonRun: Service, CustomStringConvertible {
             }
         }.get()
         // Not through `self`: it holds the machine, and that the history; none would ever be freed.
-        self.machine.history?.onTrouble { [logger] work, why in
+        self.machine.history?.onTrouble { [logger, weak server] work, why in
             logger.log(why, of: work)
-            if work == .commits { status.troubled(by: why) }
+            guard work == .commits else { return }
+            status.troubled(by: why)
+            guard let server else { return }
+            server.loop.execute { server.trouble = why }
         }
         let beginning = try await loop.submit { server.beginning }.get()
         self.logger.notice(

@@ -70,14 +70,8 @@ extension StateServer {
                         .object(schema.groups.map { JSONMember($0.name, .strings($0.members)) })
                     )
                 }
-                if let allowance = current.allowance(of: initial) {
-                    writer.json(
-                        "breaker",
-                        .object([
-                            JSONMember("moves", .integer(allowance.moves)),
-                            JSONMember("inMs", .integer(allowance.time.wholeMicroseconds / 1000)),
-                        ])
-                    )
+                if let (moves, time) = current.allowance(of: initial) {
+                    writer.json("breaker", Suspension(moves: moves, time: time).json)
                 }
                 let operations = door.operations(withEvents: events != nil)
                 let errors = ErrorCode.allCases.filter {

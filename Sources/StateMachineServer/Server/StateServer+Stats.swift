@@ -14,9 +14,26 @@ extension StateServer {
                 self.counters.transitions.write(to: &writer)
                 writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
                 self.writeVoters(to: &writer)
+                self.writeObstacles(to: &writer)
                 writer.number(.seq, self.report.seq)
             }
         )
+    }
+
+    /// What keeps the machine from being changed, and from what is due.
+    func writeObstacles(to writer: inout LineWriter) {
+        if let trouble { writer.string(.trouble, trouble) }
+        guard let stays else { return }
+        if let suspension = stays.withheld {
+            writer.json(.suspended, suspension.json)
+        }
+        guard let overdue = stays.overdue else { return }
+        writer.object(.overdue) { writer in
+            writer.number("ms", overdue.ms)
+            guard let (deciding, state) = overdue.denial else { return }
+            Denials(deciding, and: self.voters.present, of: state)
+                .write(to: &writer, ownPeer: self.ownPeer)
+        }
     }
 
     /// Who may keep which states from being entered, where anybody may.

@@ -86,6 +86,9 @@ final class StateServer: @unchecked Sendable {
     /// Connections of the last process that are on their way here.
     let arrivals = Arrivals()
 
+    /// Why the last change could not be recorded; nil if it could.
+    var trouble: String?
+
     /// Sets that are not decided, those of clients that have gone included.
     var undecidedSets = 0
 

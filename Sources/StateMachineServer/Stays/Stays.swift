@@ -40,7 +40,9 @@ final class Stays: @unchecked Sendable {
     private struct Pending {
         let number: UInt64
         let start: StayStart
-        /// When it is tried next, by the uptime in microseconds.
+        /// When it is due, by the uptime in microseconds.
+        let due: Int64
+        /// When it is tried next, by the same clock.
         var at: Int64
         /// How long to wait before it is tried once more.
         var pause = GrowingPause()
@@ -48,6 +50,8 @@ final class Stays: @unchecked Sendable {
         var isOverdue = false
         /// Whether it is being tried, or was made.
         var isTried = false
+        /// Who denied it when it was last tried, and the state that it leads to; nil if nobody did.
+        var denial: (by: [Vote.Denial], of: Value)?
     }
 
     /// - Parameters:
@@ -113,6 +117,20 @@ final class Stays: @unchecked Sendable {
         return max(0, deadline.delay.wholeMicroseconds - elapsed) / 1000
     }
 
+    /// Why moves are withheld; nil if they are not.
+    var withheld: Suspension? {
+        guard self.breaker.isOpen else { return nil }
+        return self.schema.allowance(of: self.snapshot.value)
+            .map { Suspension(moves: $0.moves, time: $0.time) }
+    }
+
+    /// For how many milliseconds what is due has been overdue, and who denied it; nil if nothing has been tried in vain, or
+    /// withheld.
+    var overdue: (ms: Int64, denial: (by: [Vote.Denial], of: Value)?)? {
+        guard let pending, pending.isOverdue else { return nil }
+        return (max(0, self.now.uptime &- pending.due) / 1000, pending.denial)
+    }
+
     // MARK: - What happens
 
     /// Makes the boot move, if there is one, before anybody is there.
@@ -168,10 +186,11 @@ final class Stays: @unchecked Sendable {
         self.arm()
     }
 
-    /// The move for an end of a stay's run; nil if none, or if the machine is in another stay.
+    /// The move for an end of a stay's run; nil if none, or if the machine is in another stay, or `stay` in none of its
+    /// numbering.
     ///
     /// - Throws: `bad-data`, whatever the stay.
-    func move(onEndOfRun data: [JSONMember], in stay: UInt64) throws(WireError) -> MachineMove? {
+    func move(onEndOfRun data: [JSONMember], in stay: UInt64?) throws(WireError) -> MachineMove? {
         let move = try self.schema.move(onEndOfRun: data, in: self.snapshot.value)
         return self.snapshot.stay == stay ? move : nil
     }
@@ -205,6 +224,7 @@ final class Stays: @unchecked Sendable {
     /// Tries again after a hold or a guard has gone: what was denied may be allowed now.
     func voterWent() {
         self.pending?.pause.reset()
+        self.pending?.denial = nil
         self.tryAgain()
     }
 
@@ -264,7 +284,7 @@ final class Stays: @unchecked Sendable {
 
     private func expect(_ start: StayStart, at uptime: Int64) {
         self.number += 1
-        self.pending = Pending(number: self.number, start: start, at: uptime)
+        self.pending = Pending(number: self.number, start: start, due: uptime, at: uptime)
     }
 
     private func wait() {
@@ -294,6 +314,7 @@ final class Stays: @unchecked Sendable {
         guard let pending = self.pending else { return }
         guard self.suspension() == nil else {
             self.pending?.isOverdue = true
+            self.pending?.denial = nil
             self.onBoot.take()?()
             return
         }
@@ -329,13 +350,16 @@ final class Stays: @unchecked Sendable {
             // The stay has ended, or begun anew.
             self.pending?.isTried = false
             self.arm()
-        case .denied, .stale, .notCommitted, .overloaded, .wouldWait, .withdrawn: self.retry()
+        case .denied(let deciding):
+            self.retry(after: (deciding, error.proposed ?? error.current.value))
+        case .stale, .notCommitted, .overloaded, .wouldWait, .withdrawn: self.retry()
         }
     }
 
     /// Tries once more after a pause that grows, for as long as the stay lasts.
-    private func retry() {
+    private func retry(after denial: (by: [Vote.Denial], of: Value)? = nil) {
         guard let pause = self.pending?.pause.next() else { return }
+        self.pending?.denial = denial
         self.pending?.isTried = false
         self.pending?.isOverdue = true
         self.pending?.at = self.now.uptime &+ pause.wholeMicroseconds
@@ -350,6 +374,11 @@ struct Suspension: Hashable, Sendable, CustomStringConvertible {
     let time: Duration
 
     var description: String { "\(self.moves) within \(self.time)" }
+
+    /// The same on the wire.
+    var json: JSONValue {
+        ["moves": .integer(self.moves), "inMs": .integer(self.time.wholeMicroseconds / 1000)]
+    }
 }
 
 /// Limits the moves per time that a machine makes by itself while nobody asks for anything.

@@ -52,7 +52,10 @@ struct TypedValues: ParsableArguments {
         // An update that only adds has no data.
         let values = fields?.values ?? []
         if fields != nil, call.add.isEmpty || !values.isEmpty { call.data = .object(values) }
-        (call.ifSeq, call.ifStay, call.cause) = (conditions.ifSeq, conditions.ifStay, cause)
+        (call.ifSeq, call.ifStay) = (
+            conditions.ifSeq.map { .seq($0) }, conditions.ifStay.map { .seq($0) }
+        )
+        call.cause = cause
         call.ifState = conditions.patterns.isEmpty ? nil : PatternList(conditions.patterns)
         return call
     }

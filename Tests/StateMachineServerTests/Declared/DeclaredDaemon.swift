@@ -145,7 +145,7 @@ func withDaemon(
 
 extension DeclaredDaemon {
     /// Waits until the last run has released its history; parts of it end on other threads.
-    private static func awaitRelease(of state: String) async throws {
+    static func awaitRelease(of state: String) async throws {
         try await blocking {
             let lock = open("\(state)/statemachine.lock", O_RDWR | O_CLOEXEC)
             // There was no earlier run.
