@@ -75,6 +75,22 @@ import Testing
         )
     }
 
+    @Test func aStateThatIsMarkedHasItsColour() throws {
+        var view = try self.view(#""x""#, cause: "null")
+        var status = try #require(view.status)
+        status.describe(
+            try Line.of(
+                #"{"type":"reply","ok":true,"states":[{"state":"dark"},{"state":"dim","mark":"bad"}]}"#
+            )
+        )
+        view.answered(status)
+        let text = LineText.fixed(.coloured, width: 80)
+        for views in [[view], [view, view]] {
+            let lines = TopFrame(text: text, size: .init(columns: 80, rows: 24)).lines(views)
+            #expect(lines[1].contains("\u{1B}[1;31mdim\u{1B}[0m"), "\(lines[1])")
+        }
+    }
+
     /// Whatever a state contains, no line is wider than the screen or has control characters, and
     /// there are no more lines than fit.
     @Test(arguments: [(80, 24), (40, 15), (20, 5), (9, 2), (1, 1)])

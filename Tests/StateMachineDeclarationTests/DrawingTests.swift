@@ -83,6 +83,43 @@ import Testing
         #expect(drawing.plainText.contains("press → burning  (12 ×, 3 min)"))
     }
 
+    @Test func aMarkIsToldByDescribeAndDrawn() throws {
+        let machine = try declaration(
+            """
+            start: idle
+            states:
+              idle: {mark: good}
+              burning: {mark: bad}
+              ash: {mark: bad}
+              cold: {mark: warn}
+            """
+        )
+        #expect(
+            machine.described["states"]?.elements?.map { $0["mark"]?.string } == [
+                "good", "bad", "bad", "warn",
+            ]
+        )
+        let drawing = Drawing(machine, present: "burning")
+        #expect(
+            drawing.dot.contains(
+                ##"s0 [label="idle", style="rounded,filled", fillcolor="#C4E8DC"];"##
+            )
+        )
+        #expect(
+            drawing.dot.contains(
+                ##"s1 [label="burning", penwidth=3, style="rounded,filled", fillcolor="#F2AE90"];"##
+            )
+        )
+        for line in [
+            "    classDef bad fill:#F2AE90", "    class s1,s2 bad", "    class s3 warn",
+            "    classDef present stroke-width:4px",
+        ] {
+            #expect(drawing.mermaid.split(separator: "\n").contains(line[...]), "\(line)")
+        }
+        #expect(drawing.plainText.hasPrefix("idle  (start; good)\n"))
+        #expect(drawing.json["states"]?.elements?[3]["mark"]?.string == "warn")
+    }
+
     @Test func theSchemaKnowsEveryKey() throws {
         let schema = try #require(JSONValue(parsing: DeclarationSchema.text))
         let properties = try #require(schema["properties"]?.members)
@@ -99,7 +136,7 @@ import Testing
         #expect(
             state?["properties"]?.members?.map(\.key) == [
                 "about", "was", "fields", "to", "when", "after", "boot", "run", "done", "exit",
-                "failed", "enter", "leave", "final",
+                "failed", "enter", "leave", "final", "mark",
             ]
         )
         let run = state?["properties"]?["run"]?["anyOf"]?.elements?.last

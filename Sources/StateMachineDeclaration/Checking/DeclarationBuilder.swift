@@ -88,7 +88,8 @@ struct DeclarationBuilder {
             run: draft.run.flatMap { self.run($0, of: number) },
             enter: draft.enter.map(\.value),
             leave: draft.leave.map(\.value),
-            isFinal: draft.isFinal
+            isFinal: draft.isFinal,
+            mark: draft.mark
         )
     }
 

@@ -21,6 +21,7 @@ struct Warnings {
         for (number, state) in self.declaration.states.enumerated() {
             self.warnOfDeadEnd(number, state)
             self.warnOfHanging(number, state)
+            self.warnOfEnding(number, state)
             self.warnOfLongRetries(number, state)
             self.warnOfReboot(number, state)
         }
@@ -106,6 +107,21 @@ struct Warnings {
         self.problems.warn(
             draft.position,
             "the run of \(state.name.quoted) may hang for ever, and nothing else leads out of the state; give it a timeout"
+        )
+    }
+
+    /// Warns about a state that continues with nothing running when its run has ended well: a browser that somebody
+    /// closes leaves a blank screen.
+    private func warnOfEnding(_ number: Int, _ state: DeclaredCase) {
+        guard let run = state.run, run.done == nil, !state.isFinal,
+            let draft = self.file.states[number].run?.command
+        else { return }
+        // What time ends may wait for it, unless an event has the time begin again.
+        guard state.after == nil || state.reactions.values.contains(.stay) else { return }
+        self.problems.warn(
+            draft.position,
+            "when the run of \(state.name.quoted) ends with exit 0, the state continues and nothing runs; write "
+                + "\"done\" to say where that leads, or restart: always to run it again"
         )
     }
 

@@ -141,6 +141,7 @@ package final class DeclaredSchema: Schema {
             state.enter.isEmpty && state.leave.isEmpty ? nil : JSONMember("hooks", true),
             moves.isEmpty ? nil : JSONMember("moves", .object(moves)),
             state.isFinal ? JSONMember("final", true) : nil,
+            state.mark.map { JSONMember("mark", .string($0.rawValue)) },
         ].compactMap(\.self)
     }
 

@@ -11,6 +11,7 @@ package struct Drawing: Sendable {
         package let name: String
         let groups: [String]
         let isFinal: Bool
+        package let mark: StateMark?
         /// Its fields, its commands, and the events that do not leave it, each as a line of text.
         package let lines: [String]
         package var arrows: [Arrow]
@@ -123,6 +124,7 @@ extension Drawing {
         if number == self.present { remarks.append("present") }
         if number == self.initial { remarks.append("start") }
         if state.isFinal { remarks.append("final") }
+        if let mark = state.mark { remarks.append(mark.rawValue) }
         if let bar = state.bar { remarks.append(bar.rawValue) }
         if !state.groups.isEmpty { remarks.append("in \(state.groups.joined(separator: ", "))") }
         return remarks.joined(separator: "; ")
@@ -148,6 +150,7 @@ extension Drawing.State {
             "groups": .array(self.groups.map { .string($0) }),
             "lines": .array(self.lines.map { .string($0) }),
             "final": .bool(self.isFinal),
+            "mark": self.mark.map { .string($0.rawValue) } ?? .null,
             "open": .bool(self.isOpen),
             "bar": self.bar.map { .string($0.rawValue) } ?? .null,
             "arrows": .array(self.arrows.map(\.json)),
@@ -188,8 +191,17 @@ extension Drawing {
             let names = barred.map { "s\($0)" }.joined(separator: ",")
             lines.append("    class \(names) \(bar.rawValue)")
         }
+        for mark in StateMark.allCases {
+            let marked = self.states.indices.filter { self.states[$0].mark == mark }
+            guard !marked.isEmpty else { continue }
+            lines.append("    classDef \(mark.rawValue) fill:\(mark.colour)")
+            let names = marked.map { "s\($0)" }.joined(separator: ",")
+            lines.append("    class \(names) \(mark.rawValue)")
+        }
         if let present = self.present {
-            lines.append("    classDef present stroke-width:4px,fill:#FFE9A8")
+            // A mark keeps its colour.
+            let fill = self.states[present].mark == nil ? ",fill:#FFE9A8" : ""
+            lines.append("    classDef present stroke-width:4px\(fill)")
             lines.append("    class s\(present) present")
         }
         return lines.joined(separator: "\n")
@@ -230,8 +242,10 @@ extension Drawing {
         var marks = ["label=\"\(state.name.escaped)\(bar)\""]
         if state.isFinal { marks.append("peripheries=2") }
         if state.bar != nil { marks.append("color=\"#D55E00\"") }
-        if number == self.present {
-            marks += ["penwidth=3", "style=\"rounded,filled\"", "fillcolor=\"#FFE9A8\""]
+        let isPresent = number == self.present
+        if isPresent { marks.append("penwidth=3") }
+        if let fill = state.mark?.colour ?? (isPresent ? "#FFE9A8" : nil) {
+            marks += ["style=\"rounded,filled\"", "fillcolor=\"\(fill)\""]
         }
         return marks.joined(separator: ", ")
     }
@@ -314,6 +328,7 @@ extension Drawing {
                 name: name.printable,
                 groups: (state["groups"]?.elements ?? []).map(\.plainText.printable),
                 isFinal: state["final"]?.bool ?? false,
+                mark: state["mark"]?.string.flatMap { StateMark(rawValue: $0) },
                 lines: fields + commands + kept,
                 arrows: Self.arrows(ways, sets: isOpen ? [] : next),
                 isOpen: isOpen

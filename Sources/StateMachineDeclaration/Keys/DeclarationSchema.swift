@@ -22,7 +22,7 @@ public enum DeclarationSchema {
             "^(?!(?:\(NameRule.reserved.joined(separator: "|")))$)[A-Za-z][A-Za-z0-9_-]{0,63}$"
         ),
         "scalar": type("string", "number", "boolean"),
-        "time": pattern("^([0-9]+(w|d|h|min|s|ms))+$"),
+        "time": pattern("^([0-9]+(w|d|h|min|m|s|ms))+$"),
         "target": any([type("string"), table(.target)]),
         "words": any([type("string"), list(reference("scalar"))]),
     ]
@@ -57,6 +57,7 @@ public enum DeclarationSchema {
         case .path: self.pattern("^/")
         case .optionalPath: self.pattern("^-?/")
         case .boolean: self.type("boolean")
+        case .word(let words): self.words(words)
         case .integer(let range):
             [
                 "type": "integer", "minimum": .integer(range.lowerBound),

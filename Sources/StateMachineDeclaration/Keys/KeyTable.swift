@@ -35,6 +35,8 @@ indirect enum KeyForm: Sendable {
     /// An absolute path, perhaps with `-` before it.
     case optionalPath
     case boolean
+    /// One of these words.
+    case word([String])
     case integer(ClosedRange<Int>)
     /// A number of at least 1.
     case factor
@@ -110,6 +112,11 @@ extension KeyTable {
             Key("enter", .hooks, "What is run on entering, each to its end."),
             Key("leave", .hooks, "What is run on leaving, each to its end."),
             Key("final", .boolean, "Whether it is intended that nothing leads out."),
+            Key(
+                "mark",
+                .word(StateMark.allCases.map(\.rawValue)),
+                "Whether it is a good state: its colour wherever machines are shown."
+            ),
         ]
     )
 

@@ -48,6 +48,7 @@ package struct DeclaredCase: Sendable {
     package let enter: [DeclaredCommand]
     package let leave: [DeclaredCommand]
     package let isFinal: Bool
+    package let mark: StateMark?
 
     /// All commands: the run, then those of entering and leaving.
     package var commands: [DeclaredCommand] { self.keyedCommands.map(\.command) }

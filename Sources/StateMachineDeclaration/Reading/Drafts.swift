@@ -56,6 +56,7 @@ struct StateDraft {
     var enter: [Located<DeclaredCommand>] = []
     var leave: [Located<DeclaredCommand>] = []
     var isFinal = false
+    var mark: StateMark?
 
     /// All commands that could be read.
     var commands: [Located<DeclaredCommand>] {

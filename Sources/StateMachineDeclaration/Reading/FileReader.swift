@@ -90,8 +90,14 @@ extension DraftReader {
             run: self.run(section),
             enter: self.hooks(section.entry("enter")),
             leave: self.hooks(section.entry("leave")),
-            isFinal: section["final"]?.boolean(of: "final", self.problems) ?? false
+            isFinal: section["final"]?.boolean(of: "final", self.problems) ?? false,
+            mark: section["mark"].flatMap { self.mark($0) }
         )
+    }
+
+    private func mark(_ node: YAMLNode) -> StateMark? {
+        if let mark = node.text.flatMap({ StateMark(rawValue: $0) }) { return mark }
+        return self.problems.refuse(node.position, "\"mark\" must be good, warn or bad")
     }
 
     private func deadline(_ entry: YAMLEntry) -> (delay: Duration, target: TargetDraft)? {

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// Times as people write them: `500ms`, `30s`, `2min`, `1h30min`, `7d`.
+/// Times as people write them: `500ms`, `30s`, `2min` or `2m`, `1h30min`, `7d`.
 package enum TimeText {
     /// Why a text is not a time.
     package struct Objection: Error, Hashable {
@@ -56,7 +56,7 @@ package enum TimeText {
         number: String
     ) throws(Objection) -> TimeUnit {
         let unit = TimeUnit.called(name)
-        if let unit, unit.name == name { return unit }
+        if let unit, unit.name == name || unit.shortName == name { return unit }
         let written = text.excerpt()
         let sentence =
             switch name {
@@ -65,7 +65,6 @@ package enum TimeText {
                 "\(written): write whole numbers, like 1h30min"
             case let name where name.utf8.contains(UInt8(ascii: " ")):
                 "\(written): write it without spaces, like 1h30min"
-            case "m": "\(written): \"m\" may be minutes or months; write \(number.excerpt())min"
             default:
                 "\(written): there is no unit \(name.quoted)"
                     + (unit.map { "; write \(number.excerpt())\($0.name)" }
@@ -104,14 +103,21 @@ extension Duration {
 
 /// A unit of time as people write it.
 package struct TimeUnit: Hashable, Sendable {
-    /// Its name in a file.
+    /// Its name in a file, and where a time is shown.
     package let name: String
-    /// Its other names on a command line.
+    /// Another name of it in a file: `m` is a minute, as for systemd, Prometheus and Go.
+    fileprivate let shortName: String?
+    /// What it is called elsewhere.
     private let otherNames: Set<String>
     package let milliseconds: Int64
 
-    private init(_ name: String, _ milliseconds: Int64, or otherNames: Set<String>) {
-        self.name = name
+    private init(
+        _ name: String,
+        _ milliseconds: Int64,
+        short: String? = nil,
+        or otherNames: Set<String>
+    ) {
+        (self.name, self.shortName) = (name, short)
         self.otherNames = otherNames
         self.milliseconds = milliseconds
     }
@@ -121,14 +127,16 @@ package struct TimeUnit: Hashable, Sendable {
         TimeUnit("w", 604_800_000, or: ["week", "weeks"]),
         TimeUnit("d", 86_400_000, or: ["day", "days"]),
         TimeUnit("h", 3_600_000, or: ["hr", "hrs", "hour", "hours"]),
-        TimeUnit("min", 60_000, or: ["m", "mins", "minute", "minutes"]),
+        TimeUnit("min", 60_000, short: "m", or: ["mins", "minute", "minutes"]),
         TimeUnit("s", 1000, or: ["sec", "secs", "second", "seconds"]),
         TimeUnit("ms", 1, or: ["msec", "msecs", "millisecond", "milliseconds"]),
     ]
 
     /// The unit that has that name among its names.
     package static func called(_ name: String) -> TimeUnit? {
-        self.all.first { $0.name == name || $0.otherNames.contains(name) }
+        self.all.first {
+            $0.name == name || $0.shortName == name || $0.otherNames.contains(name)
+        }
     }
 }
 

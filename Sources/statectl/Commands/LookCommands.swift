@@ -59,7 +59,7 @@ struct StatusCommand: DaemonCommand {
     static func show(_ options: SharedOptions) async throws {
         let client = try options.client
         var status = try await MachineStatus(of: client)
-        if !options.json, status.runner == nil, status.state.stay != nil {
+        if !options.json, status.state.stay != nil {
             status.describe(try await client.reply(to: .describe))
         }
         try StandardOutput.offer(
@@ -81,12 +81,26 @@ struct MachineStatus {
     /// Whether the machine has commands for a runner, as far as that has been looked up.
     private(set) var hasCommands = false
 
+    /// The marks of states that have one, as far as that has been looked up.
+    private(set) var marks: [String: StateMark] = [:]
+
+    /// What the machine's file says of the present state.
+    var mark: StateMark? { self.state.state.flatMap { self.marks[$0.name] } }
+
     /// Takes the answer to `describe`.
     mutating func describe(_ description: Line?) {
         self.machine = description?["machine"]?.string
-        self.hasCommands = (description?["states"]?.elements ?? []).contains { state in
+        let states = description?["states"]?.elements ?? []
+        self.hasCommands = states.contains { state in
             state["run"]?.bool == true || state["hooks"]?.bool == true
         }
+        self.marks = Dictionary(
+            states.compactMap { state in
+                let mark = state["mark"]?.string.flatMap { StateMark(rawValue: $0) }
+                guard let name = state["state"]?.string, let mark else { return nil }
+                return (name, mark)
+            }
+        ) { first, _ in first }
     }
 
     /// The rows of the connections that watch.

@@ -197,7 +197,7 @@ struct PatternsTopic: ParsableCommand {
             key:=JSON              a value in JSON, such as n:=2 or tags:='["a"]'
             value                  the value of the one field that must be given
 
-            200ms, 30s, 2min, 1h30min, 2d or a number of seconds is a time.
+            200ms, 30s, 2min or 2m, 1h30min, 2d or a number of seconds is a time.
             """,
         shouldDisplay: false
     )

@@ -69,7 +69,7 @@ struct TopFrame {
                 return self.wrapped([name, notice], indent: indent)
             }
             guard let status = view.status else { return [name + StyledText("   …", as: .aside)] }
-            let parts = self.text.parts(of: status.state)
+            let parts = self.text.parts(of: status.state, mark: status.mark)
             let state = parts[0].padded(to: column)
             var lines = self.wrapped([name, state] + parts.dropFirst(), indent: indent)
             let margin = StyledText(String(repeating: " ", count: indent - 3))

@@ -65,7 +65,10 @@ struct Diagram {
             let remarks = drawing.remarks(number)
             var text =
                 StyledText(isPresent ? "● " : "○ ", as: isPresent ? .lit : .label)
-                + StyledText(state.name, as: isPresent ? .lit : .state)
+                + StyledText(
+                    state.name,
+                    as: state.mark.map { .marked($0) } ?? (isPresent ? .lit : .state)
+                )
             if !remarks.isEmpty { text = text + StyledText(" (\(remarks))", as: .aside) }
             entries.append(Entry(text: text, state: number))
             entries += state.lines.map { Entry(text: StyledText("    \($0)", as: .aside)) }

@@ -1,6 +1,7 @@
 import Glibc
 import StateMachineClient
 import StateMachineCore
+import StateMachineDeclaration
 
 /// A line as text for people; depends on nothing but what it holds.
 struct LineText {
@@ -16,9 +17,9 @@ struct LineText {
         self.wrapped(self.parts(of: line, remark))
     }
 
-    /// The parts of a line as a reply.
-    func parts(of line: Line, _ remark: String? = nil) -> [StyledText] {
-        var parts = [line.state.map { self.styled($0) } ?? StyledText()]
+    /// The parts of a line as a reply, whose state has that mark.
+    func parts(of line: Line, _ remark: String? = nil, mark: StateMark? = nil) -> [StyledText] {
+        var parts = [line.state.map { self.styled($0, mark) } ?? StyledText()]
         if let remark { parts.append(StyledText(remark)) }
         if let at = line.at {
             let age = line.age.map { Self.ago($0) } ?? Self.age(of: at, at: self.now)
@@ -150,8 +151,9 @@ struct LineText {
     func aside(_ text: String) -> String { self.style.text(text, as: .aside) }
 
     /// `authentication(phase: active)`.
-    func styled(_ state: NamedState) -> StyledText {
-        StyledText(state.name.printable, as: .state) + StyledText(state.valuesText)
+    func styled(_ state: NamedState, _ mark: StateMark? = nil) -> StyledText {
+        StyledText(state.name.printable, as: mark.map { .marked($0) } ?? .state)
+            + StyledText(state.valuesText)
     }
 
     /// How long ago, in the one unit that fits best.

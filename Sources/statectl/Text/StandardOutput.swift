@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import StateMachineCore
+import StateMachineDeclaration
 
 /// Why standard output takes nothing more.
 enum OutputError: Error, Equatable {
@@ -99,6 +100,8 @@ enum Style {
         case notice
         /// What the eye looks for first.
         case lit
+        /// A state that its machine's file marks.
+        case marked(StateMark)
     }
 
     func text(_ text: String, as role: Role) -> String {
@@ -116,6 +119,9 @@ enum Style {
         case .aside: "2"
         case .notice: "33"
         case .lit: "1;7"
+        case .marked(.good): "1;32"
+        case .marked(.warn): "1;33"
+        case .marked(.bad): "1;31"
         }
     }
 }

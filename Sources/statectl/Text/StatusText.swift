@@ -19,7 +19,7 @@ extension LineText {
     /// The label of each thing, all of one width, and its parts.
     func rows(of status: MachineStatus) -> [[StyledText]] {
         let runner = status.runner
-        var rows = [("state", self.parts(of: status.state))]
+        var rows = [("state", self.parts(of: status.state, mark: status.mark))]
         rows += status.holds.map { ("held", self.voter($0)) }
         rows += status.guards.map { ("guarded", self.voter($0)) }
         if let others = status.stats["more"]?.integer {
