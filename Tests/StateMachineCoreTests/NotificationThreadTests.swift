@@ -109,6 +109,50 @@ import Testing
         thread.stop()
     }
 
+    @Test func theDescriptorIsReadableWithinAJobWhileOthersWait() async {
+        let thread = NotificationThread(name: "polled")
+        let heard = Recorder<String>()
+        let begin = Gate()
+        thread.enqueue {
+            begin.pass()
+            // For what came before, and for what comes now.
+            for _ in 0..<2 {
+                var wait = pollfd(fd: thread.descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&wait, 1, -1)
+                thread.drain()
+            }
+            heard.record("end")
+        }
+        thread.enqueue {
+            heard.record("before")
+            DispatchQueue(label: "later").async { thread.enqueue { heard.record("later") } }
+        }
+        begin.open()
+        #expect(await heard.wait(for: 3) == ["before", "later", "end"])
+        thread.stop()
+    }
+
+    @Test func whoeverStopsAThreadWaitsForItsEnd() async throws {
+        let thread = NotificationThread(name: "stopping")
+        let heard = Recorder<String>()
+        let goOn = Gate()
+        thread.enqueue {
+            heard.record("runs")
+            goOn.pass()
+            heard.record("ran")
+        }
+        await heard.wait(for: 1)
+        let stopping = (0..<3).map { _ in
+            Task.detached {
+                try await blocking { thread.stop() }
+                heard.record("stopped")
+            }
+        }
+        goOn.open()
+        for task in stopping { try await task.value }
+        #expect(heard.heard == ["runs", "ran", "stopped", "stopped", "stopped"])
+    }
+
     @Test func adoptingAThreadTwiceIsHarmless() async {
         let heard = Recorder<Int>()
         await onThreads(1) { _ in

@@ -8,6 +8,40 @@ import Testing
 private typealias Batches = Recorder<Delivery<UInt64>.Batch>
 
 @Suite(.bounded) struct ReceptionistTests {
+    @Test func flushingAMachineBesideTheEndOfAReceptionistAtItsSourceIsSafe() async {
+        await #expect(processExitsWith: .success) {
+            let machine = StateMachine<AppState>()
+            let flushing = Task { while !Task.isCancelled { await machine.flush() } }
+            for _ in 0..<20_000 {
+                machine.addReceptionist(
+                    on: .immediate,
+                    selecting: { $0.seq },
+                    atSource: true,
+                    task: { _ in }
+                ).cancel()
+            }
+            flushing.cancel()
+            await flushing.value
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func whatPassedBeforeTheMachineWentIsDelivered(atSource: Bool) async {
+        let held = HeldQueue()
+        let heard = Recorder<UInt64>()
+        var machine: StateMachine<AppState>? = StateMachine<AppState>()
+        machine?.addReceptionist(
+            on: held.context,
+            selecting: { $0.seq },
+            atSource: atSource,
+            task: { for seq in $0.values { heard.record(seq) } }
+        )
+        machine?.churn(10)
+        machine = nil
+        held.open()
+        #expect(await heard.wait(for: 10) == Array(1...10))
+    }
+
     private let clock = ManualClock()
     private let machine: StateMachine<AppState>
     private let batches = Batches()

@@ -1,9 +1,56 @@
 import Dispatch
-import StateMachineCore
 import TestSupport
 import Testing
 
+@testable import StateMachineCore
+
 @Suite struct RegistrationTests {
+    @Test func aFlushWaitsForWhatIsStillToBeToldOfAMachineThatHasGone() async {
+        let held = HeldQueue()
+        let heard = Recorder<String>()
+        var machine: StateMachine<AppState>? = StateMachine<AppState>()
+        let registration = machine?.addReceptionist(
+            on: held.context,
+            selecting: { $0.seq },
+            delivering: .settled(after: .seconds(3600)),
+            task: { for seq in $0.values { heard.record("\(seq)") } }
+        )
+        machine?.churn(3)
+        machine = nil
+        registration?.flush()
+        held.open()
+        await passed(held.queue)
+        await passed(held.queue)
+        #expect(heard.heard == ["3"])
+    }
+
+    @Test func anyNumberOfFlushesOfAQueueThatIsBehindCostsNoMoreThanThatNumber() async {
+        await #expect(processExitsWith: .success) {
+            withinAMinute {
+                let held = HeldQueue()
+                let machine = StateMachine<AppState>()
+                let registration = machine.addReceptionist(
+                    on: held.context,
+                    selecting: { $0.seq },
+                    delivering: .settled(after: .seconds(3600))
+                ) { _ in }
+                // If each cost what there are of them, half an hour.
+                for _ in 0..<300_000 { registration.flush() }
+                held.open()
+                held.queue.sync {}
+            }
+        }
+    }
+
+    @Test func delegatesThatAreGoneAreForgottenAlthoughNothingHappens() {
+        let machine = StateMachine<AppState>()
+        let held = HeldQueue()
+        for _ in 0..<10_000 { machine.addDelegate(Listener(), on: held.context) }
+        let members = machine.machine.holder.withLock { $0.audience.drains }.flatMap(\.allMembers)
+        #expect(members.count <= 128)
+        held.open()
+    }
+
     private static let queue = DispatchQueue(label: "one")
 
     /// Different objects for a queue are one place.

@@ -41,6 +41,21 @@ import Testing
         )
     }
 
+    @Test func aBodyThatEndsItsOwnRegistrationIsNotWaitedForByItself() async {
+        let machine = StateMachine<AppState>()
+        let registrations = Recorder<Registration>()
+        let recorder = Recorder<String>()
+        let registration = machine.during(.ready) { _ in
+            await registrations.wait(for: 1).first?.cancelAndWait()
+            recorder.record("the body continues")
+        }
+        registrations.record(registration)
+        await recorder.wait(for: 1)
+        await registration.cancelAndWait()
+        recorder.record("the end")
+        #expect(recorder.heard == ["the body continues", "the end"])
+    }
+
     @Test func thePresentStateCounts() async {
         let machine = StateMachine<AppState>()
         let recorder = Recorder<Event>()

@@ -16,6 +16,41 @@ private final class TaskLog: WriteAheadLog {
 ///
 /// When `Task.immediate` returns, its task has reached the point where it waits.
 @Suite(.bounded) struct SuspendingTests {
+    @Test func theEndOfAnAsyncVotersFunctionIsWaitedFor() async {
+        let machine = StateMachine<AppState>()
+        let recorder = Recorder<String>()
+        let goOn = Recorder<Void>()
+        let registration = machine.addVoter(label: "async") { _ in
+            recorder.record("begins")
+            await goOn.wait(for: 1)
+            recorder.record("ends")
+            return .yes
+        }
+        let proposing = Task { try await machine.propose(.ready(true)) }
+        await recorder.wait(for: 1)
+        let cancelling = Task {
+            await registration.cancelAndWait()
+            recorder.record("the end")
+        }
+        // The question no longer waits for it.
+        _ = await proposing.result
+        goOn.record(())
+        await cancelling.value
+        #expect(recorder.heard == ["begins", "ends", "the end"])
+    }
+
+    @Test func anAsyncVoterThatEndsItselfIsNotWaitedForByItself() async throws {
+        let machine = StateMachine<AppState>()
+        let registrations = Recorder<Registration>()
+        let registration = machine.addVoter(label: "async") { _ in
+            await registrations.heard.first?.cancelAndWait()
+            return .yes
+        }
+        registrations.record(registration)
+        try await machine.propose(.ready(true))
+        await registration.cancelAndWait()
+    }
+
     private let asks = Recorder<Ask>()
 
     private func guarded(

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import StateMachineCore
 import StateMachineTesting
 import TestSupport
@@ -74,6 +75,43 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         // Passes the voters by, like an assignment, but an assignment would block this thread.
         self.machine.machine.afterCommits {}
         #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) }.last == [4])
+    }
+
+    @Test func aCallbackThatSetsWhileTheLogIsFullIsNotWaitedFor() async {
+        await #expect(processExitsWith: .success) {
+            withinAMinute {
+                let log = PatientLog<AppState>()
+                var options = StateMachine<AppState>.Options()
+                options.log = log
+                let machine = StateMachine<AppState>(options: options)
+                machine.propose(.authentication(.active)) { _ in }
+                // More than may be undelivered while somebody else delivers.
+                for count in 1...600 {
+                    machine.propose(.ready(count.isMultiple(of: 2))) { _ in }
+                }
+                let isCalled = Gate()
+                let hasSet = Gate()
+                DispatchQueue(label: "registers").async {
+                    machine.addObserver(starting: .current) { transition in
+                        guard transition.seq == 0 else { return }
+                        isCalled.open()
+                        machine.state = .dataRetrieval(.active)
+                        hasSet.open()
+                    }
+                }
+                isCalled.pass()
+                var finished = 0
+                while machine.state != .dataRetrieval(.active) {
+                    if log.groups.heard.count > finished {
+                        log.finish(finished)
+                        finished += 1
+                    } else {
+                        usleep(100)
+                    }
+                }
+                hasSet.pass()
+            }
+        }
     }
 
     @Test func aGroupIsAnsweredAtItsCursorAfterItsChangesAndWakesItOnce() {

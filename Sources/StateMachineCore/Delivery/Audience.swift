@@ -20,7 +20,7 @@ struct Audience: Sendable {
     /// How many members have come so far.
     private var number: UInt64 = 0
     private var count = 0
-    /// How many there may be before it is time to look for those that are gone.
+    /// How many there may be before it is time to look for those that are gone; no number while somebody looks.
     private var sweepLimit = Self.firstSweepLimit
 
     // 64: few enough to be looked through in no time. Not tuned.
@@ -45,7 +45,7 @@ struct Audience: Sendable {
     ) {
         self.number += 1
         self.count += 1
-        member.begin(as: self.number, of: owner, at: drain.identity, after: position, from: here)
+        member.begin(as: self.number, of: owner, in: drain, after: position, from: here)
         drain.add(member)
     }
 
@@ -75,11 +75,21 @@ struct Audience: Sendable {
             .compactMap { $0.member(representing: object) }
     }
 
-    /// Whether there are twice as many as at the last sweep.
+    /// Whether there are twice as many as the last sweep left; if so, the caller ends those that are gone, and then calls
+    /// ``swept()``.
     mutating func isSweepDue() -> Bool {
         guard self.count >= self.sweepLimit else { return false }
-        self.sweepLimit = max(Self.firstSweepLimit, self.count * 2)
+        self.sweepLimit = .max
         return true
+    }
+
+    mutating func swept() { self.sweepLimit = max(Self.firstSweepLimit, self.count * 2) }
+}
+
+extension [Drain] {
+    /// Ends the members whose objects are gone, without having to call anybody; under no lock.
+    func endGone() {
+        for member in self.flatMap(\.allMembers) where member.isGone { member.end() }
     }
 }
 
@@ -145,7 +155,7 @@ extension Machine: MemberOwner {
         isLimited: Bool = true
     ) -> (member: Member, drain: Drain, place: Place) {
         let identity = context.identity
-        let (member, drain, place) = self.holder.withLock { holder in
+        let (member, drain, place, isSweepDue) = self.holder.withLock { holder in
             let tail = holder.tail
             let drain = holder.audience.drain(at: identity) {
                 Drain(
@@ -157,7 +167,7 @@ extension Machine: MemberOwner {
                 )
             }
             if let object, let present = drain.member(representing: object) {
-                return (present, drain, holder.place)
+                return (present, drain, holder.place, false)
             }
             holder.audience.add(
                 fresh,
@@ -167,7 +177,11 @@ extension Machine: MemberOwner {
                 from: holder.place
             )
             if let voter = fresh as? VoterMember { holder.gate.voters.add(voter) }
-            return (fresh, drain, holder.place)
+            return (fresh, drain, holder.place, holder.audience.isSweepDue())
+        }
+        if isSweepDue {
+            self.holder.withLock { $0.audience.drains }.endGone()
+            self.holder.withLock { $0.audience.swept() }
         }
         // Nothing has been appended that would wake the drain.
         if member === fresh, member.start == .current { member.askForTurn() }

@@ -494,7 +494,7 @@ package final class Drain: @unchecked Sendable {
         self.post(after: position) { [unowned self] mayCall in
             if mayCall {
                 self.refreshIfChanged()
-                for member in self.heard { member.reach(count) }
+                for member in self.heard { member.call { member.reach(count) } }
             }
             count.pass(hearing: false)
         }

@@ -3,7 +3,7 @@ import Synchronization
 /// One registration on a context, from one entry on until cancelled.
 ///
 /// Guarded state:
-/// - `number`, `since`, `sinceSeq`, `place`, `owner`: written once, under the owner's lock, before
+/// - `number`, `since`, `sinceSeq`, `place`, `owner`, `drain`: written once, under the owner's lock, before
 ///   the drain can see the member.
 /// - `beginning`: written there too, and the drain's own after that.
 /// - `callGuard`: taken for every call, by the drain, one call at a time.
@@ -20,6 +20,8 @@ class Member: @unchecked Sendable {
     /// The identity of the context on which it is called.
     private(set) final var place: ObjectIdentifier?
     private(set) final weak var owner: (any MemberOwner)?
+    /// What calls it; it outlives the owner while it has something to tell.
+    private final weak var drain: Drain?
 
     /// The state that it hears of before everything else; nil: none, or it has heard of it.
     private final var beginning: Place?
@@ -74,13 +76,14 @@ class Member: @unchecked Sendable {
     final func begin(
         as number: UInt64,
         of owner: any MemberOwner,
-        at place: ObjectIdentifier,
+        in drain: Drain,
         after position: UInt64,
         from here: Place?
     ) {
         self.number = number
         self.owner = owner
-        self.place = place
+        self.drain = drain
+        self.place = drain.identity
         self.since = position
         self.sinceSeq = here?.seq ?? 0
         if self.start == .current { self.beginning = here }
@@ -191,9 +194,14 @@ class Member: @unchecked Sendable {
 
     /// Delivers what is kept for it once it has been told of all that was committed so far; calls
     /// `given` after that, or when it is cancelled.
+    ///
+    /// If its owner has gone, all that the context has yet to be told was committed before.
     final func flush(then given: @escaping @Sendable () -> Void) {
         let waiter = Once<Void> { given() }
-        guard let (drain, newest) = self.owner?.place(of: self), self.callGuard.wait(waiter) else {
+        guard
+            let (drain, newest) = self.owner?.place(of: self) ?? self.drain.map({ ($0, .max) }),
+            self.callGuard.wait(waiter)
+        else {
             return given()
         }
         let pass: @Sendable () -> Void = { [weak self] in

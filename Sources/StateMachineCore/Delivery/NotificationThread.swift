@@ -26,6 +26,8 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
         var isStopped = false
         /// Whether the thread looks without being woken.
         var isAwake = false
+        /// Whether somebody polls the descriptor, who has to be woken for each job.
+        var isPolled = false
         var thread: ThreadIdentity?
     }
 
@@ -100,7 +102,15 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
     deinit { close(self.wakeups) }
 
     /// Readable when there is something to do; owned by the context; only poll it.
-    public var descriptor: CInt { self.wakeups }
+    public var descriptor: CInt {
+        let isBehind = self.mail.withLock { mail in
+            mail.isPolled = true
+            mail.isAwake = false
+            return !mail.jobs.isEmpty
+        }
+        if isBehind { self.wake() }
+        return self.wakeups
+    }
 
     /// Whether the calling code runs on this thread.
     public var isCurrent: Bool? { self.mail.withLock { $0.thread }?.isCurrent ?? false }
@@ -142,15 +152,17 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
     /// loop within the loop.
     public func drain() {
         precondition(self.isCurrent == true, "drain() must be called on its notification thread")
-        platform_quiet(self.wakeups)
         while true {
             // One by one: a job that drains the thread itself runs those that came before.
             let job = self.mail.withLock { mail in
                 let job = mail.jobs.popFirst()
-                mail.isAwake = job != nil && self.ended != nil
+                mail.isAwake = job != nil && self.ended != nil && !mail.isPolled
+                guard job == nil else { return job }
                 // Gives back the room of a burst.
-                if job == nil { _ = mail.jobs.takeAll() }
-                return job
+                _ = mail.jobs.takeAll()
+                // Not before, since a job may poll; and under the lock, so that what comes now rings again.
+                platform_quiet(self.wakeups)
+                return nil
             }
             switch job {
             case .call(let body): body()
@@ -183,13 +195,12 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
     /// For a thread of its own it waits until that has happened and the thread has ended, unless
     /// called on that thread. Idempotent.
     public func stop() {
-        let isFirst = self.mail.withLock { mail in
-            defer { mail.isStopped = true }
-            return !mail.isStopped
-        }
+        self.mail.withLock { $0.isStopped = true }
         self.wake()
-        guard isFirst, let ended = self.ended, self.isCurrent == false else { return }
+        guard let ended = self.ended, self.isCurrent == false else { return }
         ended.wait()
+        // For whoever else stops it.
+        ended.signal()
     }
 
     /// Traps unless the calling code runs on this thread.

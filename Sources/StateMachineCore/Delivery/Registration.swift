@@ -35,7 +35,8 @@ public final class Registration: Sendable {
     ///
     /// No thread waits. It takes as long as the context does, and so for ever on one that never
     /// runs its jobs; one that has ended is not waited for. It also ends when the registration or
-    /// the task is cancelled.
+    /// the task is cancelled. When the machine has gone, it waits for what the context has yet to be
+    /// told; what a delivery still keeps is discarded with the machine, as soon as that is told.
     public func flushAndWait() async {
         _ = await Once.answer(orIfCancelled: false) { isGiven in
             self.flush { isGiven.give(true) }
@@ -54,7 +55,8 @@ public final class Registration: Sendable {
     /// Ends it: when this returns no call is running either, and none will begin.
     ///
     /// No thread waits. A callback cannot call it, since callbacks are synchronous; a callback that
-    /// cancels itself is by its nature still running.
+    /// cancels itself is by its nature still running. So is the body of a
+    /// ``StateMachine/during(_:_:body:)`` or an async voter that calls this: it is not waited for.
     public func cancelAndWait() async {
         await withCheckedContinuation { continuation in
             self.stop { self.end { continuation.resume() } }

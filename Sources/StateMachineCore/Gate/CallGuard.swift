@@ -8,7 +8,8 @@ import Synchronization
 /// Guarded state: `state` is atomic; `waiters` is behind its own lock.
 struct CallGuard: ~Copyable, Sendable {
     let state = Atomic<UInt8>(0)
-    let waiters = Lock<[Once<Void>]>([])
+    /// By identity: a queue that is behind may have any number to forget.
+    let waiters = Lock<[ObjectIdentifier: Once<Void>]>([:])
 
     static var running: UInt8 { 1 }
     static var cancelled: UInt8 { 2 }
@@ -21,7 +22,8 @@ struct CallGuard: ~Copyable, Sendable {
     /// none is.
     func cancel(quiet: @escaping @Sendable () -> Void) {
         self.state.bitwiseOr(Self.cancelled, ordering: .sequentiallyConsistent)
-        self.waiters.withLock { $0.append(Once { quiet() }) }
+        let waiter = Once<Void> { quiet() }
+        self.waiters.withLock { $0[ObjectIdentifier(waiter)] = waiter }
         self.tellIfQuiet()
     }
 
@@ -33,13 +35,15 @@ struct CallGuard: ~Copyable, Sendable {
             guard self.state.load(ordering: .sequentiallyConsistent) != Self.cancelled else {
                 return false
             }
-            waiters.append(waiter)
+            waiters[ObjectIdentifier(waiter)] = waiter
             return true
         }
     }
 
     /// The waiter waits no longer.
-    func forget(_ waiter: Once<Void>) { self.waiters.withLock { $0.removeAll { $0 === waiter } } }
+    func forget(_ waiter: Once<Void>) {
+        self.waiters.withLock { $0[ObjectIdentifier(waiter)] = nil }
+    }
 
     /// Runs `body` unless cancelled; returns what it returned, else false.
     func run(_ body: () -> Bool) -> Bool {
@@ -67,13 +71,13 @@ struct CallGuard: ~Copyable, Sendable {
     }
 
     private func tellIfQuiet() {
-        let told = self.waiters.withLock { waiters -> [Once<Void>] in
+        let told = self.waiters.withLock { waiters -> [ObjectIdentifier: Once<Void>] in
             // Looked at under the lock: the ending call clears the flag before it takes the lock.
             guard self.state.load(ordering: .sequentiallyConsistent) == Self.cancelled else {
-                return []
+                return [:]
             }
-            return exchange(&waiters, with: [])
+            return exchange(&waiters, with: [:])
         }
-        for waiter in told { waiter.give(()) }
+        for waiter in told.values { waiter.give(()) }
     }
 }

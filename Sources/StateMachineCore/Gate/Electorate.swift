@@ -92,6 +92,7 @@ extension Machine {
     ///   - places: where it stands, to be asked about motions whose state has one of these places;
     ///     nil: about every motion.
     ///   - isAsked: pure, and run on the proposing thread; which of those motions it is asked about.
+    ///   - stop: ends what its questions have started, and calls its argument once that has ended.
     ///   - body: called with each question, once; it must not block.
     /// - Returns: its registration, with which it moves to other places.
     @discardableResult
@@ -100,9 +101,13 @@ extension Machine {
         on context: any ExecutionContext,
         at places: Set<Int>? = nil,
         before isAsked: @escaping @Sendable (Motion) -> Bool = { _ in true },
+        stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void = {
+            $0()
+        },
         _ body: @escaping @Sendable (Ask) -> Void
     ) -> Registration {
-        self.add(VoterMember(terms, at: places, isAsked: isAsked, body: body), on: context)
+        let member = VoterMember(terms, at: places, isAsked: isAsked, body: body)
+        return Registration(of: self.register(member, on: context).member, stopping: stop)
     }
 
     /// The voters who want to be asked about a motion.

@@ -73,9 +73,10 @@ extension StateMachine {
     /// Asks an async function before the state changes; each question is a task of its own.
     ///
     /// A question may be decided without the answer, by another voter's no or because time is up:
-    /// the function then still runs to its end, but its vote does not count. What its task, or one
-    /// that it starts, proposes to the same machine while the question waits for it would wait for
-    /// itself: that throws ``Refusal/wouldWait``.
+    /// the function then still runs to its end, but its vote does not count. What its task, a child
+    /// task of it, or a `Task` that it starts proposes to the same machine while the question waits
+    /// for it would wait for itself: that throws ``Refusal/wouldWait``. A detached task is not
+    /// recognized: whoever awaits its proposal is silent until time is up.
     ///
     /// - Parameters:
     ///   - label: the voter's name when it says no.
@@ -85,7 +86,8 @@ extension StateMachine {
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
     ///   - vote: returns its vote.
     /// - Returns: its registration; once that is cancelled, an open question no longer waits for
-    ///   the voter.
+    ///   the voter. Its ``Registration/cancelAndWait()`` also waits for the function's end, unless
+    ///   the function itself calls it.
     @discardableResult
     public func addVoter(
         label: String,
@@ -95,21 +97,67 @@ extension StateMachine {
         asking vote: @escaping @Sendable (Proposal<State>) async -> Vote
     ) -> Registration {
         let machine = ObjectIdentifier(self.machine)
+        let answers = Answers()
         return self.machine.addVoter(
             Machine.Voter(label: label, within: limit, whenSilent: silence),
             on: self.machine.readers,
             before: { isAsked(Proposal($0)) },
+            stopping: { answers.end(then: $0) },
             { ask in
+                guard answers.begin() else { return }
                 // Not kept: it ends with the question's answer.
                 Task {
-                    let question = Answering(machine: machine, ask: ask)
+                    let question = Answering(machine: machine, ask: ask, answers: answers)
                     let vote = await Answering.$current.withValue(question) {
                         await vote(Proposal(ask.motion))
                     }
                     ask.vote(vote)
+                    answers.ended()
                 }
             }
         )
+    }
+}
+
+/// The tasks in which one voter answers.
+///
+/// Guarded state: all of it, behind `guarded`.
+private final class Answers: Sendable {
+    private struct Guarded {
+        var running = 0
+        var isOver = false
+        /// Who waits until none runs.
+        var waiters: [@Sendable () -> Void] = []
+    }
+
+    private let guarded = Lock(Guarded())
+
+    /// Whether one more may run.
+    func begin() -> Bool {
+        self.guarded.withLock { guarded in
+            guard !guarded.isOver else { return false }
+            guarded.running += 1
+            return true
+        }
+    }
+
+    func ended() {
+        let waiters = self.guarded.withLock { guarded in
+            guarded.running -= 1
+            return guarded.running == 0 ? exchange(&guarded.waiters, with: []) : []
+        }
+        for waiter in waiters { waiter() }
+    }
+
+    /// Begins no more; `ended` is called when none runs, or at once if one of them asks.
+    func end(then ended: @escaping @Sendable () -> Void) {
+        let isQuiet = self.guarded.withLock { guarded in
+            guarded.isOver = true
+            guard guarded.running > 0, Answering.current?.answers !== self else { return true }
+            guarded.waiters.append(ended)
+            return false
+        }
+        if isQuiet { ended() }
     }
 }
 
@@ -120,6 +168,8 @@ struct Answering: Sendable {
     /// The identity of the machine that asks.
     fileprivate let machine: ObjectIdentifier
     fileprivate let ask: Ask
+    /// The voter's that is asked.
+    fileprivate let answers: Answers
 
     /// Whether the machine waits for the task that asks this.
     static func isAwaited(by machine: Machine) -> Bool {

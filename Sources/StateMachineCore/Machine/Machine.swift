@@ -132,6 +132,8 @@ extension Machine {
         if let answer = self.enterAtOnce(move, asking: nil) { return answer }
         guard
             self.options.log?.isCurrent != true,
+            // The gate may have to wait until this thread has delivered.
+            !InlineTelling.isHere,
             !self.holder.withLock({ $0.gate.isPumpedHere })
         else { return .failure(Refused(.wouldWait, current: self.place)) }
         let mailbox = Mailbox<Move.Answer>()

@@ -86,8 +86,8 @@ public final class StateMachine<State: MachineState>: Sendable {
     /// suspends. If the log cannot commit it, or the machine is overloaded, the state stays as it
     /// was, and ``Options/unassigned`` is called; to get the error instead, use
     /// ``assign(_:ifSeq:reenter:cause:)``. Where setting would wait for itself it is queued and
-    /// happens later: in code that the gate calls, such as an `.immediate` delegate of such a
-    /// machine, and where the log itself works (``WriteAheadLog/isCurrent``).
+    /// happens later: in code that the gate calls, in an `.immediate` callback, whichever thread makes
+    /// it, and where the log itself works (``WriteAheadLog/isCurrent``).
     @inlinable public var state: State {
         get { TypedValue<State>.state(of: self.machine.value) }
         set { self.machine.assignOrTrap(TypedValue(newValue)) }

@@ -93,10 +93,9 @@ public final class MulticastDelegate<D>: Sendable {
             audience.add(fresh, of: self, to: drain)
             return (fresh, audience.isSweepDue())
         }
-        // Without having to call anybody.
         if isSweepDue {
-            let all = self.audience.withLock { $0.drains }.flatMap(\.allMembers)
-            for member in all where member.isGone { member.end() }
+            self.audience.withLock { $0.drains }.endGone()
+            self.audience.withLock { $0.swept() }
         }
         return Registration(of: member)
     }

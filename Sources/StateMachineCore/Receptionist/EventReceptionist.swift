@@ -40,7 +40,7 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
         )
         self.member = ReceivingMember(delivery, by: clock, calls)
         self.drain = Drain(on: context, context.identity, callLimit: delivery.limit)
-        self.member.begin(as: 1, of: self, at: self.drain.identity, after: 0, from: nil)
+        self.member.begin(as: 1, of: self, in: self.drain, after: 0, from: nil)
         self.drain.add(self.member)
     }
 
@@ -145,5 +145,11 @@ final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
     override func letGo() {
         self.select = nil
         self.receptionist = nil
+    }
+
+    /// The machine has gone: what it let through before is still delivered.
+    deinit {
+        guard let receptionist else { return }
+        receptionist.reach { withExtendedLifetime(receptionist) {} }
     }
 }

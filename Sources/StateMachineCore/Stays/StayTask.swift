@@ -41,6 +41,9 @@ private final class WayToStayTask: Sendable {
 ///
 /// Guarded state: all of it, behind `guarded`.
 private final class StayTask: Sendable {
+    /// The one whose body the present task runs, or is a child of.
+    @TaskLocal private static var current: StayTask?
+
     private struct Guarded {
         /// The last stay it heard of.
         var stay: UInt64?
@@ -77,7 +80,7 @@ private final class StayTask: Sendable {
             guard guarded.task == nil, let body = guarded.body, let value = guarded.next.take()
             else { return }
             guarded.task = Task {
-                await body(value)
+                await Self.$current.withValue(self) { await body(value) }
                 self.taskEnded()
             }
         }
@@ -90,7 +93,7 @@ private final class StayTask: Sendable {
 
     /// Cancels the running task and starts no more.
     ///
-    /// `ended` is called once, when nothing runs.
+    /// `ended` is called once, when nothing runs; if the running task itself asks for its end, at once.
     func end(then ended: @escaping @Sendable () -> Void) {
         // What goes is released after the lock.
         let (last, _) = self.guarded.withLock { guarded in
@@ -99,6 +102,7 @@ private final class StayTask: Sendable {
         }
         guard let last else { return ended() }
         last.cancel()
+        guard Self.current !== self else { return ended() }
         // Not kept: it ends with the task that it waits for.
         Task {
             await last.value
