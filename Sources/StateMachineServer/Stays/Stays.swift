@@ -335,7 +335,8 @@ final class Stays: @unchecked Sendable {
                 cause: due?.move.cause
             ),
             asking: Question(),
-            at: self.cursor
+            at: self.cursor,
+            isLimited: false
         ) { self.tried(pending.number, $0) }
     }
 

@@ -112,7 +112,7 @@ final class HoldsAndGuards {
             request: line,
             since: since
         )
-        let voter = SocketVoter(record, asked, id: id, of: self)
+        let voter = SocketVoter(record, asked, id: id, of: self, matching: self.server.states)
         if let next = self.server.voters.next { voter.expect(next) }
         voter.begin(in: self.server)
         self.standing.voters.append(voter)

@@ -38,8 +38,10 @@ final class Voters {
     private var voting: [UInt64: SocketVoter] = [:]
     /// The last number that a hold, a guard or a question was given.
     private(set) var lastNumber: UInt64 = 0
-    /// Those that have been replaced or have gone, and may still be sent a question.
+    /// Those that have been replaced or have gone, and may still be sent a question that was put before.
     private var retired: [SocketVoter] = []
+    /// Those of whom the same is so, and who end once all that is being decided now is decided.
+    private var ending: [SocketVoter] = []
     /// Rings when a hold of a name may have come to its end.
     private var timer: Scheduled<Void>?
     /// Called with what has become of one that has a name.
@@ -145,10 +147,10 @@ final class Voters {
         for voter in self.voting.values where voter.owner == nil {
             voter.end(denying: "the daemon is shutting down")
         }
-        for voter in self.retired { voter.end() }
+        for voter in self.ending + self.retired { voter.end() }
         // Those that the next process takes over vote until this one ends.
         self.voting = [:]
-        self.retired = []
+        (self.ending, self.retired) = ([], [])
     }
 
     // MARK: - Of connections
@@ -418,7 +420,7 @@ final class Voters {
         let schema = self.server.schema
         let asked =
             VoterRequest(again: kept.request, in: schema) ?? VoterRequest(denyingAllOf: schema)
-        let voter = SocketVoter(kept, asked)
+        let voter = SocketVoter(kept, asked, matching: self.server.states)
         if let next { voter.expect(next) }
         voter.begin(in: self.server)
         return voter
@@ -436,10 +438,19 @@ final class Voters {
     /// question.
     private func endLater(_ voters: [SocketVoter]) {
         self.retired += voters
+        if self.ending.isEmpty { self.endRetired() }
+    }
+
+    /// Takes all that have retired so far out of the machine, and then those that have retired meanwhile.
+    ///
+    /// One proposal at a time waits for that, since a client may have any number replaced while one question is open.
+    private func endRetired() {
+        guard !self.retired.isEmpty else { return }
+        self.ending = exchange(&self.retired, with: [])
         let all = NIOLoopBound(self, eventLoop: self.loop)
         self.server.machine.afterCommits(asking: Question(), at: self.server.cursor) {
-            for voter in voters { voter.end() }
-            all.value.retired.removeAll { one in voters.contains { $0 === one } }
+            for voter in exchange(&all.value.ending, with: []) { voter.end() }
+            all.value.endRetired()
         }
     }
 
