@@ -51,6 +51,22 @@ struct GateScriptTests {
         #expect(self.text(gate.next(moved)) == "rest")
     }
 
+    @Test func whatIsNotLimitedTakesNoRoom() {
+        var gate = Gate(hasLog: false, limit: 2)
+        for _ in 0..<3 {
+            let own = Pending(
+                Move(to: TypedValue(AppState.ready(true))),
+                asking: Question(),
+                isLimited: false,
+                completion: { _ in }
+            )
+            #expect(gate.proposed(own) == .entered)
+        }
+        #expect(gate.proposed(self.pending(.ready(true))) == .entered)
+        #expect(gate.proposed(self.pending(.ready(true), asking: nil)) == .entered)
+        #expect(gate.proposed(self.pending(.ready(true))) == .refused)
+    }
+
     @Test func whatWasEvaluatedOfAMachineThatHasMovedIsEvaluatedAgain() {
         var gate = Gate(hasLog: false, limit: 9)
         let first = self.pending(.ready(true))

@@ -45,6 +45,12 @@ extension Logger {
         case .connected: self.notice("a required guard is connected again", metadata: facts)
         case .released: self.notice("a required guard or a hold was released", metadata: facts)
         case .ended: self.notice("a hold has expired", metadata: facts)
+        case .doubted:
+            self.warning(
+                "the clock is more than a week past the last change, and is not believed: a hold that would have expired "
+                    + "lasts until the clock has run for a day, or was set; or release it by its name",
+                metadata: facts
+            )
         case .unreadable:
             self.error(
                 "the record of a hold or guard cannot be read; no state can be entered until it is released",

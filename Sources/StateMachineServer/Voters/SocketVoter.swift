@@ -14,6 +14,9 @@ final class SocketVoter: @unchecked Sendable {
     /// What it does about a proposal of a state that it covers.
     let terms: VoterTerms
 
+    /// All of the server's, who say whether its time is over.
+    private weak var all: Voters?
+
     /// The connection's, which sends its questions; nil if it belongs to none, or is asked no more.
     private(set) var owner: HoldsAndGuards?
 
@@ -68,17 +71,19 @@ final class SocketVoter: @unchecked Sendable {
 
     /// One that does what was asked for; or denies, while nothing of its name is connected.
     ///
-    /// `schema` is the server's ``StateServer/states``.
+    /// `all` is the server's ``StateServer/voters``, `schema` its ``StateServer/states``.
     init(
         _ record: KeptVoter,
         _ asked: VoterRequest,
         id: RequestID? = nil,
         of owner: HoldsAndGuards? = nil,
+        among all: Voters,
         matching schema: any Schema
     ) {
         self.record = record
         self.requestID = id
         self.owner = owner
+        self.all = all
         self.why = asked.why
         self.patterns = asked.before
         self.covered = Lock([asked.before])
@@ -173,7 +178,7 @@ final class SocketVoter: @unchecked Sendable {
         }
         switch self.terms {
         case .block, .missing:
-            let isOver = self.record.until.map { $0 <= .now } ?? false
+            let isOver = self.record.until.flatMap { self.all?.isOver($0) } ?? false
             question.vote(isOver ? .yes : .no(self.blockingWhy))
         // A question that waits for the voter's end.
         case .delay: self.question = (nil, question)
