@@ -114,8 +114,9 @@ extension [UInt8] {
                 }
                 index += 1
             case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-                let ends: Set<UInt8> = [UInt8(ascii: ","), UInt8(ascii: "]"), UInt8(ascii: "}")]
-                let number = self[index...].prefix { !ends.contains($0) }
+                let number = self[index...].prefix {
+                    $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "]") && $0 != UInt8(ascii: "}")
+                }
                 let value = UInt64(String(decoding: number, as: UTF8.self))
                 guard let value, value < RequestLimits.integerBound else { return false }
                 index = number.endIndex

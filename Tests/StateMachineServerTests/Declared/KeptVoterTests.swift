@@ -363,7 +363,7 @@ import Testing
             { daemon async throws in
                 #expect(try await daemon.ask("set busy").error == "denied")
                 #expect(try await daemon.ask("stats").items("holds")?.count == 1)
-                daemon.clock.pass(.seconds(3600))
+                daemon.clock.pass(.seconds(60))
                 #expect(try await daemon.ask("set busy").error == "denied")
                 // The time comes from the network.
                 daemon.clock.setWall(by: .zero - Self.days)
