@@ -47,8 +47,7 @@ extension Logger {
         case .ended: self.notice("a hold has expired", metadata: facts)
         case .doubted:
             self.warning(
-                "the clock is more than a week past the last change, and is not believed: a hold that would have expired "
-                    + "lasts until the clock has run for a day, or was set; or release it by its name",
+                "the clock is more than a week past the newest change, and is doubted: a hold lasts that would have expired, until the clock is set or has run for a day",
                 metadata: facts
             )
         case .unreadable:
