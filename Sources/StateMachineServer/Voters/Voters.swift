@@ -462,14 +462,14 @@ final class Voters {
     /// question.
     private func endLater(_ voters: [SocketVoter]) {
         self.retired += voters
-        if self.ending.isEmpty { self.endRetired() }
+        self.endRetired()
     }
 
     /// Takes all that have retired so far out of the machine, and then those that have retired meanwhile.
     ///
     /// One proposal at a time waits for that, since a client may have any number replaced while one question is open.
     private func endRetired() {
-        guard !self.retired.isEmpty else { return }
+        guard self.ending.isEmpty, !self.retired.isEmpty else { return }
         self.ending = exchange(&self.retired, with: [])
         let all = NIOLoopBound(self, eventLoop: self.loop)
         self.server.machine.afterCommits(asking: Question(), at: self.server.cursor) {
