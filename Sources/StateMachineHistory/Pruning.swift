@@ -29,13 +29,6 @@ struct Pruning {
     /// so.
     private var lookedAt: WallTime?
 
-    /// A clock that advances by more is doubted: longer than a machine is left alone for holidays,
-    /// and a wrong clock is mostly wrong by years.
-    private static let longestPause = 7 * 86_400_000_000 as Int64
-
-    /// How long it is doubted: until the check a day later, which may come a little early.
-    private static let doubt = 23 * 3_600_000_000 as Int64
-
     /// - Parameters:
     ///   - options: what to keep.
     ///   - newest: when the newest row was made.
@@ -84,12 +77,12 @@ struct Pruning {
     }
 
     private mutating func believes(_ now: WallTime) -> Bool {
-        if now.microseconds - self.believed.microseconds > Self.longestPause {
+        if now.microseconds - self.believed.microseconds > ClockDoubt.longestPause {
             guard let since = self.doubtedSince, since <= now else {
                 self.doubtedSince = now
                 return false
             }
-            guard now.microseconds - since.microseconds >= Self.doubt else { return false }
+            guard now.microseconds - since.microseconds >= ClockDoubt.length else { return false }
         }
         self.doubtedSince = nil
         self.believed = now

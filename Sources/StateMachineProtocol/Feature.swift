@@ -28,4 +28,6 @@ package enum Feature: String, CaseIterable, Sendable {
     case cursorConditions
     /// `trouble`, `suspended` and `overdue` in the answers to `get` and `stats`.
     case obstacles
+    /// Holds and guards are asked about an `update` that makes one of their patterns match.
+    case votersOnUpdate = "voters-on-update"
 }

@@ -11,7 +11,9 @@ import Testing
     private let asks = Recorder<Ask>()
 
     init() {
-        self.machine.machine.findVoters { [$0.name.hashValue, $0.text.hashValue] }
+        self.machine.machine.findVoters {
+            [$0.proposed.name.hashValue, $0.proposed.text.hashValue]
+        }
     }
 
     private func addVoter(at places: Set<Int>?) -> Registration {

@@ -41,7 +41,7 @@ struct GateScriptTests {
     @Test func whatAsksNobodyIsEnteredWithoutALogTooUnlessTheMachineHasMoved() {
         var gate = Gate(hasLog: false, limit: 9)
         let update = self.pending(.ready(true), asking: nil)
-        #expect(gate.proposed(update, isLimited: true) == .entered)
+        #expect(gate.proposed(update) == .entered)
         #expect(self.text(gate.pumped(at: self.start)) == "evaluate all 1")
         let moved = StateMachineCore.Place(seq: 8, .dataRetrieval(.idle))
         let stale = EvaluatedProposal(update, .entering(self.entry(update, from: self.start)))
@@ -51,10 +51,26 @@ struct GateScriptTests {
         #expect(self.text(gate.next(moved)) == "rest")
     }
 
+    @Test func whatIsNotLimitedTakesNoRoom() {
+        var gate = Gate(hasLog: false, limit: 2)
+        for _ in 0..<3 {
+            let own = Pending(
+                Move(to: TypedValue(AppState.ready(true))),
+                asking: Question(),
+                isLimited: false,
+                completion: { _ in }
+            )
+            #expect(gate.proposed(own) == .entered)
+        }
+        #expect(gate.proposed(self.pending(.ready(true))) == .entered)
+        #expect(gate.proposed(self.pending(.ready(true), asking: nil)) == .entered)
+        #expect(gate.proposed(self.pending(.ready(true))) == .refused)
+    }
+
     @Test func whatWasEvaluatedOfAMachineThatHasMovedIsEvaluatedAgain() {
         var gate = Gate(hasLog: false, limit: 9)
         let first = self.pending(.ready(true))
-        _ = gate.proposed(first, isLimited: true)
+        _ = gate.proposed(first)
         _ = gate.pumped(at: self.start)
         let moved = StateMachineCore.Place(seq: 8, .ready(true))
         let action = gate.evaluated(
@@ -75,14 +91,14 @@ struct GateScriptTests {
     @Test func aRecastWaitsForWhatTheLogHasAndNothingIsEvaluatedMeanwhile() {
         var gate = Gate(hasLog: true, limit: 9)
         let first = self.pending(.ready(true))
-        _ = gate.proposed(first, isLimited: true)
+        _ = gate.proposed(first)
         #expect(self.text(gate.pumped(at: self.start)) == "evaluate all 1")
         let entry = self.entry(first, from: self.start)
         let evaluated = EvaluatedProposal(first, .entering(entry))
         #expect(self.text(gate.evaluated([evaluated], at: self.start)) == "commit [8]")
         #expect(self.text(gate.next(self.start)) == "rest")
-        #expect(gate.proposed(self.recast, isLimited: false) == .entered)
-        _ = gate.proposed(self.pending(.ready(false)), isLimited: true)
+        #expect(gate.proposed(self.recast) == .entered)
+        _ = gate.proposed(self.pending(.ready(false)))
         #expect(self.text(gate.pumped(at: self.start)) == "rest")
         gate.committed(gate.groups.count, failure: nil)
         #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8")

@@ -81,8 +81,29 @@ import Testing
         for pattern in patterns {
             let places = try #require(PatternList([pattern]).places)
             for (name, data) in states where pattern.matches(name, data) {
-                #expect(!places.isDisjoint(with: PatternPlace.all(of: name, data)))
+                #expect(!places.isDisjoint(with: PatternPlace.all(of: name, data, after: nil)))
                 count += 1
+            }
+        }
+        #expect(count > 500)
+        // The same of an update: what it makes match stands at one of its places.
+        count = 0
+        let lists =
+            patterns.map { [$0] } + [[patterns[0], !patterns[2]], [patterns[3], !patterns[4]]]
+        for list in lists.map({ PatternList($0) }) {
+            let places = try #require(list.places)
+            for (index, (name, data)) in states.enumerated() {
+                for (other, before) in states[..<index].suffix(25) where other.isSpelled(name) {
+                    let isMade = list.comesToMatch(
+                        { $0.matches(name, data) },
+                        from: { $0.matches(name, before) }
+                    )
+                    guard isMade else { continue }
+                    #expect(
+                        !places.isDisjoint(with: PatternPlace.all(of: name, data, after: before))
+                    )
+                    count += 1
+                }
             }
         }
         #expect(count > 500)

@@ -10,6 +10,7 @@ import Testing
 /// A server of doors, on a loop of its own, with one client at its control door.
 struct LoneServer {
     let machine = StateMachine<DoorState>()
+    let group: MultiThreadedEventLoopGroup
     private let server: NIOLoopBound<StateServer>
     private let loop: any EventLoop
     private let client: CInt
@@ -30,6 +31,7 @@ struct LoneServer {
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
         self.client = ends[1]
+        self.group = group
         let (loop, machine) = (group.next(), self.machine)
         let bell = try await LoopBell.make(on: group)
         let server = try await loop.submit {

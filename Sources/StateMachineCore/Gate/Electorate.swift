@@ -1,7 +1,7 @@
-/// The voters of a gate: some are asked about every motion, the others are found by the state that it proposes.
+/// The voters of a gate: some are asked about every motion, the others are found by what it would change.
 ///
 /// Those who are found stand at places, numbers that are made of the states that concern them, and a motion is put to
-/// those at the places of its state who want to be asked. So a proposal costs nothing for each voter that it does not
+/// those at its places who want to be asked. So a proposal costs nothing for each voter that it does not
 /// concern. Part of what a machine's lock guards.
 struct Electorate: Sendable {
     /// Those who are asked about every motion.
@@ -9,8 +9,8 @@ struct Electorate: Sendable {
     private var placed: [Int: [VoterMember]] = [:]
     /// Goes up whenever a motion may concern a voter that it did not concern before.
     private(set) var version = 0
-    /// The places of a state; pure, and called under no lock.
-    var places: @Sendable (Value) -> [Int] = { _ in [] }
+    /// The places of a motion; pure, and called under no lock.
+    var places: @Sendable (Motion) -> [Int] = { _ in [] }
 
     /// Whether no motion concerns anybody.
     var isEmpty: Bool { self.everywhere.isEmpty && self.placed.isEmpty }
@@ -76,10 +76,10 @@ extension Registration {
 }
 
 extension Machine {
-    /// Finds voters that stand at places by the places of the state that is proposed.
+    /// Finds voters that stand at places by the places of what is proposed.
     ///
-    /// - Parameter places: the places of a state; pure, and called on any thread.
-    package func findVoters(at places: @escaping @Sendable (Value) -> [Int]) {
+    /// - Parameter places: the places of a motion; pure, and called on any thread.
+    package func findVoters(at places: @escaping @Sendable (Motion) -> [Int]) {
         // What it replaces is released after the lock.
         _ = self.holder.withLock { exchange(&$0.gate.voters.places, with: places) }
     }
@@ -89,8 +89,8 @@ extension Machine {
     /// - Parameters:
     ///   - terms: who votes, and for how long it is waited for.
     ///   - context: where it is asked.
-    ///   - places: where it stands, to be asked about motions whose state has one of these places;
-    ///     nil: about every motion.
+    ///   - places: where it stands, to be asked about motions that have one of these places; nil: about
+    ///     every motion.
     ///   - isAsked: pure, and run on the proposing thread; which of those motions it is asked about.
     ///   - stop: ends what its questions have started, and calls its argument once that has ended.
     ///   - body: called with each question, once; it must not block.
@@ -114,7 +114,7 @@ extension Machine {
     ///
     /// Called under no lock, since it runs their code.
     func voters(on motion: Motion) -> [VoterMember] {
-        let places = self.holder.withLock { $0.gate.voters.places }(motion.proposed)
+        let places = self.holder.withLock { $0.gate.voters.places }(motion)
         let voters = self.holder.withLock { $0.gate.voters.voters(at: places) }
         return voters.filter { !$0.isCancelled && $0.isAsked(motion) }
     }

@@ -31,7 +31,7 @@ struct Gate: Sendable {
     }
 
     let hasLog: Bool
-    /// How many may wait.
+    /// How many of those that are limited may wait.
     let limit: Int
     var voters = Electorate()
     private(set) var groups = CommitGroups()
@@ -106,16 +106,11 @@ struct Gate: Sendable {
         case refused
     }
 
-    /// Adds a new proposal.
+    /// Adds a new proposal, unless it is limited and there is no room.
     ///
-    /// - Parameters:
-    ///   - proposal: the proposal.
-    ///   - isLimited: whether it is refused where there is no room.
     /// - Returns: whether it is there, and whether to pump.
-    mutating func proposed(_ proposal: Proposal, isLimited: Bool) -> Arrival {
-        guard !isLimited || self.waiting.count + self.assignments.count < self.limit else {
-            return .refused
-        }
+    mutating func proposed(_ proposal: Proposal) -> Arrival {
+        guard !proposal.isLimited || self.hasRoom else { return .refused }
         if proposal.question != nil {
             self.waiting.append(proposal)
         } else {
@@ -128,6 +123,14 @@ struct Gate: Sendable {
             self.groups.isGathering = false
         }
         return self.isAwaitingMore ? .left : .entered
+    }
+
+    /// Whether one more that is limited may wait; counted only if all of them together reach the limit.
+    private var hasRoom: Bool {
+        guard self.waiting.count + self.assignments.count >= self.limit else { return true }
+        let limited =
+            self.waiting.count(where: \.isLimited) + self.assignments.count(where: \.isLimited)
+        return limited < self.limit
     }
 
     /// Where a withdrawn proposal was.
@@ -382,12 +385,7 @@ struct Gate: Sendable {
         switch verdict {
         case .yes: return self.waiting.first.map { .confirm($0, ballot) } ?? self.next(machine)
         case .no(let denials):
-            let motion = ballot.motion
-            let refused = Refused(
-                .denied(by: denials),
-                current: motion.current,
-                proposed: motion.proposed
-            )
+            let refused = Refused(ballot.motion, deniedBy: denials)
             return self.close(ballot, with: .answered(.failure(refused)), machine)
         }
     }

@@ -14,7 +14,7 @@ extension Machine {
     ///   - isTimed: whether the time until voters are asked counts towards their deadline; needless where there are
     ///     none.
     ///   - cursor: where the completion is called, after all changes up to then; nil: where it is decided.
-    ///   - isLimited: whether it is refused if there is no room.
+    ///   - isLimited: whether it is refused if there is no room, and takes room.
     ///   - completion: called with the outcome; it must not block.
     /// - Returns: the proposal, so that it can be withdrawn.
     @discardableResult
@@ -31,9 +31,10 @@ extension Machine {
             asking: question,
             waited: isTimed && question != nil ? stopwatch(on: self.options.clock) : nil,
             at: cursor,
+            isLimited: isLimited,
             completion: completion
         )
-        switch self.holder.withLock({ $0.gate.proposed(proposal, isLimited: isLimited) }) {
+        switch self.holder.withLock({ $0.gate.proposed(proposal) }) {
         case .entered: self.pump()
         case .left: break
         case .refused: self.refuse(proposal, .overloaded)
@@ -172,7 +173,7 @@ extension Machine {
                 )
             }
             let made = try self.made(of: proposal, from: base)
-            if case .enter(let new) = made, hasVoters, let question = proposal.questionToPut {
+            if case .enter(let new) = made, hasVoters, let question = proposal.question {
                 let motion = proposal.move.motion(to: new, at: base)
                 let asked = self.voters(on: motion)
                 guard asked.isEmpty else { return .ask(asked, motion, question) }
@@ -196,11 +197,11 @@ extension Machine {
         switch made {
         case .nothing(let why): return .answered(.success(.unchanged(base, why)))
         case .enter(let new):
-            guard let denials = proposal.questionToPut?.denialsWithoutVoters else {
+            guard let denials = proposal.question?.denialsWithoutVoters else {
                 return .entering(self.entry(of: proposal.move, from: base, to: new))
             }
-            let refused = Refused(.denied(by: denials), current: base, proposed: new)
-            return .answered(.failure(refused))
+            let motion = proposal.move.motion(to: new, at: base)
+            return .answered(.failure(Refused(motion, deniedBy: denials)))
         }
     }
 

@@ -10,6 +10,8 @@ extension Machine {
         let waited: (@Sendable () -> Duration)?
         /// Where it is answered, after all changes up to then; nil: where it is decided.
         let cursor: Drain?
+        /// Whether it is refused if there is no room, and takes room.
+        let isLimited: Bool
         /// Called with what became of it, once.
         let completion: @Sendable (Move.Answer) -> Void
         /// Whether its proposer no longer wants it; set under the machine's lock.
@@ -20,20 +22,18 @@ extension Machine {
             asking question: Question?,
             waited: (@Sendable () -> Duration)? = nil,
             at cursor: Drain? = nil,
+            isLimited: Bool = true,
             completion: @escaping @Sendable (Move.Answer) -> Void
         ) {
             self.move = move
             self.question = question
             self.waited = waited
             self.cursor = cursor
+            self.isLimited = isLimited
             self.completion = completion
         }
 
         var isStillWanted: Bool { !self.isWithdrawn.load(ordering: .sequentiallyConsistent) }
-
-        /// How voters are to be asked; nil: nobody is, as for an update, which only changes what the
-        /// state carries.
-        var questionToPut: Question? { self.move.kind == .update ? nil : self.question }
 
         /// Whether it is decided before all others.
         var isRecast: Bool { if case .recast = self.move.target { true } else { false } }

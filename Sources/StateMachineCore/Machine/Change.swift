@@ -83,6 +83,8 @@ package struct Refused: Error {
     package let current: Place
     /// What was to be entered, if it is the reason.
     package let proposed: Value?
+    /// What voters have denied; nil if they have not.
+    package let motion: Motion?
     /// What its declaration has against it, in its own words.
     package let error: (any Error)?
 
@@ -95,7 +97,17 @@ package struct Refused: Error {
         self.reason = reason
         self.current = current
         self.proposed = proposed
+        self.motion = nil
         self.error = error
+    }
+
+    /// Voters have denied it.
+    init(_ motion: Motion, deniedBy denials: [Vote.Denial]) {
+        self.reason = .denied(by: denials)
+        self.current = motion.current
+        self.proposed = motion.proposed
+        self.motion = motion
+        self.error = nil
     }
 }
 
@@ -105,8 +117,24 @@ package struct Motion: Equatable, Sendable {
     package let current: Place
     /// The state that would be entered.
     package let proposed: Value
+    /// Whether a new stay would begin; false if only what the state carries would change.
+    package let beginsStay: Bool
     /// Why, in the words of whoever proposed it.
     package let cause: String?
     /// Who proposed it from outside the process; nil for the process itself.
     package let by: Peer?
+
+    package init(
+        from current: Place,
+        to proposed: Value,
+        beginsStay: Bool = true,
+        cause: String? = nil,
+        by: Peer? = nil
+    ) {
+        self.current = current
+        self.proposed = proposed
+        self.beginsStay = beginsStay
+        self.cause = cause
+        self.by = by
+    }
 }

@@ -96,8 +96,8 @@ extension Machine {
     ///
     /// So `done` also means that the log has answered whatever it was given before; it is not
     /// called until the log answers. That takes two groups at most. Without a question proposals that wait for voters
-    /// are not waited for. However many proposals wait, this is not refused: a caller that
-    /// calls again before `done` must bound that itself. Called from anywhere; calls `done`
+    /// are not waited for. However many proposals wait, this is not refused, and it takes no room of theirs: a caller
+    /// that calls again before `done` must bound that itself. Called from anywhere; calls `done`
     /// straight away on a machine without a write-ahead log, unless it is to be called at a cursor.
     package func afterCommits(
         asking question: Question? = nil,
@@ -219,11 +219,10 @@ extension Machine {
                 return .failure(error)
             }
             if let question {
-                guard !hasVoters || self.voters(on: move.motion(to: new, at: base)).isEmpty
-                else { return nil }
+                let motion = move.motion(to: new, at: base)
+                guard !hasVoters || self.voters(on: motion).isEmpty else { return nil }
                 if let denials = question.denialsWithoutVoters {
-                    let refused = Refused(.denied(by: denials), current: base, proposed: new)
-                    return .failure(refused)
+                    return .failure(Refused(motion, deniedBy: denials))
                 }
             }
             let change = move.change(from: base, to: new)

@@ -127,13 +127,27 @@ package struct Move: Sendable {
             at: .now,
             cause: self.cause,
             setter: self.setter,
-            stay: self.kind == .update ? base.stay : base.seq + 1
+            stay: self.beginsStay ? base.seq + 1 : base.stay
         )
+    }
+
+    /// Whether what it enters begins a new stay.
+    private var beginsStay: Bool {
+        switch self.kind {
+        case .set, .enter: true
+        case .update: false
+        }
     }
 
     /// The move as put to voters.
     func motion(to new: Value, at base: Place) -> Motion {
-        Motion(current: base, proposed: new, cause: self.cause, by: self.setter)
+        Motion(
+            from: base,
+            to: new,
+            beginsStay: self.beginsStay,
+            cause: self.cause,
+            by: self.setter
+        )
     }
 
     /// What became of a move that was not refused.

@@ -35,6 +35,23 @@ package struct PatternList: Hashable, Sendable {
         return self.selecting.isEmpty ? self.excepting.first : self.selecting.first(where: names)
     }
 
+    /// Whether one of the patterns selects a state and did not select the one before, each by itself, with the exceptions.
+    ///
+    /// - Parameters:
+    ///   - names: whether a pattern covers the state, ignoring its `!`.
+    ///   - before: the same of the state before; nil: there is none that counts.
+    /// - Returns: whether one does.
+    package func comesToMatch(
+        _ names: (Pattern) -> Bool,
+        from before: ((Pattern) -> Bool)?
+    ) -> Bool {
+        guard let before, !self.excepting.contains(where: before) else {
+            return self.contains(where: names)
+        }
+        return !self.excepting.contains(where: names)
+            && self.selecting.contains { names($0) && !before($0) }
+    }
+
     /// The names of all states that may be selected, former ones too; nil if that is unknown.
     package var names: [String]? {
         guard !self.selecting.isEmpty, !self.selecting.contains(where: \.isOfGroup) else {
@@ -47,24 +64,39 @@ package struct PatternList: Hashable, Sendable {
     package var written: String { self.patterns.map(\.written).listed }
 }
 
-/// Where a state is found by the patterns that cover it: a number for its name, and one for its name together with
-/// each plain value that it carries.
+/// Where a change is found by the patterns that it makes true: a number for the state's name, and one for its name
+/// together with each plain value that it carries.
 ///
-/// Two places may have one number, so what is found there is to be matched.
+/// Each comes twice. A pattern that asks for no more than the place says comes to match only if that is new, so it stands
+/// at the number's complement, which a change of what the state carries has only for values that are other ones than
+/// before. Two places may have one number, so what is found there is to be matched.
 enum PatternPlace {
-    /// All places of a state.
-    static func all(of name: String, _ data: JSONValue) -> [Int] {
+    /// All places of a change to a state; `before` is the data of the same state if its stay goes on.
+    static func all(of name: String, _ data: JSONValue, after before: JSONValue?) -> [Int] {
         let name = Self.hasher(of: name)
-        let values = data.members?.compactMap { Self.place(of: $0, name) } ?? []
-        return values + [name.finalize()]
+        let state = name.finalize()
+        var places = before == nil ? [state, ~state] : [state]
+        let earlier = before.map { JSONMembers($0.members ?? []) }
+        for member in data.members ?? [] {
+            guard let place = Self.place(of: member, name) else { continue }
+            places.append(place)
+            if earlier?[member.key] != member.value { places.append(~place) }
+        }
+        return places
     }
 
     /// The places of the states that a pattern covers, one for each name.
-    static func places(of pattern: Pattern) -> [Int] {
+    ///
+    /// - Parameters:
+    ///   - pattern: the pattern.
+    ///   - isAlone: whether nothing but the pattern says what comes to match.
+    /// - Returns: the places at which a voter stands.
+    static func places(of pattern: Pattern, isAlone: Bool) -> [Int] {
         pattern.coveredNames.map { name in
             let name = Self.hasher(of: name)
-            return pattern.data.lazy.compactMap { Self.place(of: $0, name) }.first
-                ?? name.finalize()
+            let place =
+                pattern.data.lazy.compactMap { Self.place(of: $0, name) }.first ?? name.finalize()
+            return isAlone && pattern.isOfOnePlace ? ~place : place
         }
     }
 
@@ -84,6 +116,13 @@ enum PatternPlace {
     }
 }
 
+extension Pattern {
+    /// Whether its place says all that it asks for: it has one plain value at most.
+    fileprivate var isOfOnePlace: Bool {
+        self.data.count <= 1 && self.data.allSatisfy(\.value.isPlain)
+    }
+}
+
 extension JSONValue {
     /// Whether it has no parts.
     fileprivate var isPlain: Bool { self.members == nil && self.elements == nil }
@@ -95,16 +134,15 @@ extension PatternList {
     /// One that asks for several values is found by the first of them.
     package var places: Set<Int>? {
         guard !self.selecting.isEmpty || self.excepting.isEmpty else { return nil }
-        return Set(self.selecting.flatMap(PatternPlace.places))
+        let isAlone = self.excepting.isEmpty
+        return Set(self.selecting.flatMap { PatternPlace.places(of: $0, isAlone: isAlone) })
     }
 
     /// How many of its patterns may be matched with states that have one of its places and that it does not select: all
     /// of them if some exclude states, and else those that ask for several values or for parts.
     package var inexactPatterns: Int {
         guard !self.hasExceptions else { return self.count }
-        return self.selecting.count { pattern in
-            pattern.data.count > 1 || pattern.data.contains { !$0.value.isPlain }
-        }
+        return self.selecting.count { !$0.isOfOnePlace }
     }
 }
 

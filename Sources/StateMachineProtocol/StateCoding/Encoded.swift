@@ -71,9 +71,26 @@ extension Schema {
         }
     }
 
-    /// The places at which a state is found that patterns cover; see ``PatternList/places``.
-    package func places(of value: Value) -> [Int] {
-        PatternPlace.all(of: value.name, self.encoded(value).data)
+    /// Whether a change concerns a voter with these patterns: whether one of them comes to match.
+    ///
+    /// It covers the new state and, unless the change begins a new stay, did not cover the one before. Each pattern counts
+    /// by itself, with the exceptions of its list.
+    package func concerns(_ list: PatternList, _ motion: Motion) -> Bool {
+        let before = motion.beginsStay ? nil : motion.current.value
+        return list.comesToMatch(
+            { self.matches($0, motion.proposed) },
+            from: before.map { value in { self.matches($0, value) } }
+        )
+    }
+
+    /// The places at which voters stand whom a change may concern; see ``PatternList/places``.
+    package func places(of motion: Motion) -> [Int] {
+        let before = motion.beginsStay ? nil : self.encoded(motion.current.value).data
+        return PatternPlace.all(
+            of: motion.proposed.name,
+            self.encoded(motion.proposed).data,
+            after: before
+        )
     }
 
     /// Whether a pattern covers the state.

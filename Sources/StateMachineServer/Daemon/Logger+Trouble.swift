@@ -45,6 +45,11 @@ extension Logger {
         case .connected: self.notice("a required guard is connected again", metadata: facts)
         case .released: self.notice("a required guard or a hold was released", metadata: facts)
         case .ended: self.notice("a hold has expired", metadata: facts)
+        case .doubted:
+            self.warning(
+                "the clock is more than a week past the newest change, and is doubted: a hold lasts that would have expired, until the clock is set or has run for a day",
+                metadata: facts
+            )
         case .unreadable:
             self.error(
                 "the record of a hold or guard cannot be read; no state can be entered until it is released",

@@ -61,19 +61,31 @@ extension HandOverRecord {
     func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
 
     /// From bytes that a process of this version made.
+    ///
+    /// It is read once, since it may have tens of megabytes and nobody is served meanwhile.
     init(decoding bytes: [UInt8]) throws {
-        struct Versioned: Decodable { let version: Int }
-        let data = Data(bytes)
-        let version = try JSONDecoder().decode(Versioned.self, from: data).version
-        guard version == Self.currentVersion else {
-            throw DaemonError(
-                "it has version \(version), but this daemon reads version \(Self.currentVersion)"
-            )
+        self = try JSONDecoder().decode(OfThisVersion.self, from: Data(bytes)).record
+        guard self.isPossible, bytes.haveOnlyIntegers else {
+            throw DaemonError("it has numbers that no daemon writes")
         }
-        self = try JSONDecoder().decode(Self.self, from: data)
-        guard self.isPossible,
-            JSONValue(parsing: String(decoding: bytes, as: UTF8.self))?.isOfIntegers == true
-        else { throw DaemonError("it has numbers that no daemon writes") }
+    }
+
+    /// A record that is read no further if it is of another version.
+    private struct OfThisVersion: Decodable {
+        let record: HandOverRecord
+
+        private enum CodingKeys: CodingKey { case version }
+
+        init(from decoder: any Decoder) throws {
+            let version = try decoder.container(keyedBy: CodingKeys.self)
+                .decode(Int.self, forKey: .version)
+            guard version == currentVersion else {
+                throw DaemonError(
+                    "it has version \(version), but this daemon reads version \(currentVersion)"
+                )
+            }
+            self.record = try HandOverRecord(from: decoder)
+        }
     }
 
     /// Whether it is what a daemon may have left.
@@ -89,15 +101,29 @@ extension HandOverRecord {
     }
 }
 
-extension JSONValue {
-    /// Whether all its numbers are integers of the protocol.
-    fileprivate var isOfIntegers: Bool {
-        switch self {
-        case .number(let text): UInt64(text).map { $0 < RequestLimits.integerBound } ?? false
-        case .array(let values): values.allSatisfy(\.isOfIntegers)
-        case .object(let members): members.allSatisfy(\.value.isOfIntegers)
-        case .null, .bool, .string: true
+extension [UInt8] {
+    /// Whether all numbers of a JSON text are integers of the protocol.
+    fileprivate var haveOnlyIntegers: Bool {
+        var index = self.startIndex
+        while index < self.endIndex {
+            switch self[index] {
+            case UInt8(ascii: "\""):
+                index += 1
+                while index < self.endIndex, self[index] != UInt8(ascii: "\"") {
+                    index += self[index] == UInt8(ascii: "\\") ? 2 : 1
+                }
+                index += 1
+            case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+                let number = self[index...].prefix {
+                    $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "]") && $0 != UInt8(ascii: "}")
+                }
+                let value = UInt64(String(decoding: number, as: UTF8.self))
+                guard let value, value < RequestLimits.integerBound else { return false }
+                index = number.endIndex
+            default: index += 1
+            }
         }
+        return true
     }
 }
 

@@ -30,8 +30,8 @@ extension StateServer {
         guard let overdue = stays.overdue else { return }
         writer.object(.overdue) { writer in
             writer.number("ms", overdue.ms)
-            guard let (deciding, state) = overdue.denial else { return }
-            Denials(deciding, and: self.voters.present, of: state)
+            guard let (deciding, motion) = overdue.denial else { return }
+            Denials(deciding, and: self.voters.present, of: motion)
                 .write(to: &writer, ownPeer: self.ownPeer)
         }
     }

@@ -67,7 +67,7 @@ final class StateServer: @unchecked Sendable {
 
     /// How long ago changes were made.
     private var ages: ChangeAges
-    private let clock: any StayClock
+    let clock: any StayClock
 
     /// Reads the settings and the machine's file again, and calls back on the loop; nil where that is nobody's work.
     var reload: ((@escaping @Sendable (ReloadResult) -> Void) -> Void)?

@@ -73,7 +73,9 @@ final class Turns {
         self.flushed = seq
         bell.onRing { [unowned self] in
             self.hasGiven = false
-            self.give()
+            // What has arrived by the same poll, and is yet to be read, comes first, so that there is one round between two
+            // polls and not another for what comes after the bell.
+            self.loop.assumeIsolated().execute { self.give() }
         }
     }
 

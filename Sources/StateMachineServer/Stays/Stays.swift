@@ -50,8 +50,8 @@ final class Stays: @unchecked Sendable {
         var isOverdue = false
         /// Whether it is being tried, or was made.
         var isTried = false
-        /// Who denied it when it was last tried, and the state that it leads to; nil if nobody did.
-        var denial: (by: [Vote.Denial], of: Value)?
+        /// Who denied it when it was last tried, and what they denied; nil if nobody did.
+        var denial: (by: [Vote.Denial], of: Motion?)?
     }
 
     /// - Parameters:
@@ -126,7 +126,7 @@ final class Stays: @unchecked Sendable {
 
     /// For how many milliseconds what is due has been overdue, and who denied it; nil if nothing has been tried in vain, or
     /// withheld.
-    var overdue: (ms: Int64, denial: (by: [Vote.Denial], of: Value)?)? {
+    var overdue: (ms: Int64, denial: (by: [Vote.Denial], of: Motion?)?)? {
         guard let pending, pending.isOverdue else { return nil }
         return (max(0, self.now.uptime &- pending.due) / 1000, pending.denial)
     }
@@ -335,7 +335,8 @@ final class Stays: @unchecked Sendable {
                 cause: due?.move.cause
             ),
             asking: Question(),
-            at: self.cursor
+            at: self.cursor,
+            isLimited: false
         ) { self.tried(pending.number, $0) }
     }
 
@@ -351,13 +352,13 @@ final class Stays: @unchecked Sendable {
             self.pending?.isTried = false
             self.arm()
         case .denied(let deciding):
-            self.retry(after: (deciding, error.proposed ?? error.current.value))
+            self.retry(after: (deciding, error.motion))
         case .stale, .notCommitted, .overloaded, .wouldWait, .withdrawn: self.retry()
         }
     }
 
     /// Tries once more after a pause that grows, for as long as the stay lasts.
-    private func retry(after denial: (by: [Vote.Denial], of: Value)? = nil) {
+    private func retry(after denial: (by: [Vote.Denial], of: Motion?)? = nil) {
         guard let pause = self.pending?.pause.next() else { return }
         self.pending?.denial = denial
         self.pending?.isTried = false

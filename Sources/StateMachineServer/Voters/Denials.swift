@@ -16,18 +16,19 @@ struct Denials {
     /// Those that belong to no connection, by label.
     private let standing: [String: SocketVoter]
 
-    /// Lists those whose votes decided, then the others that block the state, by number.
-    init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of state: Value) {
+    /// Lists those whose votes decided, then the others that deny the same at once, by number.
+    init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of motion: Motion?) {
         let known = Set(deciding.prefix(Self.limit).map(\.label))
-        let others = blocking.filter { voter in
-            voter.blocks(state) && !known.contains(voter.label)
-        }
+        let others = blocking.lazy.filter { !known.contains($0.label) }
+            .compactMap { voter in
+                motion.flatMap { voter.denial(of: $0) }.map { (voter.number, $0) }
+            }
+            .sorted { $0.0 < $1.0 }
         let standing = blocking.filter { $0.isAway || $0.name != nil }
         self.standing = Dictionary(standing.map { ($0.label, $0) }) { first, _ in first }
         let total = deciding.count + others.count
         let left = max(Self.limit - deciding.count, 0)
-        let first = others.sorted { $0.number < $1.number }.prefix(left)
-        self.named = deciding.prefix(Self.limit) + first.compactMap { $0.denial(of: state) }
+        self.named = deciding.prefix(Self.limit) + others.prefix(left).map(\.1)
         self.more = total - self.named.count
     }
 

@@ -112,7 +112,14 @@ final class HoldsAndGuards {
             request: line,
             since: since
         )
-        let voter = SocketVoter(record, asked, id: id, of: self)
+        let voter = SocketVoter(
+            record,
+            asked,
+            id: id,
+            of: self,
+            among: self.server.voters,
+            matching: self.server.states
+        )
         if let next = self.server.voters.next { voter.expect(next) }
         voter.begin(in: self.server)
         self.standing.voters.append(voter)
@@ -143,8 +150,13 @@ final class HoldsAndGuards {
                 throw WireError(.notFound, "there is no hold or guard \(number)")
             }
             if owner !== self { try self.checkOwner(owner.peer, of: voter.label) }
-            owner.end(number)
-            self.output.reply(ServerLine.reply(id: id))
+            self.output.replyLater(ServerLine.reply(id: id))
+            owner.end(number) { failure in
+                self.answer(failure, id: id) {
+                    "\(voter.label) is released, but if the daemon is killed it is in force again for some seconds, "
+                        + "as the history cannot be written: \($0)"
+                }
+            }
         }
         if let name = call.required {
             guard let kept = all[required: name] else {
@@ -232,16 +244,16 @@ final class HoldsAndGuards {
         return (holds, self.voters.count - holds)
     }
 
-    /// Ends the one of that number.
-    func end(_ number: UInt64) {
-        for voter in self.voters where voter.number == number { self.end(voter) }
+    /// Ends the one of that number; `done` is called when that is recorded, with nil, or with why it could not be.
+    func end(_ number: UInt64, done: @escaping KeptWriter.Done = { _ in }) {
+        for voter in self.voters where voter.number == number { self.end(voter, done: done) }
         self.standing.voters.removeAll { $0.number == number }
         self.server.stays?.voterWent()
     }
 
-    private func end(_ voter: SocketVoter) {
+    private func end(_ voter: SocketVoter, done: @escaping KeptWriter.Done = { _ in }) {
         let isClosing = self.server.isClosing
-        guard !self.server.voters.willEnd(voter, isClosing: isClosing) else { return }
+        guard !self.server.voters.willEnd(voter, isClosing: isClosing, done: done) else { return }
         voter.end(denying: isClosing ? "the daemon is shutting down" : nil)
     }
 

@@ -14,6 +14,9 @@ final class SocketVoter: @unchecked Sendable {
     /// What it does about a proposal of a state that it covers.
     let terms: VoterTerms
 
+    /// All of the server's, who say whether its time is over.
+    private weak var all: Voters?
+
     /// The connection's, which sends its questions; nil if it belongs to none, or is asked no more.
     private(set) var owner: HoldsAndGuards?
 
@@ -34,8 +37,10 @@ final class SocketVoter: @unchecked Sendable {
 
     /// The states whose proposals it votes on, by the requested patterns, under the names of the declaration in force.
     private(set) var patterns: PatternList
-    /// What the gate goes by.
+    /// The same, and while another declaration may come into force also under its names: what the gate goes by.
     private let covered: Lock<[PatternList]>
+    /// What says which states they match, whatever is in force.
+    private let schema: any Schema
 
     var number: UInt64 { self.record.number }
     var peer: Peer { self.record.peer }
@@ -65,29 +70,30 @@ final class SocketVoter: @unchecked Sendable {
     private var registration: Registration?
 
     /// One that does what was asked for; or denies, while nothing of its name is connected.
+    ///
+    /// `all` is the server's ``StateServer/voters``, `schema` its ``StateServer/states``.
     init(
         _ record: KeptVoter,
         _ asked: VoterRequest,
         id: RequestID? = nil,
-        of owner: HoldsAndGuards? = nil
+        of owner: HoldsAndGuards? = nil,
+        among all: Voters,
+        matching schema: any Schema
     ) {
         self.record = record
         self.requestID = id
         self.owner = owner
+        self.all = all
         self.why = asked.why
         self.patterns = asked.before
         self.covered = Lock([asked.before])
+        self.schema = schema
         self.terms = record.missing.map { .missing(since: $0) } ?? asked.terms
     }
 
-    /// Whether it denies that state at once.
-    func blocks(_ state: Value) -> Bool {
-        self.terms.isBlocking && self.patterns.contains(where: state.matches)
-    }
-
-    /// Its denial of a state that it blocks; nil for one that it allows, delays or is asked about.
-    func denial(of state: Value) -> Vote.Denial? {
-        guard self.blocks(state) else { return nil }
+    /// Its denial of a change that it denies at once; nil if it allows it, delays it or is asked about it.
+    func denial(of motion: Motion) -> Vote.Denial? {
+        guard self.terms.isBlocking, self.isConcerned(by: motion) else { return nil }
         return Vote.Denial(label: self.label, peer: self.peer, why: self.blockingWhy)
     }
 
@@ -103,7 +109,6 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Has a say in that machine from now on.
     func begin(in server: StateServer) {
-        let schema = server.states
         // It is not asked about what came before it in this turn.
         server.machine.endGathering()
         self.registration = server.machine.addVoter(
@@ -114,16 +119,21 @@ final class SocketVoter: @unchecked Sendable {
             ),
             on: EventLoopContext(server.loop),
             at: Self.places(of: self.covered.withLock { $0 }),
-            before: { motion in
-                // Nothing is called under the lock.
-                let lists = self.covered.withLock { $0 }
-                return lists.contains { $0.contains { schema.matches($0, motion.proposed) } }
-            },
+            before: { self.isConcerned(by: $0) },
             { self.asked($0) }
         )
     }
 
     // MARK: - What it covers
+
+    /// Whether it has a say in a change: whether one of its patterns comes to match.
+    ///
+    /// Asked on any thread.
+    private func isConcerned(by motion: Motion) -> Bool {
+        // Nothing is called under the lock.
+        let lists = self.covered.withLock { $0 }
+        return lists.contains { self.schema.concerns($0, motion) }
+    }
 
     /// Where states are found that the patterns match; nil: anywhere.
     private static func places(of lists: [PatternList]) -> Set<Int>? {
@@ -168,7 +178,7 @@ final class SocketVoter: @unchecked Sendable {
         }
         switch self.terms {
         case .block, .missing:
-            let isOver = self.record.until.map { $0 <= .now } ?? false
+            let isOver = self.record.until.flatMap { self.all?.isOver($0) } ?? false
             question.vote(isOver ? .yes : .no(self.blockingWhy))
         // A question that waits for the voter's end.
         case .delay: self.question = (nil, question)
@@ -183,9 +193,7 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Takes an open question that was put to another, if it would have been put to this one too.
     private func inherit(_ question: Ask) {
-        guard question.isAwaited,
-            self.patterns.contains(where: question.motion.proposed.matches)
-        else { return }
+        guard question.isAwaited, self.isConcerned(by: question.motion) else { return }
         self.asked(question, isInherited: true)
     }
 

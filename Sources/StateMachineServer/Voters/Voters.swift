@@ -21,6 +21,8 @@ final class Voters {
         case released
         /// Its time is over.
         case ended
+        /// Its time would be over, by a clock that is doubted.
+        case doubted
         /// What is recorded of it cannot be read, so all states are denied.
         case unreadable
     }
@@ -38,12 +40,16 @@ final class Voters {
     private var voting: [UInt64: SocketVoter] = [:]
     /// The last number that a hold, a guard or a question was given.
     private(set) var lastNumber: UInt64 = 0
-    /// Those that have been replaced or have gone, and may still be sent a question.
+    /// Those that have been replaced or have gone, and may still be sent a question that was put before.
     private var retired: [SocketVoter] = []
+    /// Those of whom the same is so, and who end once all that is being decided now is decided.
+    private var ending: [SocketVoter] = []
+    /// Whether the clock is believed that ends holds of a name; nil: it is.
+    private var doubt: ClockDoubt?
     /// Rings when a hold of a name may have come to its end.
     private var timer: Scheduled<Void>?
-    /// Called with what has become of one that has a name.
-    private var tell: (News, KeptVoter) -> Void = { _, _ in }
+    /// Called with what has become of one that has a name; nil until ``announce(to:)``.
+    private var tell: ((News, KeptVoter) -> Void)?
 
     /// Those of that server's machine, on its loop.
     init(_ server: StateServer) {
@@ -79,35 +85,31 @@ final class Voters {
     ) {
         self.lastNumber = max(number, left.map(\.number).max() ?? 0)
         self.writer.begin(in: history, having: left.lazy.map(\.number))
+        let times = left.map(\.since) + [history?.newest?.at].compactMap(\.self)
+        self.doubt = times.max().map { ClockDoubt(at: self.now, after: $0) }
         for voter in left {
             var present = voter
             present.request = self.followed(voter.request)
             switch voter.term {
-            case .connection: break
+            case .connection, .named: break
             case .required(let name):
                 present.missing = voter.missing ?? .now
                 // The newer of two, of which a crash has left both.
                 if let older = self[required: name] { self.end(older.number) }
-            case .named(_, let until):
-                guard until > .now else {
-                    self.writer.forget(voter.number)
-                    continue
-                }
             }
             self.kept[voter.number] = present
             self.voting[voter.number] = self.standIn(for: present)
             if present != voter { self.writer.keep(present) }
         }
-        self.wait()
         guard self.voting.values.contains(where: \.isAway) else { return }
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(graceMs))) {
             self.endGrace()
         }
     }
 
-    /// Reports to `tell` which are missing or unreadable, and from now on what becomes of them.
+    /// Reports to `tell` which are missing, unreadable or over, and from now on what becomes of them.
     ///
-    /// Called once the connections of the last process are here.
+    /// Called once the connections of the last process are here. Until then no hold of a name ends.
     func announce(to tell: @escaping (News, KeptVoter) -> Void) {
         self.tell = tell
         for voter in self.kept.values.sorted(by: { $0.number < $1.number }) {
@@ -115,7 +117,12 @@ final class Voters {
                 tell(.unreadable, voter)
             }
             if voter.missing != nil { tell(.missing, voter) }
+            if let until = voter.until, until <= self.now.wall, !self.isOver(until) {
+                tell(.doubted, voter)
+            }
         }
+        self.endOverdue()
+        self.wait()
     }
 
     /// Those that belong to no connection, as they are left to the next process.
@@ -145,10 +152,10 @@ final class Voters {
         for voter in self.voting.values where voter.owner == nil {
             voter.end(denying: "the daemon is shutting down")
         }
-        for voter in self.retired { voter.end() }
+        for voter in self.ending + self.retired { voter.end() }
         // Those that the next process takes over vote until this one ends.
         self.voting = [:]
-        self.retired = []
+        (self.ending, self.retired) = ([], [])
     }
 
     // MARK: - Of connections
@@ -189,7 +196,7 @@ final class Voters {
         if let standIn {
             voter.succeed(standIn)
             self.endLater([standIn])
-            if voter.name != nil { self.tell(.connected, kept) }
+            if voter.name != nil { self.tell?(.connected, kept) }
             self.server.stays?.voterWent()
         }
         self.writer.keep(kept) { failure in
@@ -225,11 +232,17 @@ final class Voters {
     /// - Parameters:
     ///   - voter: the hold or guard.
     ///   - isClosing: whether the daemon is shutting down: then it is in force again at the next start.
+    ///   - done: of one that is not required, called when its end is recorded, with nil, or with why it could not be.
     /// - Returns: whether something else denies in its place.
-    func willEnd(_ voter: SocketVoter, isClosing: Bool) -> Bool {
+    func willEnd(
+        _ voter: SocketVoter,
+        isClosing: Bool,
+        done: @escaping KeptWriter.Done = { _ in }
+    ) -> Bool {
         self.voting[voter.number] = nil
         guard let name = voter.name else {
-            if !isClosing, self.kept[voter.number] != nil { self.remove(voter.number) }
+            let isRecorded = !isClosing && self.kept[voter.number] != nil
+            if isRecorded { self.remove(voter.number, done: done) } else { done(nil) }
             return false
         }
         guard self.guards(name).isEmpty, var kept = self[required: name] else { return false }
@@ -240,7 +253,7 @@ final class Voters {
         guard !isClosing else { return false }
         let absence = self.standIn(for: kept)
         self.voting[kept.number] = absence
-        self.tell(.missing, kept)
+        self.tell?(.missing, kept)
         voter.leave(denying: absence.blockingWhy)
         self.endLater([voter])
         return true
@@ -324,7 +337,7 @@ final class Voters {
         } else {
             try self.checkRoom(for: peer)
         }
-        let now = WallTime.now
+        let now = self.now.wall
         let kept = KeptVoter(
             number: before?.number ?? self.nextNumber(),
             name: name,
@@ -362,7 +375,7 @@ final class Voters {
     ///   - done: called when that is recorded, with nil, or with why it could not be.
     /// - Returns: the guards of that name that are connected.
     func release(_ kept: KeptVoter, done: @escaping KeptWriter.Done) -> [SocketVoter] {
-        self.tell(.released, kept)
+        self.tell?(.released, kept)
         self.end(kept.number, done: done)
         guard case .required(let name) = kept.term else { return [] }
         return self.guards(name)
@@ -386,24 +399,37 @@ final class Voters {
 
     /// Ends the holds whose time is over.
     func endOverdue() {
-        let now = WallTime.now
+        guard let tell else { return }
         for kept in self.kept.values {
-            guard case .named(_, let until) = kept.term, until <= now else { continue }
-            self.tell(.ended, kept)
+            guard let until = kept.until, self.isOver(until) else { continue }
+            tell(.ended, kept)
             self.end(kept.number)
         }
     }
 
-    /// Waits for the next end, by the wall clock, which may be set and sleeps with the machine.
+    /// Whether a hold of a name is over that ends at that time.
+    func isOver(_ until: WallTime) -> Bool {
+        let now = self.now
+        return until <= now.wall && self.doubt?.permits(now) ?? true
+    }
+
+    /// What ends holds of a name, which may be set and sleeps with the machine; and what shows whether it was set.
+    private var now: StayMoment { self.server.clock.moment }
+
+    /// Waits for the next end, by the wall clock.
     ///
-    /// An hour at most: what is asked meanwhile is decided by the clock as it is then.
+    /// An hour at most, also while that is doubted: what is asked meanwhile is decided by the clock as it is then.
     private func wait() {
         self.timer?.cancel()
         self.timer = nil
-        let ends = self.kept.values.compactMap { $0.until?.microseconds }
-        guard let next = ends.min() else { return }
-        let left = min(max(next - WallTime.now.microseconds, 0), 3_600_000_000)
-        self.timer = self.loop.assumeIsolated().scheduleTask(in: .microseconds(left)) {
+        guard self.tell != nil, let next = self.kept.values.compactMap(\.until).min() else {
+            return
+        }
+        let now = self.now.wall
+        let isDoubted = next <= now && !self.isOver(next)
+        let left = TimeAmount.microseconds(max(next, now).microseconds - now.microseconds)
+        let pause = isDoubted ? .hours(1) : min(left, .hours(1))
+        self.timer = self.loop.assumeIsolated().scheduleTask(in: pause) {
             self.endOverdue()
             self.wait()
         }
@@ -418,7 +444,7 @@ final class Voters {
         let schema = self.server.schema
         let asked =
             VoterRequest(again: kept.request, in: schema) ?? VoterRequest(denyingAllOf: schema)
-        let voter = SocketVoter(kept, asked)
+        let voter = SocketVoter(kept, asked, among: self, matching: self.server.states)
         if let next { voter.expect(next) }
         voter.begin(in: self.server)
         return voter
@@ -436,10 +462,19 @@ final class Voters {
     /// question.
     private func endLater(_ voters: [SocketVoter]) {
         self.retired += voters
+        self.endRetired()
+    }
+
+    /// Takes all that have retired so far out of the machine, and then those that have retired meanwhile.
+    ///
+    /// One proposal at a time waits for that, since a client may have any number replaced while one question is open.
+    private func endRetired() {
+        guard self.ending.isEmpty, !self.retired.isEmpty else { return }
+        self.ending = exchange(&self.retired, with: [])
         let all = NIOLoopBound(self, eventLoop: self.loop)
         self.server.machine.afterCommits(asking: Question(), at: self.server.cursor) {
-            for voter in voters { voter.end() }
-            all.value.retired.removeAll { one in voters.contains { $0 === one } }
+            for voter in exchange(&all.value.ending, with: []) { voter.end() }
+            all.value.endRetired()
         }
     }
 

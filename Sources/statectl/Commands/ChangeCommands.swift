@@ -115,7 +115,8 @@ struct UpdateCommand: DaemonCommand {
             """,
         discussion: """
             Deadlines and commands continue. key:=null removes a field that may be absent. key+=1 adds to the value that the field has \
-            when the update's turn comes (key+=-1 subtracts), so several clients can count without losing anything.
+            when the update's turn comes (key+=-1 subtracts), so several clients can count without losing anything. \
+            A hold or guard of certain values is asked about an update that leads to them: it may be denied, and may wait.
 
             Examples:
 

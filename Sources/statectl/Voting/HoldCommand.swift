@@ -14,6 +14,9 @@ struct HoldCommand: DaemonCommand {
             statectl hold --before PATTERN … --as NAME --until WHEN|--max TIME [--mode block|delay] [--why TEXT]
             """,
         discussion: """
+            A pattern with values (closed:armed=true) also stops an update that would make it match. What matches \
+            already may stay as it is.
+
             Ends with the command's exit code, or 128 and the signal's number. Without a command \
             the hold lasts until this is interrupted. SIGTERM, SIGHUP and other signals that would end it are passed \
             on to the command, and the hold lasts until that has ended; SIGINT and SIGQUIT are left to the command, \

@@ -206,6 +206,28 @@ import Testing
         )
     }
 
+    /// Else it would be in force again after a crash.
+    @Test func aReleaseIsAnsweredOnceItIsRecorded() async throws {
+        try await Self.twice(
+            { daemon async throws in
+                let client = try daemon.connect()
+                #expect(try await client.ask(Self.hold).int("hold") == 1)
+                let disk = try Database(
+                    "\(try #require(daemon.state))/statemachine.sqlite",
+                    timeout: .seconds(10)
+                )
+                try disk.execute("BEGIN IMMEDIATE")
+                try client.send("release 1")
+                while try await daemon.ask("stats").has("holds") {}
+                for _ in 0..<3 { _ = try await daemon.ask("ping") }
+                #expect(try client.linesSoFar() == [])
+                try disk.execute("COMMIT")
+                #expect(try await client.next().ok == true)
+            },
+            { _ in }
+        )
+    }
+
     // MARK: - Without a connection
 
     private static let freeze =
@@ -277,6 +299,110 @@ import Testing
             },
             { _ in }
         )
+    }
+
+    /// Each renewal retires a voter that may still be sent the question that is open.
+    @Test func whoeverRenewsHoldsWhileAQuestionIsOpenTakesNobodysPlace() async throws {
+        try await DeclaredMachine.with(Self.machine) { machine in
+            try await machine.run { daemon async throws in
+                let (guardian, setter) = (try daemon.connect(), try daemon.connect())
+                _ = try await guardian.guard("g", "waiting", #""timeoutMs":60000"#)
+                try setter.send("set waiting")
+                let ask = try await guardian.next()
+                // More than may wait for their turn.
+                let (holders, renewals) = (16, 320)
+                try await withThrowingTaskGroup(of: Void.self) { tasks in
+                    for holder in 0..<holders {
+                        let client = try daemon.connect()
+                        let line = Self.freeze.replacing("freeze", with: "freeze\(holder)") + "\n"
+                        try client.send(raw: String(repeating: line, count: renewals))
+                        tasks.addTask {
+                            for _ in 0..<renewals { #expect(try await client.next().ok == true) }
+                        }
+                    }
+                    try await tasks.waitForAll()
+                }
+                let other = try daemon.connect()
+                try other.send("set idle")
+                #expect(try await daemon.ask("ping").ok == true)
+                #expect(try await guardian.vote(ask, true).ok == true)
+                #expect(try await setter.next().bool("changed") == true)
+                let answer = try await other.next()
+                #expect(answer.ok == true, "\(answer)")
+                let denied = try await daemon.ask("set busy")
+                #expect(denied.items("by")?.count == holders, "\(denied)")
+            }
+        }
+    }
+
+    // MARK: - Clocks
+
+    private static let days = Duration.seconds(60 * 86_400)
+
+    /// Runs the daemon with a hold of a name, and again after a start whose clock is that much ahead.
+    private static func ahead(
+        by duration: Duration,
+        _ body: @escaping @Sendable (DeclaredDaemon) async throws -> Void,
+        then last: @escaping @Sendable (DeclaredDaemon) async throws -> Void = { _ in }
+    ) async throws {
+        let clock = ManualStayClock(wall: .now)
+        try await DeclaredMachine.with(Self.machine, clock: clock) { machine in
+            try await machine.run { daemon async throws in
+                #expect(try await daemon.ask(Self.freeze).ok == true)
+            }
+            let later = ManualStayClock(uptime: .seconds(1), wall: clock.moment.wall)
+            later.setWall(by: duration)
+            try await machine.run(boot: "2", clock: later, body)
+            try await machine.run(boot: "3", last)
+        }
+    }
+
+    @Test func aHoldOutlivesAStartWhoseClockIsAhead() async throws {
+        try await Self.ahead(
+            by: Self.days,
+            { daemon async throws in
+                #expect(try await daemon.ask("set busy").error == "denied")
+                #expect(try await daemon.ask("stats").items("holds")?.count == 1)
+                daemon.clock.pass(.seconds(60))
+                #expect(try await daemon.ask("set busy").error == "denied")
+                // The time comes from the network.
+                daemon.clock.setWall(by: .zero - Self.days)
+                #expect(try await daemon.ask("stats").items("holds")?.count == 1)
+            },
+            then: { daemon async throws in
+                #expect(try await daemon.ask("set busy").error == "denied")
+                let hold = try await daemon.ask("stats").items("holds")?.first
+                #expect(hold?.string("as") == "freeze")
+            }
+        )
+    }
+
+    /// By a day, or by being set.
+    @Test(arguments: [false, true])
+    func aClockThatStaysAheadIsBelievedLater(isSet: Bool) async throws {
+        try await Self.ahead(
+            by: Self.days,
+            { daemon async throws in
+                #expect(try await daemon.ask("set busy").error == "denied")
+                if isSet {
+                    daemon.clock.setWall(by: .seconds(120))
+                } else {
+                    daemon.clock.pass(.seconds(86_400))
+                }
+                #expect(try await daemon.ask("set busy").ok == true)
+                #expect(try await daemon.ask("stats").has("holds") == false)
+            },
+            then: { daemon async throws in
+                #expect(try await daemon.ask("stats").has("holds") == false)
+            }
+        )
+    }
+
+    @Test func aHoldEndsThatExpiredBetweenTwoRuns() async throws {
+        try await Self.ahead(by: .seconds(86_400)) { daemon async throws in
+            #expect(try await daemon.ask("set busy").ok == true)
+            #expect(try await daemon.ask("stats").has("holds") == false)
+        }
     }
 
     @Test func withoutAHistoryNothingIsPromised() async throws {
