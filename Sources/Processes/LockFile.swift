@@ -50,11 +50,11 @@ package final class LockFile: Sendable {
 
     // MARK: - Taking it
 
-    /// How often a lock is tried again whose owner is gone, each time after 10 ms.
+    /// How often a lock is tried again, each time after 10 ms, whose owner is gone, and one whose owner is there.
     ///
     /// 10 s: a child that was being started when its parent was killed runs its own program sooner, however busy the
-    /// machine is.
-    private static let retries = 1000
+    /// machine is. 1 s: an owner that was killed is there until the kernel has taken its memory and files apart. Picked.
+    private static let retries = (ofGone: 1000, ofPresent: 100)
 
     private static func taken(_ path: String, _ readingOnly: Bool) throws(Failure) -> CInt {
         while true {
@@ -117,7 +117,7 @@ package final class LockFile: Sendable {
                 pid_t($0.drop { $0 == " " })
             }
             let isGone = owner.map { kill($0, 0) != 0 && errno == ESRCH } ?? false
-            guard isGone, retry < self.retries else {
+            guard retry < (isGone ? self.retries.ofGone : self.retries.ofPresent) else {
                 throw .taken(by: owner.map { " (pid \($0))" } ?? "")
             }
             usleep(10_000)

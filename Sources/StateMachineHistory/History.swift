@@ -137,12 +137,24 @@ package final class History: TransitionHistory, @unchecked Sendable {
         self.thread.enqueue {
             let failure = self.writer.append(group)
             self.troubles.note(failure, of: .commits)
-            self.troubles.note(self.database.growth(beyond: self.longLog), of: .tidying)
             done(failure)
+            self.emptyLog()
             self.pruneNext()
             // A client that waits for the answer to a single set often sends the next one.
             if group.count == 1 { self.thread.linger(&self.spin) }
         }
+    }
+
+    /// Keeps the write-ahead log from growing long, where others read.
+    ///
+    /// It is to be emptied at a quarter of the length that is reported, so that this has failed several times by then.
+    private func emptyLog() {
+        do {
+            try self.database.emptyLog(longerThan: self.longLog / 4)
+        } catch {
+            // The next commit fails for the same reason, and says it.
+        }
+        self.troubles.note(self.database.growth(beyond: self.longLog), of: .tidying)
     }
 
     /// Records the start of a stay; see `TransitionHistory`.

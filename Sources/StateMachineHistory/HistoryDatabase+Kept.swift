@@ -25,6 +25,8 @@ extension HistoryDatabase {
     func insert(_ new: NewDeclaration, _ db: Database) throws {
         let (declaration, seq) = new
         guard try self.lastDeclaration(db)?.hash != declaration.hash else { return }
+        // Files may come into force in turns. The newest row keeps the text, as the oldest are removed first.
+        try db.run("UPDATE declaration SET text = '' WHERE hash = ?", declaration.hash)
         try db.run(
             """
             INSERT INTO declaration (seq, at, hash, machine, version, text)

@@ -23,7 +23,8 @@ extension HistoryDatabase {
 
     func newest(_ db: Database) throws -> RecordedTransition? {
         try db.first("SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1") { row in
-            var last = LastRow()
+            // It is made again: what was due does not decide whether there is a history.
+            var last = LastRow(dropsDamagedDue: true)
             return try RecordedTransition(row, hasStays: self.hasStays, &last)
         }
     }
@@ -55,23 +56,63 @@ extension HistoryDatabase {
 
 /// What the row before had, which is not made and not checked again.
 private struct LastRow {
+    /// Whether what was due, if it is damaged, counts as nothing.
+    private let dropsDamagedDue: Bool
     var program: Program?
     /// Data that are an object.
     private var sound = "{}"
+    /// What stands before the time in what was due, if the whole is an object.
+    private var soundDue = ""
+
+    init(dropsDamagedDue: Bool = false) { self.dropsDamagedDue = dropsDamagedDue }
 
     /// The data, which go out in lines as they are.
     ///
     /// - Throws: `HistoryError` unless they are an object on one line.
     mutating func checked(_ data: String, of seq: UInt64) throws(HistoryError) -> String {
         guard data != self.sound else { return data }
-        guard !data.utf8.contains(where: { $0 < 0x20 }), JSONValue(parsing: data)?.members != nil
-        else {
-            throw HistoryError(
-                damaged: "the data of change \(seq) is not a JSON object: \(data.excerpt())"
-            )
-        }
+        try self.check(data, "data", of: seq)
         self.sound = data
         return data
+    }
+
+    /// What ends what was due: `,"at":"2026-11-20T21:55:03.120007Z"}`, of 36 bytes.
+    private static let time = (key: #","at":""#, length: 36)
+
+    /// What was due, which goes out in lines as it is, too: most often the same as in the last row, at another time.
+    ///
+    /// - Throws: `HistoryError` unless it is an object on one line.
+    mutating func checked(due: String?, of seq: UInt64) throws(HistoryError) -> String? {
+        guard let due else { return nil }
+        do {
+            try self.check(due: due, of: seq)
+            return due
+        } catch {
+            guard self.dropsDamagedDue else { throw error }
+            return nil
+        }
+    }
+
+    private mutating func check(due: String, of seq: UInt64) throws(HistoryError) {
+        let start = due.utf8.dropLast(Self.time.length)
+        let time = due.utf8.dropFirst(start.count)
+        guard time.starts(with: Self.time.key.utf8) else {
+            return try self.check(due, "due", of: seq)
+        }
+        if !self.soundDue.isEmpty, start.elementsEqual(self.soundDue.utf8) {
+            try self.check("{\(Substring(time.dropFirst()))", "due", of: seq)
+        } else {
+            try self.check(due, "due", of: seq)
+            self.soundDue = String(Substring(start))
+        }
+    }
+
+    private func check(_ text: String, _ column: String, of seq: UInt64) throws(HistoryError) {
+        guard text.utf8.contains(where: { $0 < 0x20 }) || JSONValue(parsing: text)?.members == nil
+        else { return }
+        throw HistoryError(
+            damaged: "the \(column) of change \(seq) is not a JSON object: \(text.excerpt())"
+        )
     }
 }
 
@@ -115,7 +156,7 @@ extension RecordedTransition {
             cause: row.text(8),
             by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0, program: program) } },
             stay: hasStays ? try row.value(11) ?? seq : nil,
-            due: hasStays ? row.text(12) : nil
+            due: hasStays ? try last.checked(due: row.text(12), of: seq) : nil
         )
     }
 

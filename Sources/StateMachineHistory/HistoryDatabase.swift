@@ -24,6 +24,8 @@ final class HistoryDatabase: @unchecked Sendable {
     private let found = Lock(DatabaseSchema.Extent.changes)
     /// The length of the write-ahead log after the last commit.
     var logPages = 0
+    /// Its length when it was last to be emptied in vain; 0 if that went well.
+    private var stuckPages = 0
     /// The bytes in use when they were last looked at: after a checkpoint and after rows were removed.
     private(set) var size: UInt64 = 0
     private var isSettled = true
@@ -341,23 +343,48 @@ extension HistoryDatabase {
         }
     }
 
+    /// How long commits wait for those who read, so that a long log can be emptied.
+    ///
+    /// 500 ms: readers that take turns end theirs sooner, and a set is answered soon enough. Not tuned.
+    private static let patience = Duration.milliseconds(500)
+
+    /// Empties a write-ahead log that is longer than `bytes`, waiting a moment for those who read.
+    ///
+    /// It is written again from its beginning only when nobody reads any of it; where reads overlap, that moment never
+    /// comes by itself. Who begins to read while this waits finds all of it moved, and needs none of it. If somebody
+    /// reads for longer, this is tried again when the log has twice that length, or four times `bytes` more.
+    func emptyLog(longerThan bytes: Int) throws {
+        let pages = bytes / Self.pageBytes
+        guard self.logPages > max(pages, self.stuckPages + min(self.stuckPages, 4 * pages)) else {
+            if self.logPages <= pages { self.stuckPages = 0 }
+            return
+        }
+        let isDone = try self.checkpoint(waiting: Self.patience)
+        if isDone { self.logPages = 0 }
+        self.stuckPages = isDone ? 0 : self.logPages
+    }
+
     /// Why the write-ahead log has grown long; nil while it is not beyond `bytes`, a length that
     /// only a reader can explain.
     func growth(beyond bytes: Int) -> String? {
         guard self.logPages * Self.pageBytes > bytes else { return nil }
         return
-            "\(self.path)-wal has grown beyond \(bytes >> 20) MiB, as another program keeps a "
-            + "transaction open on the database; end that program"
+            "\(self.path)-wal has grown beyond \(bytes >> 20) MiB, as another program reads the database in "
+            + "transactions of half a second and more; end that program"
     }
 
     /// Moves what is in the write-ahead log to the database file, so that a copy of that file alone
-    /// is complete; it waits for nobody.
-    func checkpoint() throws {
+    /// is complete.
+    ///
+    /// - Parameter patience: how long to wait for those who read.
+    /// - Throws: why the database cannot be used.
+    /// - Returns: whether the log is empty.
+    @discardableResult func checkpoint(waiting patience: Duration = .zero) throws -> Bool {
         try self.files.withLock { try $0.checkContent(of: self.path) }
         let writer = try self.writer
-        writer.wait(.zero)
-        self.checkpoint(writer, isComplete: true)
-        writer.wait(self.timeout)
+        writer.wait(patience)
+        defer { writer.wait(self.timeout) }
+        return self.checkpoint(writer, isComplete: true)
     }
 
     /// Looks at how much of the database is in use; of one that cannot be read it stays what it was.
@@ -370,10 +397,11 @@ extension HistoryDatabase {
         self.size = size ?? self.size
     }
 
-    private func checkpoint(_ writer: Database, isComplete: Bool) {
+    @discardableResult private func checkpoint(_ writer: Database, isComplete: Bool) -> Bool {
         self.files.withLock { $0.writes(to: self.path, isDone: false) }
-        writer.checkpoint(isComplete: isComplete)
+        let isDone = writer.checkpoint(isComplete: isComplete)
         self.files.withLock { $0.writes(to: self.path, isDone: true) }
         self.measure(writer)
+        return isDone
     }
 }

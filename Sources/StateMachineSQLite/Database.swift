@@ -180,15 +180,16 @@ package final class Database: @unchecked Sendable {
         )
     }
 
-    /// Moves what is in the write-ahead log to the database file, without waiting for anybody.
+    /// Moves what is in the write-ahead log to the database file.
     ///
     /// What another program is still reading stays in the log, as does what the disk cannot take:
     /// both are harmless, since what is in the log is committed.
     ///
-    /// - Parameter isComplete: whether the log's file is to be empty afterwards, if nobody reads it;
-    ///   otherwise it keeps its length, and is written again from its beginning.
-    package func checkpoint(isComplete: Bool) {
+    /// - Parameter isComplete: whether the log's file is to be empty afterwards, which waits for those who read it as long
+    ///   as calls do; otherwise nobody is waited for, and the file keeps its length and is written again from its beginning.
+    /// - Returns: whether all of that was done.
+    @discardableResult package func checkpoint(isComplete: Bool) -> Bool {
         let mode = isComplete ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
-        sqlite3_wal_checkpoint_v2(self.connection, nil, mode, nil, nil)
+        return sqlite3_wal_checkpoint_v2(self.connection, nil, mode, nil, nil) == SQLITE_OK
     }
 }

@@ -187,4 +187,15 @@ import Testing
     func aTextHasItsHash(text: String, hash: String) {
         #expect(SHA256.hexadecimal(of: Array(text.utf8)) == hash)
     }
+
+    @Test func aKeyThatIsThereTwiceIsNamed() {
+        let text =
+            #"start: a\nstates: {a: {fields: {o: {type: object, default: '{"a":1,"b":{"c":1,"c":2}}'}}}}\n"#
+        let sentences = DeclarationReading(Array(text.replacing("\\n", with: "\n").utf8)).problems
+            .map(\.sentence)
+        #expect(
+            sentences.contains { $0.hasSuffix(#"the key "c" is there twice in one object"#) },
+            "\(sentences)"
+        )
+    }
 }

@@ -123,4 +123,54 @@ import Testing
             #expect(told.heard.last == "well")
         }
     }
+
+    /// At each moment something of the log is being read, and never for long.
+    @Test func aLogThatIsReadInTurnsDoesNotGrow() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(
+                directory: path,
+                options: HistoryOptions(),
+                boot: nil,
+                longLog: 8 << 20
+            )
+            let told = Recorder<String>()
+            history.history.onTrouble { told.record("\($0): \($1 ?? "well")") }
+            let (turns, end) = (Recorder<Int>(), Recorder<Bool>())
+            let machine = history.makeMachine()
+            try await machine.assign(.ready(true))
+            try await withThrowingTaskGroup { group in
+                group.addTask {
+                    try await blocking {
+                        var readers = try (0..<2).map { _ in
+                            try Database("\(path)/statemachine.sqlite", .readOnly)
+                        }
+                        let begin = "BEGIN; SELECT count(*) FROM change"
+                        let work = """
+                            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 50000)
+                            SELECT count(*) FROM c
+                            """
+                        try readers[0].execute(begin)
+                        while end.heard.isEmpty {
+                            try readers[1].execute(begin)
+                            try readers[0].execute("COMMIT")
+                            try readers[1].execute(work)
+                            readers.swapAt(0, 1)
+                            turns.record(1)
+                        }
+                    }
+                }
+                defer { end.record(true) }
+                while turns.heard.isEmpty { await Task.yield() }
+                let cause = String(repeating: "x", count: 200_000)
+                // 32 MiB, of which each change reads none that the one before it wrote.
+                for _ in 1...150 {
+                    try await machine.assign(.ready(machine.state != .ready(true)), cause: cause)
+                }
+                #expect(turns.heard.count > 1)
+                #expect(try Self.size(of: "\(path)/statemachine.sqlite-wal") <= 8 << 20)
+                #expect(told.heard == [])
+            }
+        }
+    }
 }

@@ -95,6 +95,28 @@ import Testing
         }
     }
 
+    /// One that was killed has it until the kernel has taken it apart.
+    @Test func aLockIsWaitedForWhoseOwnerIsStillThere() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/runner.lock"
+            let held = try LockFile(at: path)
+            // Who finds it taken reads in it whose it is.
+            let reads = inotify_init1(O_CLOEXEC)
+            defer { close(reads) }
+            #expect(inotify_add_watch(reads, path, UInt32(IN_ACCESS)) >= 0)
+            let owner = Task {
+                try await blocking {
+                    var event = [UInt8](repeating: 0, count: 64)
+                    #expect(read(reads, &event, event.count) > 0)
+                    flock(held.descriptor, LOCK_UN)
+                }
+            }
+            let next = try await blocking { try LockFile(at: path) }
+            try await owner.value
+            withExtendedLifetime((held, next)) {}
+        }
+    }
+
     @Test func aStateDirectoryMayBeALink() async throws {
         try await withRunningMachine(Self.text) { machine in
             mkdir("\(machine.directory)/real", 0o700)

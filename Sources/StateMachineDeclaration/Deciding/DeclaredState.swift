@@ -273,7 +273,8 @@ extension DeclaredField {
         if self.isOptional, word == "null", isJSON || self.type != .string { return .null }
         guard isJSON else { return try self.value(ofText: word) }
         guard let value = JSONValue(parsing: word) else {
-            throw FieldObjection(sentence: "write JSON after :=")
+            throw FieldObjection(doubledIn: word)
+                ?? FieldObjection(sentence: "write JSON after :=")
         }
         if let objection = self.objection(to: value) { throw objection }
         return value

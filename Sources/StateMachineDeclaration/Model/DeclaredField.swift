@@ -71,7 +71,8 @@ extension DeclaredField {
     package func value(ofText text: String) throws(FieldObjection) -> JSONValue {
         let value = self.type.value(ofWord: text)
         guard self.typeObjection(to: value) == nil else {
-            throw FieldObjection(sentence: "write \(self.example)")
+            throw FieldObjection(doubledIn: text)
+                ?? FieldObjection(sentence: "write \(self.example)")
         }
         if let objection = self.objection(to: value) { throw objection }
         return value
@@ -167,6 +168,12 @@ extension DeclaredField.Bounds {
 }
 
 extension FieldObjection {
+    /// That a text, which would be JSON, has a key twice in one object.
+    init?(doubledIn text: String) {
+        guard let key = JSONValue.doubledKey(in: text) else { return nil }
+        self.init(sentence: "the key \(key.quoted) is there twice in one object")
+    }
+
     /// The objection with the field and the value before it.
     package func sentence(about name: String, _ value: JSONValue) -> String {
         "\(name)=\(value.plainText.excerpt()): \(self.sentence)"

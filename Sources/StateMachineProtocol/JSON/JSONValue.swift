@@ -30,6 +30,12 @@ public enum JSONValue: Hashable, Sendable {
         self = value
     }
 
+    /// The first key that `text` has twice in one object, if it is JSON otherwise.
+    package static func doubledKey(in text: some StringProtocol) -> String? {
+        var parser = JSONParser(Array(text.utf8))
+        return (try? parser.parse()) == nil ? nil : parser.doubledKey
+    }
+
     /// The meaning of `text` where people type values: itself if it is JSON, else a string.
     public init(typed text: some StringProtocol) {
         self = JSONValue(parsing: text) ?? .string(String(text))

@@ -75,10 +75,11 @@ package struct FieldWords: Hashable, Sendable {
         }
         let key = String(Substring(parts[0].utf8.dropLast()))
         guard let value = JSONValue(parsing: parts[1]) else {
-            throw WireError(
-                .badRequest,
-                "\(text.quoted) in \(place) needs JSON after \":=\"; for text write \(key.excerpt())=…"
-            )
+            let doubled = JSONValue.doubledKey(in: parts[1])
+            let fault =
+                doubled.map { "has the key \($0.quoted) twice in one object" }
+                ?? "needs JSON after \":=\"; for text write \(key.excerpt())=…"
+            throw WireError(.badRequest, "\(text.quoted) in \(place) \(fault)")
         }
         self.values.append(JSONMember(key, value))
         return key

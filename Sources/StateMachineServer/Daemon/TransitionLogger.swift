@@ -91,8 +91,7 @@ final class TransitionLogger: Sendable {
                 "count": "\(rest.count)",
                 "first": "\(rest.first)",
                 "seq": "\(rest.last.seq)",
-                "state":
-                    "\(StateText.text(name: rest.last.value.name, data: rest.last.value.data))",
+                "state": "\(rest.last.value.loggedText)",
             ]
         )
     }
@@ -118,8 +117,24 @@ final class TransitionLogger: Sendable {
 
     private static func state(of value: JSONValue) -> Logger.MetadataValue? {
         guard case .string(let name)? = value["state"], let data = value["data"] else { return nil }
-        return "\(StateText.text(name: name, data: data))"
+        return "\(StateText.logged(name: name, data: data))"
     }
+}
+
+extension StateText {
+    /// How many characters of a state are logged.
+    ///
+    /// 1,024: a state may have 64 KiB, and a change has two. The whole is in the history. Not tuned.
+    private static let logged = 1024
+
+    fileprivate static func logged(name: String, data: JSONValue) -> String {
+        self.text(name: name, data: data).excerpt(self.logged)
+    }
+}
+
+extension Value {
+    /// For the log.
+    var loggedText: String { StateText.logged(name: self.name, data: self.data) }
 }
 
 extension Logger {

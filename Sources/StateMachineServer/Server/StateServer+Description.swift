@@ -8,9 +8,8 @@ extension StateServer {
 
     /// Where the machine stands and what declares it, for the log.
     var beginning: Logger.Metadata {
-        let state = self.snapshot.value
         var metadata: Logger.Metadata = [
-            "state": "\(StateText.text(name: state.name, data: state.data))",
+            "state": "\(self.snapshot.value.loggedText)",
             "seq": "\(self.snapshot.seq)",
             "since": "\(self.snapshot.at.rfc3339)",
         ]

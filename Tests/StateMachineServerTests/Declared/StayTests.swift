@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -378,6 +379,41 @@ import Testing
                     #expect(answers.count { $0.error == "conflict" } == 3, "\(answers)")
                     #expect(try await clients[1].ask("get").seq == stay + 1)
                 }
+            }
+        }
+    }
+
+    /// Neither as no JSON nor as two lines; what has come to be there keeps no daemon from starting.
+    @Test(arguments: [
+        #"{"state":"idle","data":{},"at":01}"#, #"{"state":"idle"#, "{\"state\":\"\n\"}", "[]",
+        #"{"state":"idle","data":{},"at":"2026-11-20T21:56:05.120007Z","at":1}"#, "x",
+    ])
+    func aDamagedDueIsNotSent(due: String) async throws {
+        let machine = """
+            start: idle
+            to: [idle, waiting]
+            states: {idle: {}, waiting: {after: {1h: idle}}}
+            """
+        try await DeclaredMachine.with(machine) { declared in
+            try await declared.run { daemon in
+                for state in ["waiting", "idle", "waiting"] {
+                    let entered = try await daemon.ask("set \(state)")
+                    #expect(entered.ok == true)
+                }
+            }
+            try await DeclaredDaemon.awaitRelease(of: declared.state)
+            let disk = try Database("\(declared.state)/statemachine.sqlite", timeout: .seconds(10))
+            try disk.run("UPDATE change SET due = ? WHERE seq IN (1, 3)", due)
+            try await declared.run { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.seq == 3 && got.leftMs == 3_600_000, "\(got)")
+                let client = try daemon.connect()
+                try client.send("history")
+                let damaged = try await client.next()
+                #expect(damaged.type == "reply" && damaged.error == "internal", "\(damaged)")
+                try client.send(#"{"op":"history","after":1}"#)
+                let (changes, end) = try await client.changes()
+                #expect(changes.map(\.seq) == [2, 3] && end.ok == true, "\(changes) \(end)")
             }
         }
     }
