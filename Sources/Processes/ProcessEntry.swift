@@ -39,6 +39,9 @@ package struct ProcessEntry: Hashable, Sendable {
         self.isDead = fields[0] == "Z" || fields[0] == "X"
     }
 
+    /// Whether this process is still there, and has not ended.
+    package var isThere: Bool { ProcessEntry(self.pid).map { $0 == self && !$0.isDead } ?? false }
+
     /// All processes that can be seen.
     package static func all() -> [ProcessEntry] {
         FilePath("/proc").names.compactMap { Int32($0).flatMap { ProcessEntry($0) } }

@@ -1,5 +1,6 @@
 import Glibc
 import Processes
+import StateMachineCore
 package import StateMachineProtocol
 import SystemPackage
 
@@ -31,7 +32,7 @@ package struct RunnerState {
         guard let json = JSONValue(parsing: String(decoding: bytes, as: UTF8.self)),
             let pid = json["pid"]?.integer.flatMap({ pid_t(exactly: $0) })
         else { return nil }
-        self.json = json
+        self.json = json.withPresentTimes
         self.isThere = Self.isThere(pid, since: json["start"]?.integer)
     }
 
@@ -47,10 +48,54 @@ package struct RunnerState {
 
     /// Whether the process of that number is the one that began then, in ticks; where that cannot be seen, whether
     /// there is one.
-    private static func isThere(_ pid: pid_t, since start: Int64?) -> Bool {
+    fileprivate static func isThere(_ pid: pid_t, since start: Int64?) -> Bool {
         guard kill(pid, 0) == 0 || errno == EPERM else { return false }
         // Where other users' processes are hidden, it may be one of those.
         guard let process = ProcessEntry(pid) else { return true }
         return !process.isDead && Int64(exactly: process.start) == start
+    }
+}
+
+extension JSONValue {
+    /// The report with the times of what runs, and of what is next, as the wall clock has them now: it may have been set
+    /// since the report was written.
+    fileprivate var withPresentTimes: JSONValue {
+        let now = KernelClock().moment
+        return .object(
+            (self.members ?? []).map { member in
+                switch member.key {
+                case "running": JSONMember(member.key, member.value.with("since", at: now))
+                case "next": JSONMember(member.key, member.value.with("at", at: now))
+                // What could not be killed may have gone since.
+                case "left": JSONMember(member.key, member.value.ofThere)
+                default: member
+                }
+            }
+        )
+    }
+
+    private var ofThere: JSONValue {
+        .array(
+            (self.elements ?? []).compactMap { left in
+                let pid = left["pid"]?.integer.flatMap { pid_t(exactly: $0) }
+                if let pid, !RunnerState.isThere(pid, since: left["start"]?.integer) { return nil }
+                return .object((left.members ?? []).filter { $0.key != "start" })
+            }
+        )
+    }
+
+    private func with(_ key: String, at now: StayMoment) -> JSONValue {
+        guard let uptime = self["uptime"]?.integer, let members = self.members else { return self }
+        let (offset, isTooFar) = uptime.subtractingReportingOverflow(now.uptime)
+        guard !isTooFar else { return self }
+        let (time, isBeyond) = now.wall.microseconds.addingReportingOverflow(offset)
+        guard !isBeyond else { return self }
+        return .object(
+            members.filter { $0.key != "uptime" }.map { member in
+                let isTime = member.key == key
+                return isTime
+                    ? JSONMember(key, .string(WallTime(microseconds: time).rfc3339)) : member
+            }
+        )
     }
 }

@@ -64,7 +64,7 @@ struct RunnerCommand: ParsableCommand, Sendable {
         help: ArgumentHelp(
             "Where the runner records what has been run.",
             discussion:
-                "Default: $STATE_DIRECTORY, which systemd sets; without it nothing is recorded.",
+                "Default: $STATE_DIRECTORY, which systemd sets; without it nothing is recorded, and a file with \"interrupted\" is refused.",
             valueName: "dir"
         ),
         completion: .directory

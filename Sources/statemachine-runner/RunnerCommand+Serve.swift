@@ -17,7 +17,11 @@ extension RunnerCommand {
         let directory = try self.directory()
         let path = self.stateDirectory ?? Self.variable("STATE_DIRECTORY")
         let memory = try path.map { (path) throws(RunnerError) in try MemoryDirectory(path) }
-        let source = DeclarationSource(path: self.machine, instance: self.instance)
+        let source = DeclarationSource(
+            path: self.machine,
+            instance: self.instance,
+            isRemembered: memory != nil
+        )
         // Before the file is read: children that a killed runner left end even if the file is
         // refused.
         let host = try await self.host(memory, logger: logger)
@@ -48,7 +52,9 @@ extension RunnerCommand {
             return try await runner.endLeftovers()
         }
         if memory == nil {
-            logger.notice("the runner remembers nothing over a restart; give a --state-directory")
+            logger.notice(
+                "the runner remembers nothing over a restart, and after kill -9 begins a second time what still runs; give a --state-directory"
+            )
         }
         if !host.outlivesRunner {
             logger.notice(
@@ -77,7 +83,7 @@ extension RunnerCommand {
         if !self.children, isBooted, let manager, manager.isThere {
             return UnitHost(UnitManager(manager), log: logger)
         }
-        return try await ChildHost(remembering: memory)
+        return try await ChildHost(remembering: memory, log: logger)
     }
 
     private func directory() throws(RunnerError) -> RuntimeDirectory {

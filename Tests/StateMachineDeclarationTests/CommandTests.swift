@@ -165,12 +165,63 @@ import Testing
         for _ in 0..<3 {
             #expect(progress.ended(.interrupted, of: run) == .again(after: .zero))
         }
-        #expect(progress.ended(.interrupted, of: run) == .over(.interrupted))
+        // The next one is a failure like any other, and begins the row again.
+        #expect(progress.ended(.interrupted, of: run) == .again(after: .seconds(1)))
+        #expect(progress.attempt == 2)
+        for _ in 0..<3 {
+            #expect(progress.ended(.interrupted, of: run) == .again(after: .zero))
+        }
+        let unretried = try #require(try self.machine("/bin/a").states[0].run)
+        #expect(progress.ended(.interrupted, of: unretried) == .over(.interrupted))
         var other = RunProgress()
         for _ in 0..<5 {
             #expect(other.ended(.interrupted, of: run) == .again(after: .zero))
             #expect(other.ended(.exit(1), of: run) == .again(after: .seconds(1)))
         }
+    }
+
+    @Test func anAttemptHasLastedAfterAMinuteAndItsPause() throws {
+        let machine = try self.machine("{command: /bin/a, retry: {wait: 40s, factor: 2}}")
+        let run = try #require(machine.states[0].run)
+        let retry = run.command.retry
+        var progress = RunProgress()
+        #expect(progress.lasting(retrying: retry, restarting: false) == nil)
+        for (pause, lasting) in [(0, 60), (40, 60), (80, 80)] {
+            if pause > 0 {
+                #expect(progress.ended(.exit(1), of: run) == .again(after: .seconds(pause)))
+            }
+            _ = progress.ended(.interrupted, of: run)
+            #expect(
+                progress.lasting(retrying: retry, restarting: false) == .seconds(lasting)
+            )
+            progress.lasted(restarting: false)
+            #expect(progress.interruptions == 0)
+        }
+        #expect(progress.attempt == 3)
+    }
+
+    @Test func aRunMayBeBegunAgainWheneverItEnds() throws {
+        let machine = try declaration(
+            """
+            start: a
+            defaults: {retry: {times: 2, wait: 3s}}
+            states:
+              a: {run: {command: /bin/a, restart: always}, to: [b]}
+              b: {run: {command: /bin/b, restart: "no"}, to: [a]}
+            """
+        )
+        let run = try #require(machine.states[0].run)
+        #expect(run.restarts && run.command.retry?.times == nil)
+        #expect(machine.states[1].run?.restarts == false)
+        var progress = RunProgress()
+        for end in [RunEnd.exit(0), .exit(1), .timeout, .signal("SIGSEGV"), .exit(0)] {
+            #expect(progress.ended(end, of: run) == .again(after: .seconds(3)))
+        }
+        #expect(progress.ended(.interrupted, of: run) == .again(after: .zero))
+        #expect(progress.attempt == 6)
+        progress.lasted(restarting: true)
+        #expect(progress == RunProgress())
+        #expect(machine.initial.move(on: .exit(0)) == nil)
     }
 
     private func properties(_ command: String, defaults: String = "{}") throws -> [String] {

@@ -143,7 +143,7 @@ import Testing
         #expect(
             run?["properties"]?.members?.map(\.key) == [
                 "command", "user", "group", "timeout", "stop", "retry", "directory", "environment",
-                "environment-file", "properties", "interrupted",
+                "environment-file", "properties", "interrupted", "restart",
             ]
         )
     }

@@ -51,7 +51,7 @@ import Testing
         ("send go\nrun times out x2\nwait 39s -> busy\nwait 1s -> idle n=3", "idle n=3"),
         ("send go\nrun ends 1 x2\n-> busy", "busy n=0"),
         ("send go\nrun ends 1\nrun ends 0 -> idle n=1", "idle n=1"),
-        ("send go\nrun is interrupted x3 -> busy\nrun is interrupted -> idle n=2", "idle n=2"),
+        ("send go\nrun is interrupted x3 -> busy\nrun is interrupted -> busy", "busy n=0"),
         (
             "send go\nreboot -> busy\nrun ends SIGKILL -> busy\nreboot -> busy\nrun ends 0 -> idle n=1",
             "idle n=1"
@@ -120,6 +120,59 @@ import Testing
     ])
     func aMismatchIsToldWithItsLine(trace: String, sentence: String) throws {
         #expect(try self.run(trace) == sentence)
+    }
+
+    private static let interrupted = """
+        start: working
+        states:
+          working: {run: {command: /bin/a, RETRY}, failed: broken}
+          broken: {final: true}
+        """
+
+    /// Each of several reboots ends what runs by then.
+    @Test(arguments: [
+        ("reboot\nreboot\nreboot -> working\nreboot -> broken", "stop: 1s", "broken"),
+        (
+            "reboot\nwait 59s\nreboot\nwait 59s\nreboot\nwait 59s\nreboot -> broken", "stop: 1s",
+            "broken"
+        ),
+        // What has lasted is no part of the row.
+        (
+            "reboot\nwait 1min\nreboot\nwait 1d\nreboot\nwait 1d\nreboot\nreboot\nreboot -> working",
+            "stop: 1s", "working"
+        ),
+        // Nothing runs in the pause after the fourth.
+        (
+            "reboot\nreboot\nreboot\nreboot\nreboot\nwait 10s -> working",
+            "retry: {times: 1, wait: 10s}", "working"
+        ),
+        (
+            "reboot\nreboot\nreboot\nreboot\nwait 10s\nreboot\nreboot\nreboot -> working\nreboot -> broken",
+            "retry: {times: 1, wait: 10s}", "broken"
+        ),
+        ("run is interrupted x400\nrun ends 1 -> working", "retry: {wait: 10s}", "working"),
+    ])
+    func eachRebootInterruptsWhatRunsByThen(trace: String, retry: String, state: String) throws {
+        let machine = try declaration(Self.interrupted.replacing("RETRY", with: retry))
+        #expect(try Trace(trace).run(on: machine).written == state)
+    }
+
+    @Test func whatIsBegunAgainWheneverItEndsLeadsNowhere() throws {
+        let machine = try declaration(
+            """
+            start: on
+            events: {off: {}}
+            states:
+              on: {run: {command: /bin/a, restart: always, retry: {wait: 1h}}, when: {off: dark}}
+              dark: {final: true}
+            """
+        )
+        let trace = "run ends 0 x3 -> on\nreboot x -> refused"
+        #expect(throws: TraceFailure.self) { try Trace(trace) }
+        #expect(
+            try Trace("run ends 0 x3 -> on\nrun ends 7\nsend off").run(on: machine).written
+                == "dark"
+        )
     }
 
     @Test func theBreakerSuspendsACircleUntilSomebodyAsks() throws {

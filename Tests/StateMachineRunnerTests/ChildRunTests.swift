@@ -94,7 +94,7 @@ import Testing
             )
             #expect(sent.state == "playing")
             let cursor = try #require(sent.string("cursor"))
-            var lines = try await machine.witness.next(20)
+            var lines = try await machine.witness.next(21)
             let at = try #require(lines.firstIndex { $0.hasPrefix("STATEMACHINE_AT=") })
             #expect(lines.remove(at: at).wholeMatch(of: /.*=[-0-9]+T[:0-9]+\.[0-9]{6}Z/) != nil)
             let comm = try String(contentsOfFile: "/proc/self/comm", encoding: .utf8)
@@ -118,11 +118,12 @@ import Testing
                     "STATEMACHINE_SEQ=1",
                     "STATEMACHINE_STATE=playing",
                     "STATEMACHINE_STAY=1",
+                    "STATEMACHINE_STAY_CURSOR=\(cursor)",
                 ]
             )
-            let line = try JSONLine(lines[17])
+            let line = try JSONLine(lines[18])
             #expect(line.type == "change" && line.seq == 1 && line.state == "playing")
-            #expect(lines[18] == "\(title)|-7-|{x}|")
+            #expect(lines[19] == "\(title)|-7-|{x}|")
         }
     }
 

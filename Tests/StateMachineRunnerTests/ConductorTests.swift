@@ -93,8 +93,8 @@ struct ConductorTests {
     }
 
     @Test(arguments: [
-        (RunEnd.exit(0), #"tell {"exit":0} of 1"#),
-        (.exit(21), #"tell {"exit":21} of 1"#),
+        (RunEnd.exit(0), #"tell {"exit":0} of e:1"#),
+        (.exit(21), #"tell {"exit":21} of e:1"#),
     ])
     func anEndThatLeadsSomewhereIsTold(_ kind: RunEnd, _ word: String) throws {
         var script = try Self.working()
@@ -106,9 +106,9 @@ struct ConductorTests {
     }
 
     @Test(arguments: [
-        (RunEnd.exit(3), #"tell {"exit":3} of 1"#),
-        (.signal("SIGSEGV"), #"tell {"signal":"SIGSEGV"} of 1"#),
-        (.timeout, #"tell {"timeout":true} of 1"#),
+        (RunEnd.exit(3), #"tell {"exit":3} of e:1"#),
+        (.signal("SIGSEGV"), #"tell {"signal":"SIGSEGV"} of e:1"#),
+        (.timeout, #"tell {"timeout":true} of e:1"#),
     ])
     func aFailureIsTriedAgainFirst(_ kind: RunEnd, _ word: String) throws {
         var script = try Self.working()
@@ -154,7 +154,7 @@ struct ConductorTests {
         var pauses: [String] = []
         for _ in 1...8 {
             pauses += script.told(.refused(.denied, message: "no"), stay: 1)
-            #expect(script.woke() == [#"tell {"exit":0} of 1"#])
+            #expect(script.woke() == [#"tell {"exit":0} of e:1"#])
         }
         #expect(
             pauses == [
@@ -164,8 +164,8 @@ struct ConductorTests {
         )
         // A new connection ends the pause.
         #expect(script.told(.lost("gone"), stay: 1) == ["wake 1min"])
-        #expect(script.connected() == [#"tell {"exit":0} of 1"#])
         #expect(script.connected() == [])
+        #expect(script.caughtUp() == [#"tell {"exit":0} of e:1"#])
         // An answer about another stay is ignored.
         #expect(script.told(.taken, stay: 9) == [])
         #expect(script.told(.late, stay: 1) == ["record", "forget working-run-1"])
@@ -292,5 +292,115 @@ struct ConductorTests {
         _ = script.failed(run, isStart: true)
         #expect(script.change(2, "asking", from: "working") == ["stop working-run-1"])
         #expect(script.stopped(run, nil) == ["forget working-run-1", "soon"])
+    }
+
+    /// The daemon may have begun a new numbering, and the stay of that number may be another.
+    @Test func nothingIsToldOrBegunBeforeTheFirstLineOfAConnection() throws {
+        var script = try Self.working()
+        let run = Script.name("working", .run, 1)
+        _ = script.ended(run, .exit(0))
+        _ = script.told(.lost("gone"), stay: 1)
+        #expect(script.connected() == [])
+        #expect(script.woke() == [])
+        #expect(script.agreed() == [])
+        #expect(
+            script.found(1, "working", #"{"num":7}"#, resync: "restarted") == [
+                "forget working-run-1", "soon", "record", "begin working-run-1",
+            ]
+        )
+        script = try Self.working()
+        #expect(script.ended(run, .exit(3)) == ["record", "wake 5s"])
+        #expect(script.connected() == [])
+        #expect(script.woke() == [])
+        #expect(script.caughtUp() == ["record", "begin working-run-1 afresh"])
+    }
+
+    @Test func aStayIsNamedWithItsNumbering() throws {
+        var script = try Script()
+        _ = script.agreed()
+        // It has been updated since it began.
+        _ = script.found(9, "working", #"{"num":4}"#, stay: 5)
+        let run = Script.name("working", .run, 5)
+        #expect(script.ended(run, .exit(0)) == ["record", #"tell {"exit":0} of e:5"#])
+        let variables = script.orders[0].environment
+        #expect(variables.last { $0.name == "STATEMACHINE_STAY_CURSOR" }?.value == "e:5")
+    }
+
+    /// The machine with other hooks on entering `idle`.
+    private static func hooked(_ hooks: String) -> String {
+        Script.machine.replacing("[[/bin/first], [/bin/second]]", with: hooks)
+    }
+
+    @Test(arguments: [
+        "[[/bin/second]]", "[[/bin/zero], [/bin/first], [/bin/second]]", "[[/bin/other]]", "[]",
+    ])
+    func hooksAreThoseOfTheFileThatWasInForceWhenTheChangeCame(_ hooks: String) throws {
+        for isRestarted in [false, true] {
+            var script = try Script()
+            _ = script.agreed()
+            _ = script.found(1, "idle")
+            let first = Script.name("idle", .enter(1), 1)
+            if isRestarted {
+                script = try script.restarted(Self.hooked(hooks), known: [first])
+                #expect(script.caughtUp() == ["await idle-enter-1-1"])
+            }
+            _ = script.agreed(Self.hooked(hooks))
+            _ = script.ended(first, .exit(0))
+            #expect(script.orders.last?.words == ["/bin/second"])
+            _ = script.ended(Script.name("idle", .enter(2), 1), .exit(0))
+            #expect(script.orders.count == (isRestarted ? 1 : 2))
+        }
+    }
+
+    @Test func aChangeThatWaitsKeepsTheFileThatItCameUnder() throws {
+        var script = try Script()
+        _ = script.agreed()
+        _ = script.found(1, "asking")
+        _ = script.change(2, "broken", from: "asking")
+        // It came before the reload, and that one after it.
+        _ = script.change(3, "idle", from: "broken")
+        _ = script.agreed(Self.hooked("[[/bin/other]]"))
+        _ = script.change(4, "asking", from: "idle")
+        _ = script.change(5, "idle", from: "asking")
+        _ = script.ended(Script.name("broken", .enter(1), 2), .exit(0))
+        var said: [[String]] = []
+        while let order = script.orders.last, said.count < 9 {
+            said.append(order.words)
+            let count = script.orders.count
+            _ = script.ended(order.name, .exit(0))
+            guard script.orders.count > count else { break }
+        }
+        #expect(said == [["/bin/first"], ["/bin/second"], ["/bin/third"], ["/bin/other"]])
+    }
+
+    @Test func hooksOfChangesBeforeAFileWithoutCommandsAreRun() throws {
+        var script = try Script()
+        _ = script.agreed()
+        _ = script.found(1, "idle")
+        let none = "start: idle\nstates: {idle: {to: [working]}, working: {to: [idle]}}"
+        #expect(script.agreed(none) == [])
+        _ = script.ended(Script.name("idle", .enter(1), 1), .exit(0))
+        let second = script.ended(Script.name("idle", .enter(2), 1), .exit(0))
+        #expect(second.last == "finish")
+    }
+
+    /// A run that ends well is begun again, and pauses grow until one has lasted.
+    @Test func whatIsBegunAgainWheneverItEndsTellsNothing() throws {
+        let text = """
+            machine: toy
+            start: on
+            states:
+              on: {run: {command: /bin/work, restart: always, retry: {wait: 5s, factor: 2}}, final: true}
+            """
+        var script = try Script(text)
+        _ = script.agreed()
+        _ = script.found(1, "on")
+        let run = Script.name("on", .run, 1)
+        #expect(script.ended(run, .exit(0)) == ["record", "wake 5s"])
+        #expect(script.woke() == ["record", "begin on-run-1 afresh", "wake 1min"])
+        #expect(script.ended(run, .signal("SIGSEGV")) == ["record", "wake 10s"])
+        #expect(script.woke() == ["record", "begin on-run-1 afresh", "wake 1min"])
+        #expect(script.woke() == ["record"])
+        #expect(script.ended(run, .exit(1)) == ["record", "wake 5s"])
     }
 }

@@ -21,7 +21,7 @@ struct RestartedConductorTests {
         // Before the file and the daemon's declaration are compared.
         #expect(script.caughtUp() == ["await working-run-1"])
         #expect(script.agreed() == [])
-        #expect(script.ended(Self.run, .exit(0)) == ["record", #"tell {"exit":0} of 1"#])
+        #expect(script.ended(Self.run, .exit(0)) == ["record", #"tell {"exit":0} of e:1"#])
     }
 
     @Test func whatIsGoneWithoutAStopIsBegunAgain() throws {
@@ -31,21 +31,60 @@ struct RestartedConductorTests {
         #expect(script.conductor.record.run?.progress == RunProgress())
     }
 
+    /// After three in a row the next one is a failure like any other: it is retried, and then has failed.
     @Test(arguments: [true, false])
     func whatEndedWithTheMachineOrThisProcessWasInterrupted(outlives: Bool) throws {
         var script = try Self.working(outlives: outlives)
-        for interruptions in 1...3 {
+        var boot = 1
+        func restarted() throws -> [String] {
+            boot += 1
+            script.pass(30)
             script = try script.restarted(
-                boot: outlives ? "b\(interruptions + 1)" : "b1",
+                boot: outlives ? "b\(boot)" : "b1",
                 outlives: outlives
             )
             _ = script.caughtUp()
-            #expect(script.agreed() == ["record", "begin working-run-1"])
-            #expect(script.conductor.record.run?.progress.interruptions == interruptions)
+            return script.agreed()
         }
-        script = try script.restarted(boot: outlives ? "b9" : "b1", outlives: outlives)
+        for pause in ["wake 5s", "wake 10s"] {
+            for row in 1...3 {
+                #expect(try restarted() == ["record", "begin working-run-1", "wake 1min"])
+                #expect(script.conductor.record.run?.progress.interruptions == row)
+                #expect(script.notices.contains { $0.row == row })
+            }
+            #expect(try restarted() == ["record", pause])
+            #expect(script.notices.contains { $0.row == 4 })
+            #expect(script.woke() == ["record", "begin working-run-1"])
+        }
+        for _ in 1...3 { _ = try restarted() }
+        #expect(try restarted() == ["record", #"tell {"interrupted":true} of e:1"#])
+    }
+
+    /// However the attempt ends, and even if this process is killed and cannot know how long it went on.
+    @Test func anAttemptThatHasLastedBeginsTheRowAgain() throws {
+        var script = try Self.working(outlives: false)
+        for _ in 1...9 {
+            script = try script.restarted(outlives: false)
+            _ = script.caughtUp()
+            #expect(script.agreed() == ["record", "begin working-run-1", "wake 1min"])
+            #expect(script.conductor.record.run?.progress.interruptions == 1)
+            script.pass(60)
+            #expect(script.woke() == ["record"])
+            #expect(script.conductor.record.run?.progress.interruptions == 0)
+            // An alarm of before is none.
+            #expect(script.woke() == [])
+        }
+    }
+
+    @Test func howLongAnAttemptHasLastedIsKeptOverARestart() throws {
+        var script = try Self.working()
+        script = try script.restarted(boot: "b2")
         _ = script.caughtUp()
-        #expect(script.agreed() == ["record", #"tell {"interrupted":true} of 1"#])
+        #expect(script.agreed() == ["record", "begin working-run-1", "wake 1min"])
+        script.pass(20, setting: -86_400)
+        script = try script.restarted(known: [Self.run], boot: "b2")
+        _ = script.agreed()
+        #expect(script.caughtUp() == ["await working-run-1", "wake 40s"])
     }
 
     @Test func aStopStopsWhatRunsAndTheNextStartGoesOn() throws {
@@ -55,7 +94,7 @@ struct RestartedConductorTests {
         #expect(script.stopped(Self.run) == ["record", "forget working-run-1", "finish"])
         script = try script.restarted()
         _ = script.agreed()
-        #expect(script.caughtUp() == ["record", "begin working-run-1"])
+        #expect(script.caughtUp() == ["record", "begin working-run-1", "wake 1min"])
         #expect(script.conductor.record.run?.progress.interruptions == 1)
     }
 
@@ -67,7 +106,7 @@ struct RestartedConductorTests {
         )
         script = try script.restarted()
         _ = script.agreed()
-        #expect(script.caughtUp() == ["record", #"tell {"exit":21} of 1"#])
+        #expect(script.caughtUp() == ["record", #"tell {"exit":21} of e:1"#])
     }
 
     /// The previous process began it, and this one has not begun to wait for it.
@@ -140,18 +179,46 @@ struct RestartedConductorTests {
     @Test func aPauseOutlivesTheProcess() throws {
         var script = try Self.working()
         _ = script.ended(Self.run, .exit(3))
-        script.now = WallTime(microseconds: script.now.microseconds + 2_000_000)
+        script.pass(2)
         script = try script.restarted(known: [Self.run])
         _ = script.agreed()
         #expect(script.caughtUp() == ["wake 3s"])
         #expect(script.woke() == ["record", "begin working-run-1 afresh"])
-        // If the clock is set back, the pause is at most the longest one.
-        script = try Self.working()
+    }
+
+    /// Within a boot the uptime counts, and over a reboot the clock; it is never longer than it was.
+    @Test(arguments: [
+        ("b1", -86_400, "wake 3s"), ("b1", 86_400, "wake 3s"), ("b2", 0, "wake 3s"),
+        ("b2", -86_400, "wake 5s"), ("b2", 86_400, "wake 0s"),
+    ])
+    func aPauseGoesByTheTimeThatHasPassed(_ boot: String, _ setting: Int64, _ left: String) throws {
+        var script = try Self.working()
         _ = script.ended(Self.run, .exit(3))
-        script.now = WallTime(microseconds: 0)
-        script = try script.restarted()
+        script.pass(2, setting: setting)
+        if boot == "b2" { script.now = StayMoment(uptime: 7_000_000, wall: script.now.wall) }
+        script = try script.restarted(boot: boot)
         _ = script.agreed()
-        #expect(script.caughtUp() == ["wake 5min"])
+        #expect(script.caughtUp() == [left])
+        // Those of a hook as well.
+        script = try Script()
+        _ = script.agreed()
+        _ = script.found(1, "broken")
+        #expect(script.ended(Script.name("broken", .enter(1), 1), .exit(1)).last == "wake 7s")
+        script.pass(4, setting: setting)
+        if boot == "b2" { script.now = StayMoment(uptime: 7_000_000, wall: script.now.wall) }
+        script = try script.restarted(boot: boot)
+        #expect(script.agreed() == [left == "wake 5s" ? "wake 7s" : left])
+    }
+
+    @Test func aRecordOfAnOlderRunnerIsRead() throws {
+        var script = try Self.working()
+        _ = script.ended(Self.run, .exit(3))
+        script.pass(1)
+        script = try script.restarted { text in
+            text.replacing(#/,"(pause|pauseUptime|sinceUptime)":[0-9]+/#, with: "")
+        }
+        _ = script.agreed()
+        #expect(script.caughtUp() == ["wake 4s"])
     }
 
     @Test func whatSomebodyElseStoppedIsDecidedWhenThisProcessIsNotStoppedToo() throws {
@@ -159,7 +226,7 @@ struct RestartedConductorTests {
         #expect(script.ended(Self.run, .interrupted) == ["record", "wake 5s"])
         var ending = script
         #expect(ending.end(.stop) == ["record", "forget working-run-1", "finish"])
-        #expect(script.woke() == ["record", "begin working-run-1 afresh"])
+        #expect(script.woke() == ["record", "begin working-run-1 afresh", "wake 1min"])
         #expect(script.conductor.record.run?.progress.interruptions == 1)
     }
 
@@ -169,15 +236,83 @@ struct RestartedConductorTests {
         #expect(script.conductor.strays(among: [Self.run, other]) == [other])
     }
 
-    @Test func anOldFormAndAnotherMachineAreNoRecord() throws {
+    @Test func aRecordIsReadAsItWasWritten() throws {
         let json = try Self.working().conductor.record.json(of: Script.label)
-        #expect(
-            Record(
-                json,
-                of: MachineLabel(machine: "other", instance: nil, directory: "/run/statemachine")
-            ) == nil
+        let other = MachineLabel(machine: "other", instance: nil, directory: "/run/statemachine")
+        #expect(Record.read(json, of: other).record == nil)
+        let read = Record.read(json, of: Script.label)
+        let expected = try Self.working().conductor.record
+        #expect(read.damage == [] && read.record == expected)
+        var script = try Script()
+        _ = script.agreed()
+        _ = script.found(1, "idle")
+        let hooks = Record.read(script.conductor.record.json(of: Script.label), of: Script.label)
+        #expect(hooks.damage == [] && hooks.record == script.conductor.record)
+    }
+
+    /// What runs by then may have been begun, which the record does not say: it was interrupted.
+    @Test(arguments: [
+        ("format", #"{"format":9,"machine":"toy","boot":"b1"}"#), ("format", "null"),
+        ("format", "[]"),
+        ("format", "{}"),
+        ("stay", #"{"format":1,"machine":"toy","boot":"b1","cursor":"e:1","stay":{"number":-1}}"#),
+    ])
+    func aRecordThatCannotBeReadIsNoEmptyOne(_ part: String, _ text: String) throws {
+        let json = try #require(JSONValue(parsing: text))
+        let (record, damage) = Record.read(json, of: Script.label)
+        #expect(damage == [part] && record != nil)
+        let machine = Script.machine.replacing("stop: 3s", with: "interrupted: broken")
+        for isRestarted in [false, true] {
+            var script = try Script(machine, record: record)
+            // It was not known before the process ended once more.
+            if isRestarted { script = try script.restarted(machine) }
+            #expect(script.conductor.record.since == nil)
+            _ = script.agreed()
+            #expect(
+                script.found(1, "working", #"{"num":4}"#)
+                    == ["soon", "record", #"tell {"interrupted":true} of e:1"#]
+            )
+            #expect(script.told(.taken, stay: 1).first == "record")
+        }
+    }
+
+    @Test func aPhaseThatIsNotKnownIsNoStayWithoutARun() throws {
+        func later(_ text: String) -> String { text.replacing(#""running""#, with: #""dreaming""#) }
+        let json = try #require(
+            JSONValue(
+                parsing: later(Self.working().conductor.record.json(of: Script.label).description)
+            )
         )
-        #expect(Record(["format": 9, "machine": "toy", "boot": "b"], of: Script.label) == nil)
-        #expect(try #require(Record(json, of: Script.label)) == Self.working().conductor.record)
+        #expect(Record.read(json, of: Script.label).damage == ["run"])
+        // What is there is waited for.
+        var script = try Self.working().restarted(known: [Self.run], edited: later)
+        #expect(script.caughtUp() == ["await working-run-1"])
+        // What is not there was interrupted.
+        script = try Self.working().restarted(edited: later)
+        _ = script.caughtUp()
+        #expect(script.agreed() == ["record", "begin working-run-1", "wake 1min"])
+        #expect(script.conductor.record.run?.progress.interruptions == 1)
+    }
+
+    @Test func hooksThatCannotBeReadComeAgain() throws {
+        var script = try Self.working()
+        _ = script.change(2, "idle", from: "working")
+        _ = script.stopped(Self.run)
+        script = try script.restarted {
+            $0.replacing(#""hooks":{"line":"#, with: #""hooks":{"l":"#)
+        }
+        #expect(script.conductor.record.since == "e:1")
+        _ = script.agreed()
+        #expect(
+            script.change(2, "idle", from: "working", isReplay: true)
+                == ["record", "begin idle-enter-1-2"]
+        )
+    }
+}
+
+extension Notice {
+    /// How many interruptions in a row it tells of; nil if it tells of something else.
+    fileprivate var row: Int? {
+        if case .interruptions(_, let count, _, _) = self { count } else { nil }
     }
 }

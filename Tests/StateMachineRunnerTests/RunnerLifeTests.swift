@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Processes
 import TestSupport
 import Testing
 
@@ -56,6 +57,37 @@ import Testing
         }
     }
 
+    /// The daemon has no history, and so begins a new numbering, in which another state has the stay of that number.
+    @Test func theEndOfARunDoesNotCountForAStayOfAnotherNumbering() async throws {
+        let text = """
+            machine: numbers
+            start: idle
+            events: {go: {}, other: {}}
+            states:
+              idle: {when: {go: working, other: resting}}
+              working:
+                run: [/bin/sh, -c, 'echo works >WITNESS; read line <WITNESS.go']
+                done: well
+              resting:
+                run: [/bin/sh, -c, 'echo rests >WITNESS; exec sleep 1000']
+                done: wrong
+              well: {}
+              wrong: {}
+            """
+        try await withRunningMachine(text, isDurable: false) { machine in
+            try await machine.start()
+            #expect(try await machine.ask("send go").int("stay") == 1)
+            #expect(try await machine.witness.next() == "works")
+            #expect(try await machine.daemon.end(by: SIGKILL) == -9)
+            try machine.go.open()
+            try await machine.logged("the end of the command cannot be reported to the daemon")
+            try await machine.startDaemon()
+            #expect(try await machine.ask("send other").int("stay") == 1)
+            #expect(try await machine.witness.next() == "rests", "\(machine.said)")
+            #expect(try await machine.ask("get").state == "resting")
+        }
+    }
+
     @Test func whatAKilledRunnerLeftIsEndedAndRunAgain() async throws {
         try await self.atWork { machine, first in
             #expect(try await machine.runner.end(by: SIGKILL) == -9)
@@ -107,6 +139,12 @@ import Testing
                     second.said.contains("another statemachine-runner (pid \(pid)) \(what)"),
                     "\(second.said)"
                 )
+                // What the first one says of itself stays.
+                let report = try String(
+                    contentsOfFile: "\(machine.run)/runner.json",
+                    encoding: .utf8
+                )
+                #expect(report.contains("\"pid\":\(pid),"))
             }
             #expect(kill(first, 0) == 0 && machine.witness.rest() == [])
             // The doors are created anew, and the lock that kept others out is gone with the old
@@ -224,6 +262,105 @@ import Testing
             let runner = try machine.refusedRunner()
             #expect(try await runner.ended() == 78)
             #expect(runner.said.contains("; commands are refused until you chmod "))
+        }
+    }
+
+    /// Without a record nobody knows, after the runner was killed, that the command had been begun.
+    @Test(arguments: ["idle", "again"])
+    func whatFollowsAnInterruptionTakesARecord(_ interrupted: String) async throws {
+        try await self.run(interrupted: interrupted) { machine in
+            let runner = try machine.refusedRunner(memory: nil)
+            #expect(try await runner.ended() == 78)
+            #expect(
+                runner.said.contains(
+                    "\(machine.file): the run of working has \"interrupted\", but nothing records that it was begun; "
+                        + "give a --state-directory"
+                ),
+                "\(runner.said)"
+            )
+        }
+    }
+
+    /// A file that comes with a reload is refused in the same way, and mended by another one.
+    @Test func aReloadOfWhatTakesARecordBeginsNothing() async throws {
+        try await self.run { machine in
+            try await machine.startDaemon()
+            let runner = try machine.spawnRunner(nil, memory: nil)
+            try await machine.logged("connected")
+            let text = try String(contentsOfFile: machine.file, encoding: .utf8)
+            try machine.write(text.replacing("stop: 5s", with: "stop: 5s\n      interrupted: idle"))
+            let watch = try await machine.watch()
+            try machine.daemon.send(SIGHUP)
+            #expect(try await watch.next().type == "declared")
+            try await machine.logged("give a --state-directory")
+            _ = try await machine.ask("send go")
+            try machine.write(text)
+            try machine.daemon.send(SIGHUP)
+            _ = try await machine.witness.next()
+            #expect(try await runner.end() == 0)
+        }
+    }
+
+    /// Commands of another user, beside a runner that may not kill them, as in a container without that right.
+    private static let unkillable = """
+        machine: unkillable
+        start: idle
+        events: {go: {}}
+        states:
+          idle: {when: {go: working}}
+          working:
+            run:
+              command: [/bin/sh, -c, 'trap "" TERM; echo $$ >WITNESS; exec sleep 1000']
+              user: nobody
+              timeout: 100ms
+              stop: 100ms
+            failed: broken
+          broken:
+            enter: [[/bin/sh, -c, 'echo entered >WITNESS']]
+            run: {command: [/bin/sh, -c, 'trap "" TERM; echo $$ >WITNESS; exec sleep 1000'], user: nobody, stop: 100ms}
+        """
+
+    /// Only for root: nobody else can run a command as somebody whom he may not kill.
+    @Test(.enabled(if: geteuid() == 0))
+    func whatCannotBeKilledHoldsNothing() async throws {
+        try await withRunningMachine(Self.unkillable) { machine in
+            #expect(chmod(machine.directory, 0o711) == 0 && chmod(machine.witness.path, 0o622) == 0)
+            try await machine.startDaemon()
+            let without = ["/usr/bin/setpriv", "--bounding-set=-kill", "--inh-caps=-kill"]
+            var left: [pid_t] = []
+            defer { for pid in left { kill(pid, SIGKILL) } }
+            let runner = try machine.spawnRunner(nil, through: without)
+            _ = try await machine.ask("send go")
+            left.append(try #require(pid_t(try await machine.witness.next())))
+            // Neither its time, nor leaving its state, nor the end of the runner waits for it.
+            #expect(try await machine.witness.next() == "entered", "\(machine.said)")
+            left.append(try #require(pid_t(try await machine.witness.next())))
+            #expect(machine.said.contains("a command cannot be killed"), "\(machine.said)")
+            #expect(machine.said.contains("Operation not permitted"), "\(machine.said)")
+            let status = try await BuiltProduct.statectl.run([
+                "--runtime-directory", machine.run, "--color", "never", "status",
+            ])
+            #expect(
+                status.output.contains(
+                    "\nleft       statemachine-unkillable-working-run-1 (pid \(left[0])) cannot be killed: "
+                        + "Operation not permitted\n"
+                ),
+                "\(status.output)"
+            )
+            #expect(try await runner.end() == 0, "\(runner.said)")
+            // What is left is still there, and the next runner says so and goes on.
+            #expect(left.allSatisfy { kill($0, 0) == 0 })
+            let next = try machine.spawnRunner(nil, through: without)
+            left.append(try #require(pid_t(try await machine.witness.next())))
+            let name = "command=statemachine-unkillable-working-run-1 "
+            #expect(next.said.components(separatedBy: name).count == 3, "\(next.said)")
+            // One that may kill it does.
+            #expect(try await next.end() == 0, "\(next.said)")
+            try await machine.startRunner()
+            left.append(try #require(pid_t(try await machine.witness.next())))
+            for pid in left.dropLast() {
+                #expect(!ProcessEntry.all().contains { $0.pid == pid && !$0.isDead })
+            }
         }
     }
 

@@ -29,7 +29,10 @@ struct Script {
 
     let declaration: Declaration
     var conductor: Conductor
-    var now = WallTime(microseconds: 1_700_000_000_000_000)
+    var now = StayMoment(
+        uptime: 1_000_000_000,
+        wall: WallTime(microseconds: 1_700_000_000_000_000)
+    )
     /// The number of the last alarm that the conductor asked for.
     private(set) var alarm = 0
     private(set) var orders: [CommandOrder] = []
@@ -40,8 +43,10 @@ struct Script {
         record: Record? = nil,
         known: Set<CommandName> = [],
         boot: String = "b1",
-        outlives: Bool = true
+        outlives: Bool = true,
+        at now: StayMoment? = nil
     ) throws {
+        if let now { self.now = now }
         let reading = DeclarationReading(Array(text.utf8))
         self.declaration = try #require(
             reading.declaration,
@@ -54,22 +59,41 @@ struct Script {
             boot: boot,
             outlives: outlives,
             label: Self.label,
-            directory: RuntimeDirectory("/run/toy")
+            directory: RuntimeDirectory("/run/toy"),
+            at: self.now
+        )
+    }
+
+    /// Lets time pass; `setting` is by how much the wall clock is set meanwhile.
+    mutating func pass(_ seconds: Int64, setting: Int64 = 0) {
+        let wall = self.now.wall.microseconds + (seconds + setting) * 1_000_000
+        self.now = StayMoment(
+            uptime: self.now.uptime + seconds * 1_000_000,
+            wall: WallTime(microseconds: wall)
         )
     }
 
     /// The script after a restart of the process, with what it wrote to the disk.
+    ///
+    /// `text` is the file by then, and `edited` changes what is on the disk.
     func restarted(
+        _ text: String = machine,
         known: Set<CommandName> = [],
         boot: String = "b1",
-        outlives: Bool = true
+        outlives: Bool = true,
+        edited: (String) -> String = { $0 }
     ) throws -> Script {
-        let text = self.conductor.record.json(of: Self.label).description
-        let json = try #require(JSONValue(parsing: text))
-        let record = try #require(Record(json, of: Self.label))
-        var next = try Script(record: record, known: known, boot: boot, outlives: outlives)
-        next.now = self.now
-        return next
+        let written = edited(self.conductor.record.json(of: Self.label).description)
+        let json = try #require(JSONValue(parsing: written))
+        let record: Record = try #require(Record.read(json, of: Self.label).record)
+        return try Script(
+            text,
+            record: record,
+            known: known,
+            boot: boot,
+            outlives: outlives,
+            at: self.now
+        )
     }
 
     static func name(_ state: String, _ key: CommandName.Key, _ seq: UInt64) -> CommandName {
@@ -169,7 +193,7 @@ struct Script {
             case .await(let name): words.append("await \(Self.short(name))")
             case .stop(let name): words.append("stop \(Self.short(name))")
             case .forget(let name): words.append("forget \(Self.short(name))")
-            case .tell(let end, let stay): words.append("tell \(end.data) of \(stay)")
+            case .tell(let end, let stay): words.append("tell \(end.data) of \(stay.cursor ?? "?")")
             case .wake(let number, let pause):
                 self.alarm = number
                 words.append("wake \(pause.timeText)")

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Logging
 import Processes
 import StateMachineDeclaration
 import TestSupport
@@ -165,7 +166,10 @@ import Testing
     @Test func aCommandThatCannotBeRememberedIsNotBegun() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/memory"
-            let host = try await ChildHost(remembering: MemoryDirectory(path))
+            let host = try await ChildHost(
+                remembering: MemoryDirectory(path),
+                log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
             let text = "start: idle\nstates: {idle: {run: /bin/true, done: idle}}"
             let declaration = try #require(DeclarationReading(Array(text.utf8)).declaration)
             let label = MachineLabel(machine: "one", instance: nil, directory: directory)

@@ -87,6 +87,48 @@ import Testing
         }
     }
 
+    /// A row of interruptions is shown as long as nothing has lasted, and after it what it has come to.
+    @Test func aRowOfInterruptionsIsShown() async throws {
+        let text = """
+            machine: shown
+            start: working
+            states:
+              working:
+                run: [/bin/sh, -c, 'trap "" TERM; echo runs >WITNESS; exec sleep 1000']
+                failed: broken
+              broken: {final: true}
+            """
+        try await withRunningMachine(text) { machine in
+            try await machine.start()
+            for row in 1...3 {
+                #expect(try await machine.witness.next() == "runs")
+                try await machine.runner.end(by: SIGKILL)
+                try await machine.startRunner()
+                try await machine.logged("interruptions=\(row)")
+            }
+            #expect(try await machine.witness.next() == "runs")
+            let running = try await Self.status(machine, having: "running")
+            #expect(running.item("runner")?.item("running")?.int("interruptions") == 3)
+            let shown = try await Self.statectl(machine, "status")
+            #expect(
+                shown.contains(
+                    "\nrunning    working run, attempt 1, interrupted 3 times in a row, for "
+                ),
+                "\(shown)"
+            )
+            try await machine.runner.end(by: SIGKILL)
+            try await machine.startRunner()
+            #expect(try await machine.ask(#"{"op":"wait","until":["broken"]}"#).state == "broken")
+            let failed = try await Self.status(machine, having: "lastFailure")
+            #expect(failed.item("runner")?.item("lastFailure")?.int("interruptions") == 4)
+            let text = try await Self.statectl(machine, "status")
+            #expect(text.contains(": interrupted 4 times in a row\n"), "\(text)")
+            try await machine.logged(
+                "the command was interrupted too often in a row, it has failed"
+            )
+        }
+    }
+
     @Test func whatWaitsAndWhyIsShown() async throws {
         let text = """
             start: idle

@@ -103,8 +103,12 @@ struct DeclarationBuilder {
 
     private func run(_ draft: RunDraft, of number: Int) -> DeclaredCase.Run? {
         let target = { (target: TargetDraft) in self.resolver.target(target, left: number) }
-        let interrupted: DeclaredTarget? =
-            if case .target(let draft)? = draft.interrupted { target(draft) } else { nil }
+        let interrupted = draft.interrupted.flatMap { move -> DeclaredCase.Interruption? in
+            switch move {
+            case .word: .again
+            case .target(let draft): target(draft).map { .enter($0) }
+            }
+        }
         let (done, failed) = (draft.done.flatMap(target), draft.failed.flatMap(target))
         let exits = draft.exits.compactMap { exit in target(exit.target).map { (exit.code, $0) } }
         return draft.command.map {
@@ -113,7 +117,8 @@ struct DeclarationBuilder {
                 done: done,
                 exits: Dictionary(exits) { first, _ in first },
                 failed: failed,
-                interrupted: interrupted
+                interrupted: interrupted,
+                restarts: draft.restarts
             )
         }
     }

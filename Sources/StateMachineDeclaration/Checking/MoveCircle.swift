@@ -120,7 +120,7 @@ extension Declaration {
             add(target, .exit(code))
         }
         add(state.run?.failed, .failed)
-        add(state.run?.interrupted, .interrupted)
+        add(state.run?.interrupted?.target, .interrupted)
         add(state.boot, .boot)
         for successor in state.successors {
             edges.append(Edge(from: number, to: successor, kind: .set))

@@ -113,7 +113,7 @@ struct Warnings {
     /// Warns about a state that continues with nothing running when its run has ended well: a browser that somebody
     /// closes leaves a blank screen.
     private func warnOfEnding(_ number: Int, _ state: DeclaredCase) {
-        guard let run = state.run, run.done == nil, !state.isFinal,
+        guard let run = state.run, run.done == nil, !run.restarts, !state.isFinal,
             let draft = self.file.states[number].run?.command
         else { return }
         // What time ends may wait for it, unless an event has the time begin again.

@@ -170,7 +170,7 @@ extension DeclaredState {
         case .exit(0): run.done.map { self.move($0, .done) }
         case .exit(let code): run.exits[code].map { self.move($0, .exit(code)) } ?? failed
         case .signal, .timeout: failed
-        case .interrupted: run.interrupted.map { self.move($0, .interrupted) } ?? failed
+        case .interrupted: run.interrupted?.target.map { self.move($0, .interrupted) } ?? failed
         }
     }
 

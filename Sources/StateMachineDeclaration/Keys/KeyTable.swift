@@ -176,7 +176,12 @@ extension KeyTable {
                 "interrupted",
                 .wordOrTarget(["again"]),
                 "Where it leads if a stop of the daemon or a reboot ended it; again."
-            )
+            ),
+            Key(
+                "restart",
+                .word(["no", "always"]),
+                "Whether it is begun again whenever it ends, after the waits of retry; no."
+            ),
         ]
     )
 

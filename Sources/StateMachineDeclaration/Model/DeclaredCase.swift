@@ -27,9 +27,26 @@ package struct DeclaredCase: Sendable {
         package let done: DeclaredTarget?
         package let exits: [Int: DeclaredTarget]
         package let failed: DeclaredTarget?
-        /// Where a stop of the daemon, or a reboot, leads that has ended the run; nil if it is run again, three times
-        /// in a row at the most.
-        package let interrupted: DeclaredTarget?
+        /// What follows if a stop of the daemon, or a reboot, has ended it; nil if the file does not say, which means
+        /// the same as ``Interruption/again``.
+        package let interrupted: Interruption?
+        /// Whether it is begun again whenever it ends, after the pauses of its retry.
+        package let restarts: Bool
+    }
+
+    /// What follows an interruption of a run.
+    package enum Interruption: Hashable, Sendable {
+        /// It is run again at once, three times in a row at the most; the next one is a failure.
+        case again
+        case enter(DeclaredTarget)
+
+        /// Where it leads; nil if nowhere by itself.
+        package var target: DeclaredTarget? {
+            switch self {
+            case .again: nil
+            case .enter(let target): target
+            }
+        }
     }
 
     package let name: String

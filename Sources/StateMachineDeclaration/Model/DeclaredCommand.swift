@@ -12,7 +12,7 @@ package struct DeclaredCommand: Hashable, Sendable {
     /// From SIGTERM to SIGKILL.
     package let stop: Duration
     /// How it is retried; nil if it is not.
-    package let retry: Retry?
+    package internal(set) var retry: Retry?
     package let directory: String
     /// Variables, in the order of the file.
     package let environment: [Variable]
@@ -55,13 +55,25 @@ package struct Retry: Hashable, Sendable {
     static let most = 10_000
 
     /// The number of retries; nil for ever.
-    package let times: Int?
+    package internal(set) var times: Int?
     /// The pause before the first retry.
-    package let wait: Duration
+    package internal(set) var wait = Duration.seconds(1)
     /// The factor from each pause to the next.
-    package let factor: Double
+    package internal(set) var factor = 1.0
     /// The longest pause.
-    package let longest: Duration
+    package internal(set) var longest = Self.usualLongest
+
+    static let usualLongest = Duration.seconds(300)
+
+    /// The longest pause that a file can declare: 400 d, as any time.
+    package static let longestPause = Duration.seconds(400 * 86_400)
+
+    /// The same without an end.
+    var endless: Retry {
+        var retry = self
+        retry.times = nil
+        return retry
+    }
 
     /// The pause before the retry of that number, from 1; nil if there is none.
     package func wait(before number: Int) -> Duration? {

@@ -32,13 +32,49 @@ extension DraftReader {
         )
         let interrupted = section?["interrupted"]
             .flatMap { self.move($0, of: "interrupted", words: ["again"]) }
+        let restarts = section.map { self.restarts($0, in: state) } ?? false
         return RunDraft(
-            command: command,
+            command: restarts ? command.map { self.restarting($0) } : command,
             done: done,
             exits: exits,
             failed: failed,
-            interrupted: interrupted
+            interrupted: interrupted,
+            restarts: restarts
         )
+    }
+
+    /// Whether the run is begun again whenever it ends; then nothing may be said of its ends.
+    private func restarts(_ run: Section, in state: Section) -> Bool {
+        guard let node = run["restart"] else { return false }
+        self.problems.booleans.note(node)
+        guard node.text == "always" else {
+            if node.text != "no" {
+                self.problems.error(node.position, "\"restart\" must be no or always")
+            }
+            return false
+        }
+        for entry in ["done", "exit", "failed"].compactMap({ state.entry($0) }) {
+            self.problems.error(
+                entry.position,
+                "the run is begun again whenever it ends, so nothing can lead to \(entry.key.text.quoted); remove it, or "
+                    + "\"restart: always\""
+            )
+        }
+        if case .mapping(let retry)? = run["retry"]?.content,
+            let times = retry.first(where: { $0.key.text == "times" })
+        {
+            self.problems.error(
+                times.position,
+                "the run is begun again whenever it ends, for ever; remove \"times\", or \"restart: always\""
+            )
+        }
+        return true
+    }
+
+    private func restarting(_ command: Located<DeclaredCommand>) -> Located<DeclaredCommand> {
+        var restarting = command.value
+        restarting.retry = (restarting.retry ?? Retry()).endless
+        return Located(restarting, command.position)
     }
 
     /// What is run on entering or leaving: a command, settings, or a list of these.

@@ -69,28 +69,28 @@ struct CommandSettings {
 
     private static func retry(_ section: Section) -> Retry {
         let problems = section.problems
-        let times = section["times"]?.integer(of: "times", in: 1...Retry.most, problems)
-        let wait = section["wait"]?.time(of: "wait", problems) ?? .seconds(1)
+        var retry = Retry()
+        retry.times = section["times"]?.integer(of: "times", in: 1...Retry.most, problems)
+        if let wait = section["wait"]?.time(of: "wait", problems) { retry.wait = wait }
         // A wait beyond the usual longest is intended.
-        var longest = max(.seconds(300), wait)
+        retry.longest = max(Retry.usualLongest, retry.wait)
         if let node = section["longest"], let given = node.time(of: "longest", problems) {
-            longest = given
-            if given < wait {
+            retry.longest = given
+            if given < retry.wait {
                 problems.error(
                     node.position,
-                    "\"longest\" is less than \"wait\"; write at least \(wait.timeText)"
+                    "\"longest\" is less than \"wait\"; write at least \(retry.wait.timeText)"
                 )
             }
         }
-        var factor = 1.0
         if let node = section["factor"] {
             if let number = node.text.flatMap({ Double($0) }), (1...1000).contains(number) {
-                factor = number
+                retry.factor = number
             } else {
                 problems.error(node.position, "\"factor\" must be a number from 1 to 1000")
             }
         }
-        return Retry(times: times, wait: wait, factor: factor, longest: longest)
+        return retry
     }
 
     private static func environment(

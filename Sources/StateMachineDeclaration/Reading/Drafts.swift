@@ -71,6 +71,7 @@ struct RunDraft {
     let exits: [(code: Int, target: TargetDraft)]
     let failed: TargetDraft?
     let interrupted: MoveDraft?
+    let restarts: Bool
 }
 
 struct FileDraft {

@@ -55,7 +55,7 @@ struct Section {
     private func refuse(_ entry: YAMLEntry) {
         let key = entry.key.text
         let remark: String
-        if key == "interrupted" && self.table.has("command") {
+        if KeyTable.run.has(key) && !KeyTable.hook.has(key) && self.table.has("command") {
             remark = "; only \"run\" has it"
         } else if KeyTable.run.has(key) && self.table.has("run") {
             remark = "; it belongs in a command: run: {command: …, \(key): …}"

@@ -84,6 +84,9 @@ package struct Simulation {
             self.move(deadline.move)
         }
         self.now = end
+        if case .waiting(let until) = self.phase, until <= end {
+            self.phase = .running(since: until)
+        }
     }
 
     /// Ends the run of the present stay that many times; the waits in between pass.
@@ -106,7 +109,6 @@ package struct Simulation {
         if case .waiting(let until) = self.phase {
             try self.pass(max(.zero, until - self.now))
             guard self.stay == stay else { throw SimulationError.leftMeanwhile }
-            self.phase = .running(since: until)
         }
         guard let run = self.state.declared.run, case .running(let since) = self.phase else {
             throw SimulationError.noRun(self.state.declared.name)
@@ -117,6 +119,12 @@ package struct Simulation {
             }
             try self.pass(max(.zero, since + timeout - self.now))
             guard self.stay == stay else { throw SimulationError.leftMeanwhile }
+        }
+        let (retry, restarts) = (run.command.retry, run.restarts)
+        if let enough = self.progress.lasting(retrying: retry, restarting: restarts),
+            self.now - since >= enough
+        {
+            self.progress.lasted(restarting: restarts)
         }
         switch self.progress.ended(end, of: run) {
         case .again(let wait): self.phase = .waiting(until: self.now + wait)

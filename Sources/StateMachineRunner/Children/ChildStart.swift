@@ -29,7 +29,7 @@ struct ChildStart: Sendable {
     init(_ order: CommandOrder) throws(Failure) {
         guard order.isSound, let name = order.words.first else { throw .program }
         let command = order.command
-        self.session = ChildSession(grace: command.stop)
+        self.session = ChildSession(command: order.name.description, grace: command.stop)
         let account = try ChildAccount.of(command)
         var variables = ["PATH": CommandOrder.path, "INVOCATION_ID": self.session.token]
         for name in ["LANG", "XDG_RUNTIME_DIR"] {

@@ -1,4 +1,6 @@
 import Glibc
+import Logging
+package import Processes
 package import StateMachineDeclaration
 import SystemPackage
 
@@ -141,7 +143,8 @@ package protocol CommandHost: Sendable {
     /// - Throws: `CommandHostError` if that cannot be known at the moment.
     func end(of name: CommandName) async throws(CommandHostError) -> CommandEnd?
 
-    /// Ends a command by SIGTERM, after its time by SIGKILL; returns when nothing of it is left.
+    /// Ends a command by SIGTERM, after its time by SIGKILL; returns when nothing of it is left, or when what is left
+    /// has not gone for as long again and so has to be left behind, as ``left`` tells.
     ///
     /// Its end is kept until it is forgotten. Nothing happens if there is no command of that name.
     func stop(_ name: CommandName) async throws(CommandHostError)
@@ -151,6 +154,28 @@ package protocol CommandHost: Sendable {
 
     /// The commands of that machine that exist, running or ended, whoever started them.
     func known(of machine: MachineLabel) async throws(CommandHostError) -> [CommandName]
+
+    /// What is left of commands that could not be killed, and that nobody waits for any more.
+    var left: [LeftCommand] { get async }
+}
+
+/// What is left of a command that could not be killed.
+package struct LeftCommand: Hashable, Sendable {
+    /// The command's name.
+    package let command: String
+    /// Why it could not be killed.
+    package let why: String
+    /// One of its processes; nil where only systemd knows them.
+    package let process: ProcessEntry?
+
+    func log(to logger: Logger) {
+        var facts: Logger.Metadata = ["command": "\(self.command)", "error": "\(self.why)"]
+        facts["pid"] = self.process.map { "\($0.pid)" }
+        logger.error(
+            "a command cannot be killed, continuing without waiting for it",
+            metadata: facts
+        )
+    }
 }
 
 /// A command could not be started, stopped or asked about; says why.

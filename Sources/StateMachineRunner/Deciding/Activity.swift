@@ -18,7 +18,7 @@ package enum Action: Sendable {
     /// Forget the end of a command, which is not needed any more.
     case forget(CommandName)
     /// Tell the daemon how the run of that stay has ended.
-    case tell(RunEnd, stay: UInt64)
+    case tell(RunEnd, EnteredStay)
     /// Report the number after that time; an earlier alarm is dropped.
     case wake(Int, after: Duration)
     /// Tell the log and the counters.
@@ -49,6 +49,8 @@ package enum Notice: Hashable, Sendable {
     case triedAgain(CommandName, after: Duration)
     /// It was stopped by somebody else, or by a stop of the machine.
     case interrupted(CommandName)
+    /// It was interrupted so many times in a row; it is run again at once, unless that counts as a failure.
+    case interruptions(CommandName, Int, attempt: Int, isFailure: Bool)
     /// It does not exist, though it was begun and nobody here has ended it.
     case vanished(CommandName)
     /// It could not be started or asked about.
@@ -111,6 +113,8 @@ struct Activity {
 
     private var kind = Kind.nothing
     private var alarm = 0
+    /// The alarm that says that the command which runs has lasted.
+    private var lasting: Int?
     private var trouble = GrowingPause()
     private var actions: [Action] = []
 
@@ -134,7 +138,7 @@ struct Activity {
     }
 
     /// Orders what a hook or the run of that stay needs next; `attempt` counts from 1.
-    mutating func perform(_ step: WorkStep, attempt: Int, stay: UInt64?) {
+    mutating func perform(_ step: WorkStep, attempt: Int, stay: EnteredStay?) {
         switch step {
         case .begin(let order, let afresh):
             self.order(.record)
@@ -147,8 +151,8 @@ struct Activity {
         case .pause(let duration): self.pause(duration)
         case .tell(let end):
             guard let stay else { return }
-            self.order(.tell(end, stay: stay))
-            self.kind = .telling(stay)
+            self.order(.tell(end, stay))
+            self.kind = .telling(stay.number)
         case .blocked, .done: break
         }
     }
@@ -174,9 +178,26 @@ struct Activity {
     }
 
     private mutating func pause(_ duration: Duration) {
+        self.wake(after: duration)
+        self.kind = .pausing(self.alarm)
+    }
+
+    private mutating func wake(after duration: Duration) {
         self.alarm += 1
         self.order(.wake(self.alarm, after: duration))
-        self.kind = .pausing(self.alarm)
+    }
+
+    /// Has an alarm ring when the command that runs has lasted that long.
+    mutating func expectLasting(for duration: Duration) {
+        self.wake(after: duration)
+        self.lasting = self.alarm
+    }
+
+    /// Whether it is that alarm, and the command still runs.
+    mutating func hasLasted(_ alarm: Int) -> Bool {
+        guard case .command = self.kind, self.lasting == alarm else { return false }
+        self.lasting = nil
+        return true
     }
 
     /// Pauses after somebody else stopped that command.
@@ -204,6 +225,7 @@ struct Activity {
     mutating func ends(_ kind: Kind) -> Bool {
         guard self.kind == kind else { return false }
         self.kind = .nothing
+        self.lasting = nil
         return true
     }
 

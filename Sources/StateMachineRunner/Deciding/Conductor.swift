@@ -22,8 +22,10 @@ package struct Conductor: Sendable {
     private var file: DeclaredCommands
     /// Whether the newest change that was received is the newest there is.
     private var isCaughtUp = false
+    /// Whether there is a connection that has not said anything yet: the daemon may have another numbering.
+    private var awaitsLine = false
     /// Changes that have not been taken, oldest first; the caller reads `backlog` and keeps them few.
-    private var queue: [Change] = []
+    private var queue: [Arrival] = []
     /// What is to be remembered.
     package private(set) var record: Record
     private var activity = Activity()
@@ -37,6 +39,7 @@ package struct Conductor: Sendable {
     ///   - outlives: whether commands outlive this process.
     ///   - label: what commands are named after.
     ///   - directory: where the daemon's doors are.
+    ///   - now: the moment at which it begins.
     package init(
         _ declaration: Declaration,
         record: Record?,
@@ -44,12 +47,14 @@ package struct Conductor: Sendable {
         boot: String,
         outlives: Bool,
         label: MachineLabel,
-        directory: RuntimeDirectory
+        directory: RuntimeDirectory,
+        at now: StayMoment
     ) {
         self.file = DeclaredCommands(declaration, label: label, directory: directory)
         self.outlives = outlives
         self.record =
-            record?.restored(among: known, boot: boot, outlives: outlives) ?? Record(boot: boot)
+            record?.restored(among: known, boot: boot, outlives: outlives, at: now)
+            ?? Record(boot: boot)
     }
 
     /// The known commands that belong to nothing here; the caller stops and forgets them.
@@ -61,38 +66,38 @@ package struct Conductor: Sendable {
     package var backlog: Int { self.queue.count }
 
     /// A line of the watch tells of a change.
-    package mutating func received(_ change: Change, at now: WallTime) -> [Action] {
+    package mutating func received(_ change: Change, at now: StayMoment) -> [Action] {
         self.isCaughtUp = !change.isReplay
-        self.queue.append(change)
+        self.awaitsLine = false
+        self.queue.append(Arrival(change: change, file: self.file.inForce))
         return self.advanced(now)
     }
 
     /// Everything that was replayed has been received; `line` tells of the present state.
-    package mutating func caughtUp(with line: Line? = nil, at now: WallTime) -> [Action] {
+    package mutating func caughtUp(with line: Line? = nil, at now: StayMoment) -> [Action] {
         self.isCaughtUp = true
+        self.awaitsLine = false
         // Updates that this process had heard of may be lost, which no change tells.
         if self.queue.isEmpty, let line { self.record.found(line) }
         return self.advanced(now)
     }
 
-    /// There is a connection again.
-    package mutating func connected(at now: WallTime) -> [Action] {
+    /// There is a connection; nothing is told or begun before its first line.
+    package mutating func connected(at now: StayMoment) -> [Action] {
+        self.isCaughtUp = false
+        self.awaitsLine = true
         if case .telling = self.record.run?.phase { self.activity.endPause() }
         return self.advanced(now)
     }
 
     /// The file has been read, and the daemon has the same one.
-    package mutating func agreed(on declaration: Declaration, at now: WallTime) -> [Action] {
+    package mutating func agreed(on declaration: Declaration, at now: StayMoment) -> [Action] {
         if self.file.agreed(on: declaration) { self.activity.note(.agrees) }
-        if !declaration.hasCommands, self.ending == nil {
-            self.activity.note(.nothingToRun)
-            self.ending = .stop
-        }
         return self.advanced(now)
     }
 
     /// The daemon has another file.
-    package mutating func disagreed(at now: WallTime) -> [Action] {
+    package mutating func disagreed(at now: StayMoment) -> [Action] {
         if self.file.disagreed() { self.activity.note(.differs) }
         return self.advanced(now)
     }
@@ -101,7 +106,7 @@ package struct Conductor: Sendable {
     package mutating func ended(
         _ name: CommandName,
         _ end: CommandEnd?,
-        at now: WallTime
+        at now: StayMoment
     ) -> [Action] {
         guard self.activity.ends(.command(name)) else { return [] }
         if let end {
@@ -119,7 +124,7 @@ package struct Conductor: Sendable {
         _ name: CommandName,
         _ error: CommandHostError,
         isStart: Bool,
-        at now: WallTime
+        at now: StayMoment
     ) -> [Action] {
         guard self.activity.ends(.command(name)) else { return [] }
         if isStart { self.record.doubted() }
@@ -131,7 +136,7 @@ package struct Conductor: Sendable {
     package mutating func stopped(
         _ name: CommandName,
         _ end: CommandEnd?,
-        at now: WallTime
+        at now: StayMoment
     ) -> [Action] {
         guard self.activity.ends(.stopping(name)) else { return [] }
         if let end, end.kind != .interrupted, self.ending != nil {
@@ -146,7 +151,7 @@ package struct Conductor: Sendable {
     }
 
     /// The daemon has answered how the run of that stay ended, or could not be asked.
-    package mutating func told(_ answer: Answer, stay: UInt64, at now: WallTime) -> [Action] {
+    package mutating func told(_ answer: Answer, stay: UInt64, at now: StayMoment) -> [Action] {
         guard let run = self.record.run, let name = run.name, case .telling(let end) = run.phase,
             self.activity.ends(.telling(stay))
         else { return [] }
@@ -165,14 +170,18 @@ package struct Conductor: Sendable {
     }
 
     /// The time of an alarm has come.
-    package mutating func woke(_ alarm: Int, at now: WallTime) -> [Action] {
+    package mutating func woke(_ alarm: Int, at now: StayMoment) -> [Action] {
+        if self.activity.hasLasted(alarm) {
+            self.record.lasted(restarting: self.presentRun?.restarts ?? false)
+            return [.record]
+        }
         guard self.activity.ends(.pausing(alarm)) else { return [] }
         self.record.woke()
         return self.advanced(now)
     }
 
     /// The process is to end.
-    package mutating func end(_ ending: Ending, at now: WallTime) -> [Action] {
+    package mutating func end(_ ending: Ending, at now: StayMoment) -> [Action] {
         self.ending = ending == .leave && !self.outlives ? .stop : ending
         return self.advanced(now)
     }
@@ -181,17 +190,29 @@ package struct Conductor: Sendable {
 // What to do next.
 extension Conductor {
     /// Goes on until there is nothing to do before the next event.
-    private mutating func advanced(_ now: WallTime) -> [Action] {
+    private mutating func advanced(_ now: StayMoment) -> [Action] {
         while self.step(now) {}
         return self.activity.takeActions()
     }
 
     /// Does one thing; false if nothing can be done before the next event.
-    private mutating func step(_ now: WallTime) -> Bool {
+    private mutating func step(_ now: StayMoment) -> Bool {
         if let ending { return self.stepToEnd(ending) }
+        guard !self.awaitsLine else { return false }
         if let hooks = self.record.hooks { return self.step(hooks, now) }
-        if let change = self.queue.first { return self.take(change) }
+        if let arrival = self.queue.first { return self.take(arrival) }
+        if self.file.isNeedless {
+            self.activity.note(.nothingToRun)
+            self.ending = .stop
+            return true
+        }
         return self.stepRun(now)
+    }
+
+    /// The run that the file declares of the present state.
+    private var presentRun: DeclaredCase.Run? {
+        guard self.record.hooks == nil, let stay = self.record.stay else { return nil }
+        return self.file.state(stay.state)?.declared.run
     }
 
     private mutating func stepToEnd(_ ending: Ending) -> Bool {
@@ -205,7 +226,8 @@ extension Conductor {
         return false
     }
 
-    private mutating func take(_ change: Change) -> Bool {
+    private mutating func take(_ arrival: Arrival) -> Bool {
+        let change = arrival.change
         guard change.leaves(self.record.stay) else {
             self.queue.removeFirst()
             self.record.updated(by: change)
@@ -216,22 +238,24 @@ extension Conductor {
         self.activity.forget(self.record.dropRun())
         self.activity.endTrouble()
         self.queue.removeFirst()
-        self.record.left(by: change)
+        self.record.left(by: change, under: arrival.file)
         self.noteGap(before: change, from: self.record.hooks?.left?.name)
         return true
     }
 
-    private mutating func step(_ hooks: HookWork, _ now: WallTime) -> Bool {
+    private mutating func step(_ hooks: HookWork, _ now: StayMoment) -> Bool {
         guard self.activity.isNothing else { return false }
         let mayBegin = self.file.isAgreed
-        let hook = mayBegin ? self.file.next(of: hooks) : nil
+        if hooks.file == nil { self.record.hooks?.file = self.file.inForce }
+        let hook = mayBegin ? self.record.hooks.flatMap { self.file.next(of: $0) } : nil
         let step = self.record.hooks?.step(hook, mayBegin: mayBegin, at: now) ?? .done
         guard case .done = step else {
             self.activity.perform(
                 step,
                 attempt: hooks.work.progress.attempt,
-                stay: self.record.stay?.number
+                stay: self.record.stay
             )
+            self.expectLasting(self.record.hooks?.work, hook?.command.retry, restarting: false, now)
             return false
         }
         self.record.entered(by: hooks.change)
@@ -240,7 +264,7 @@ extension Conductor {
         return true
     }
 
-    private mutating func stepRun(_ now: WallTime) -> Bool {
+    private mutating func stepRun(_ now: StayMoment) -> Bool {
         guard let stay = self.record.stay, self.isCaughtUp else { return false }
         let isAgreed = self.file.isAgreed
         let state = self.file.state(stay.state)
@@ -255,21 +279,48 @@ extension Conductor {
             return true
         }
         guard self.activity.isNothing else { return false }
-        let before = self.record.run ?? RunWork()
-        var work = before
+        var before = self.record.run ?? RunWork()
         let order = self.file.order(run, of: stay, in: state, before)
+        // One that the record does not have ended all the same, as far as is known.
+        if case .ended = before.phase, before.name == nil { before.name = order.name }
+        var work = before
         let step = work.step(isAgreed ? order : nil, of: run, at: now)
         self.record.run = work
         if work.phase != before.phase { self.activity.order(.record) }
-        if case .pause(let wait) = step, case .ended = before.phase, let name = before.name {
-            self.activity.note(.triedAgain(name, after: wait))
-        }
-        self.activity.perform(step, attempt: self.record.attempt, stay: stay.number)
+        self.noteEnd(of: before, step, work.progress)
+        self.activity.perform(step, attempt: self.record.attempt, stay: stay)
+        self.expectLasting(work, run.command.retry, restarting: run.restarts, now)
         return false
     }
 
+    /// Notes what follows the end of an attempt, if it leads nowhere by itself.
+    private mutating func noteEnd(of work: RunWork, _ step: WorkStep, _ now: RunProgress) {
+        guard case .ended(let end) = work.phase, let name = work.name else { return }
+        if case .blocked = step { return }
+        let isOver = if case .tell = step { true } else { false }
+        // One that leads where "interrupted" says is in no row.
+        if end == .interrupted, !isOver || self.presentRun?.interrupted?.target == nil {
+            let row = work.progress.interruptions + 1
+            let isFailure = now.interruptions < row
+            let attempt = work.progress.attempt
+            self.activity.note(.interruptions(name, row, attempt: attempt, isFailure: isFailure))
+        }
+        if case .pause(let wait) = step { self.activity.note(.triedAgain(name, after: wait)) }
+    }
+
+    /// If a command has just been begun or found, and has been interrupted: waits until it has lasted.
+    private mutating func expectLasting(
+        _ work: RunWork?,
+        _ retry: Retry?,
+        restarting: Bool,
+        _ now: StayMoment
+    ) {
+        let time = work?.untilLasting(retrying: retry, restarting: restarting, at: now)
+        if let time { self.activity.expectLasting(for: time) }
+    }
+
     /// Takes the end of a command that this process did not stop, or stopped too late.
-    private mutating func take(_ end: CommandEnd, of name: CommandName, at now: WallTime) {
+    private mutating func take(_ end: CommandEnd, of name: CommandName, at now: StayMoment) {
         let state = self.record.hooks == nil ? self.record.stay?.state : nil
         self.note(end, of: name, isFailure: self.file.isFailure(end.kind, in: state))
         self.activity.order(.record)
@@ -299,8 +350,9 @@ extension Conductor {
             self.activity.note(.hooksUnknown(nil, from: left, to: change.state.name))
         case .found(.none), .entered, .updated: break
         }
+        let file = self.record.hooks?.file
         for state in [change.from, change.state].compactMap(\.self)
-        where self.file.isAgreed && self.file.state(state) == nil {
+        where self.file.isAgreed && self.file.state(state, of: file) == nil {
             self.activity.note(.stateUnknown(state.name))
         }
     }

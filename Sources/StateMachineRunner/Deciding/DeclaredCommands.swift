@@ -27,6 +27,12 @@ struct DeclaredCommands: Sendable {
     /// Whether it is known that the daemon has the same file.
     var isAgreed: Bool { self.agreement == .agreed }
 
+    /// The file, if the daemon has the same one.
+    var inForce: FileInForce? { self.isAgreed ? FileInForce(declaration: self.declaration) : nil }
+
+    /// Whether the file that the daemon has declares nothing to run.
+    var isNeedless: Bool { self.isAgreed && !self.declaration.hasCommands }
+
     /// Notes that the file was read and is what the daemon has; returns whether it was not, before.
     mutating func agreed(on declaration: Declaration) -> Bool {
         defer { self.agreement = .agreed }
@@ -40,10 +46,11 @@ struct DeclaredCommands: Sendable {
         return self.agreement != .differs
     }
 
-    /// The state as the file declares it; nil if the file does not know it.
-    func state(_ state: NamedState) -> DeclaredState? {
+    /// The state as the file declares it, or the one that was in force; nil if that does not know it.
+    func state(_ state: NamedState, of file: FileInForce? = nil) -> DeclaredState? {
         do {
-            return try self.declaration.carried(state.name, data: state.data)
+            let declaration = file?.declaration ?? self.declaration
+            return try declaration.carried(state.name, data: state.data)
         } catch {
             // What the file does not know has no commands.
             return nil
@@ -73,13 +80,15 @@ struct DeclaredCommands: Sendable {
         let name = work.name ?? CommandName(self.label, state: present.name, .run, seq: stay.number)
         var variables = LineEnvironment.watch(stay.line, resync: nil)
         variables.merge(LineEnvironment.state(present)) { $1 }
+        variables["STATEMACHINE_STAY_CURSOR"] = stay.cursor
         let attempt = work.progress.attempt
         return self.order(name, run.command, in: state, stay.line, variables, stay.number, attempt)
     }
 
     /// The first of a change's hooks that is still to come; nil if there is none.
     func next(of hooks: HookWork) -> CommandOrder? {
-        let (left, entered) = (hooks.left.flatMap(self.state), self.state(hooks.change.state))
+        let left = hooks.left.flatMap { self.state($0, of: hooks.file) }
+        let entered = self.state(hooks.change.state, of: hooks.file)
         if let left, let name = hooks.left?.name,
             let order = self.next(of: hooks, left.declared.leave, Key.leave, in: left, called: name)
         {

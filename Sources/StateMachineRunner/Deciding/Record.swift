@@ -16,16 +16,28 @@ package struct Record: Hashable, Sendable {
     package internal(set) var hooks: HookWork?
     /// The run of the stay; nil between two stays, and before the stay is looked at.
     package internal(set) var run: RunWork?
+    /// Whether there was a record that cannot be read: the run of the stay that is found counts as interrupted.
+    private var isDoubtful = false
 
-    /// The record of a machine that no process has run before.
-    init(boot: String) { self.boot = boot }
+    /// The record of a machine that no process has run before; `isDoubtful`: of one whose record cannot be read.
+    init(boot: String, isDoubtful: Bool = false) {
+        self.boot = boot
+        self.isDoubtful = isDoubtful
+    }
 
-    /// The same in a process that goes on from there; `outlives`: commands outlive the process.
-    func restored(among known: Set<CommandName>, boot: String, outlives: Bool) -> Record {
+    /// The same in a process that goes on from there at that moment; `outlives`: commands outlive the process.
+    func restored(
+        among known: Set<CommandName>,
+        boot: String,
+        outlives: Bool,
+        at now: StayMoment
+    ) -> Record {
         var record = self
         record.boot = boot
-        record.hooks?.work.restored(among: known, outlived: true)
-        record.run?.restored(among: known, outlived: outlives && self.boot == boot)
+        let isSame = self.boot == boot
+        record.hooks?.work.restored(among: known, outlived: true, inSameBoot: isSame, at: now)
+        let outlived = outlives && isSame
+        record.run?.restored(among: known, outlived: outlived, inSameBoot: isSame, at: now)
         return record
     }
 
@@ -60,9 +72,11 @@ package struct Record: Hashable, Sendable {
     }
 
     /// The stay is left, and its run was dropped: the hooks of the change are next.
-    mutating func left(by change: Change) {
+    ///
+    /// `file` is the one that was in force then, as far as that is known.
+    mutating func left(by change: Change, under file: FileInForce?) {
         let left = change.from ?? self.stay?.state
-        self.hooks = HookWork(change: change, left: left, leftStay: self.stay?.number)
+        self.hooks = HookWork(change: change, left: left, leftStay: self.stay?.number, file: file)
     }
 
     /// The hooks of the change are done: the new stay is entered.
@@ -70,6 +84,10 @@ package struct Record: Hashable, Sendable {
         self.cursor = change.cursor
         self.stay = EnteredStay(number: change.stay, state: change.state, line: change.line)
         self.hooks = nil
+        guard self.isDoubtful else { return }
+        self.isDoubtful = false
+        self.run = RunWork()
+        self.run?.ended(.interrupted)
     }
 
     /// The command was stopped by this process: a hook is begun again, a run was interrupted.
@@ -88,6 +106,12 @@ package struct Record: Hashable, Sendable {
     mutating func doubted() {
         self.hooks?.work.doubted()
         self.run?.doubted()
+    }
+
+    /// The attempt that runs has lasted, as `RunProgress.lasted(restarting:)` has it.
+    mutating func lasted(restarting: Bool) {
+        self.hooks?.work.progress.lasted(restarting: false)
+        self.run?.progress.lasted(restarting: restarting)
     }
 
     /// The time of a pause has come.
@@ -118,19 +142,45 @@ extension Record {
             ("stay", self.stay?.json),
             ("hooks", self.hooks?.json),
             ("run", self.run?.json),
+            ("isDoubtful", self.isDoubtful ? true : nil),
         ])
     }
 
-    /// Reads what is in the file of that machine; nil if it is something else.
-    package init?(_ json: JSONValue, of label: MachineLabel) {
-        guard json["format"]?.integer == Int64(Self.format),
-            json["machine"]?.string == label.description, let boot = json["boot"]?.string
-        else { return nil }
-        self.boot = boot
-        self.cursor = json["cursor"]?.string
-        self.stay = json["stay"].flatMap(EnteredStay.init)
-        self.hooks = json["hooks"].flatMap { HookWork($0, of: label) }
-        self.run = json["run"].flatMap { RunWork($0, of: label) }
+    /// Reads what is in the file of that machine.
+    ///
+    /// - Returns: nil as the record if it is another machine's; and which parts cannot be read: what they said is unknown,
+    ///   and is not taken for nothing.
+    package static func read(
+        _ json: JSONValue,
+        of label: MachineLabel
+    ) -> (record: Record?, damage: [String]) {
+        if let machine = json["machine"]?.string, machine != label.description { return (nil, []) }
+        guard json["format"]?.integer == Int64(Self.format), json["machine"] != nil,
+            let boot = json["boot"]?.string
+        else { return (Record(boot: "", isDoubtful: true), ["format"]) }
+        var damage: [String] = []
+        func part<Part>(_ key: String, _ read: (JSONValue) -> Part?) -> Part? {
+            guard let value = json[key] else { return nil }
+            guard let part = read(value) else {
+                damage.append(key)
+                return nil
+            }
+            return part
+        }
+        var record = Record(boot: boot)
+        record.stay = part("stay", EnteredStay.init)
+        // Without the stay there is nothing that the rest could belong to.
+        guard damage.isEmpty else { return (Record(boot: boot, isDoubtful: true), damage) }
+        record.isDoubtful = json["isDoubtful"]?.bool ?? false
+        record.cursor = json["cursor"]?.string
+        // Hooks that cannot be read are those of the next change after the cursor, which comes again.
+        record.hooks = part("hooks") { HookWork($0, of: label) }
+        record.run = part("run") { RunWork($0, of: label) }
+        if damage.contains("run") {
+            let name = json["run"]?["name"].flatMap { CommandName($0, of: label) }
+            record.run = RunWork(doubtful: name)
+        }
+        return (record, damage)
     }
 }
 
@@ -153,18 +203,19 @@ extension EnteredStay {
 
 extension HookWork {
     fileprivate var json: JSONValue {
-        let until: WallTime? = if case .pausing(let until) = self.work.phase { until } else { nil }
-        return .members([
-            ("line", .string(self.change.line.text)),
-            ("left", self.left?.json),
-            ("leftStay", self.leftStay.map { .integer($0) }),
-            ("last", self.last.map { .string($0.description) }),
-            ("attempt", .integer(self.work.progress.attempt)),
-            ("interruptions", .integer(self.work.progress.interruptions)),
-            ("running", self.name?.json),
-            ("until", until.map { .string($0.rfc3339) }),
-            ("since", self.work.since.map { .string($0.rfc3339) }),
-        ])
+        let pause: Pause? = if case .pausing(let pause) = self.work.phase { pause } else { nil }
+        return .members(
+            [
+                ("line", .string(self.change.line.text)),
+                ("left", self.left?.json),
+                ("leftStay", self.leftStay.map { .integer($0) }),
+                ("last", self.last.map { .string($0.description) }),
+                ("file", self.file.map { .string($0.declaration.recorded.text) }),
+                ("attempt", .integer(self.work.progress.attempt)),
+                ("interruptions", .integer(self.work.progress.interruptions)),
+                ("running", self.name?.json),
+            ] + Pause.members(pause) + Beginning.members(self.work.since)
+        )
     }
 
     fileprivate init?(_ json: JSONValue, of label: MachineLabel) {
@@ -174,57 +225,63 @@ extension HookWork {
         self.init(
             change: change,
             left: json["left"].flatMap(NamedState.of),
-            leftStay: json["leftStay"]?.unsigned
+            leftStay: json["leftStay"]?.unsigned,
+            file: nil
         )
+        if let text = json["file"]?.string {
+            let reading = DeclarationReading(Array(text.utf8))
+            guard let declaration = reading.declaration else { return nil }
+            self.file = FileInForce(declaration: declaration)
+        }
         self.last = json["last"]?.string.flatMap(CommandName.Key.init)
         self.work.progress = RunProgress(json)
-        self.work.since = json["since"]?.time
+        self.work.since = Beginning(json)
         if let name = json["running"].flatMap({ CommandName($0, of: label) }) {
             (self.work.phase, self.work.name) = (.running, name)
-        } else if let until = json["until"]?.time {
-            self.work.phase = .pausing(until: until)
+        } else if let pause = Pause(json) {
+            self.work.phase = .pausing(pause)
         }
     }
 }
 
 extension RunWork {
     fileprivate var json: JSONValue {
-        var until: WallTime?
+        var pause: Pause?
         var end: RunEnd?
         let phase: String
         switch self.phase {
         case .due: phase = "due"
         case .running: phase = "running"
         case .ended(let how): (phase, end) = ("ended", how)
-        case .pausing(let time): (phase, until) = ("pausing", time)
+        case .pausing(let present): (phase, pause) = ("pausing", present)
         case .telling(let how): (phase, end) = ("telling", how)
         case .over: phase = "over"
         }
-        return .members([
-            ("name", self.name?.json),
-            ("phase", .string(phase)),
-            ("attempt", .integer(self.progress.attempt)),
-            ("interruptions", .integer(self.progress.interruptions)),
-            ("since", self.since.map { .string($0.rfc3339) }),
-            ("until", until.map { .string($0.rfc3339) }),
-            ("end", end?.data),
-        ])
+        return .members(
+            [
+                ("name", self.name?.json),
+                ("phase", .string(phase)),
+                ("attempt", .integer(self.progress.attempt)),
+                ("interruptions", .integer(self.progress.interruptions)),
+                ("end", end?.data),
+            ] + Beginning.members(self.since) + Pause.members(pause)
+        )
     }
 
     fileprivate init?(_ json: JSONValue, of label: MachineLabel) {
         self.init()
         let end = json["end"]?.members.flatMap(Self.end)
-        switch (json["phase"]?.string, end, json["until"]?.time) {
+        switch (json["phase"]?.string, end, Pause(json)) {
         case ("due", _, _): self.phase = .due
         case ("running", _, _): self.phase = .running
         case ("ended", let end?, _): self.phase = .ended(end)
-        case ("pausing", _, let until?): self.phase = .pausing(until: until)
+        case ("pausing", _, let pause?): self.phase = .pausing(pause)
         case ("telling", let end?, _): self.phase = .telling(end)
         case ("over", _, _): self.phase = .over
         default: return nil
         }
         self.name = json["name"].flatMap { CommandName($0, of: label) }
-        self.since = json["since"]?.time
+        self.since = Beginning(json)
         self.progress = RunProgress(json)
     }
 
@@ -235,6 +292,46 @@ extension RunWork {
             // Not a run's end that this version knows.
             return nil
         }
+    }
+}
+
+// In microseconds, as nothing is to be lost.
+extension Beginning {
+    fileprivate static func members(_ beginning: Beginning?) -> [(String, JSONValue?)] {
+        [
+            ("since", beginning.map { .string($0.wall.rfc3339) }),
+            ("sinceUptime", beginning?.uptime.map { .integer($0) }),
+        ]
+    }
+
+    fileprivate init?(_ json: JSONValue) {
+        guard let wall = json["since"]?.time else { return nil }
+        self.init(wall: wall, uptime: json["sinceUptime"]?.integer)
+    }
+}
+
+extension Pause {
+    fileprivate static func members(_ pause: Pause?) -> [(String, JSONValue?)] {
+        [
+            // Older runners read this.
+            ("until", pause.map { .string(($0.began.wall + $0.length).rfc3339) }),
+            ("pause", pause.map { .integer($0.length.wholeMicroseconds) }),
+            ("pauseUptime", pause?.began.uptime.map { .integer($0) }),
+        ]
+    }
+
+    fileprivate init?(_ json: JSONValue) {
+        guard let until = json["until"]?.time else { return nil }
+        // A record of an older runner says only when it ends; it began after the attempt.
+        let attempt = Beginning(json).map { until.microseconds - $0.wall.microseconds }
+        let length = Duration.microseconds(
+            min(
+                max(0, json["pause"]?.integer ?? attempt ?? 0),
+                Retry.longestPause.wholeMicroseconds
+            )
+        )
+        let began = Beginning(wall: until + (.zero - length), uptime: json["pauseUptime"]?.integer)
+        self.init(length, from: began)
     }
 }
 

@@ -1,5 +1,5 @@
 package import StateMachineClient
-package import StateMachineCore
+import StateMachineCore
 package import StateMachineDeclaration
 import StateMachineProtocol
 
@@ -79,6 +79,33 @@ package struct EnteredStay: Hashable, Sendable {
     package var state: NamedState
     /// The line that began it, or the first that mentioned it.
     package let line: Line
+
+    /// Names the stay over all numberings: `<epoch>:<number>`.
+    package var cursor: String? {
+        self.line.cursor?.lastIndex(of: ":").map { end in
+            "\(self.line.cursor?[...end] ?? "")\(self.number)"
+        }
+    }
+}
+
+/// A declaration that hooks are taken from; two of the same text are the same.
+package struct FileInForce: Hashable, Sendable {
+    let declaration: Declaration
+
+    private var hash: String { self.declaration.recorded.hash }
+
+    package static func == (left: FileInForce, right: FileInForce) -> Bool {
+        left.hash == right.hash
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.hash) }
+}
+
+/// A change that has been received.
+struct Arrival: Sendable {
+    let change: Change
+    /// The file that was in force then; nil if that was not known.
+    let file: FileInForce?
 }
 
 /// The commands of leaving and entering for one change, and how far they have come.
@@ -88,6 +115,8 @@ package struct HookWork: Hashable, Sendable {
     package let left: NamedState?
     /// The stay that was left.
     package let leftStay: UInt64?
+    /// The file that they are declared in, whatever is reloaded meanwhile; nil until the daemon has the one that was read.
+    package internal(set) var file: FileInForce?
 
     /// How far the first that has not ended for good has come: it is due, runs, or pauses.
     package internal(set) var work = RunWork()
@@ -102,14 +131,10 @@ package struct HookWork: Hashable, Sendable {
 
     /// Decides what is next and enters the phase for it; `hook` is the first still to come, nil if
     /// there is none.
-    mutating func step(_ hook: CommandOrder?, mayBegin: Bool, at now: WallTime) -> WorkStep {
+    mutating func step(_ hook: CommandOrder?, mayBegin: Bool, at now: StayMoment) -> WorkStep {
         if self.work.phase == .due, mayBegin, hook == nil { return .done }
         let isAnother = self.name.map { $0 != hook?.name } ?? false
-        return self.work.step(
-            mayBegin && !isAnother ? hook : nil,
-            retrying: hook?.command.retry,
-            at: now
-        )
+        return self.work.step(mayBegin && !isAnother ? hook : nil, at: now)
     }
 
     /// Notes the end of the command; `command` is what is declared, nil if it is gone.
@@ -118,7 +143,7 @@ package struct HookWork: Hashable, Sendable {
     mutating func ended(
         _ kind: RunEnd,
         of command: DeclaredCommand?,
-        at now: WallTime
+        at now: StayMoment
     ) -> Duration? {
         guard let key = self.name?.key else { return nil }
         self.work.ended(kind)
@@ -155,8 +180,8 @@ package struct RunWork: Hashable, Sendable {
         case running
         /// It has ended like that; what follows is to be decided.
         case ended(RunEnd)
-        /// It is tried again at that time.
-        case pausing(until: WallTime)
+        /// It is tried again after that.
+        case pausing(Pause)
         /// It is over, and the daemon is to be told.
         case telling(RunEnd)
         /// The daemon knows, and the stay goes on, or has ended.
@@ -168,59 +193,76 @@ package struct RunWork: Hashable, Sendable {
     /// The name of its command, once begun; it stays the same if the state is renamed.
     package internal(set) var name: CommandName?
     /// When the current or last attempt began.
-    package internal(set) var since: WallTime?
+    package internal(set) var since: Beginning?
     /// Whether the host still has the end of an attempt, which has been taken.
     private var isKept = false
     /// Whether starting it failed in a way that leaves open whether it runs.
     private var isUncertain = false
+    /// Whether the record does not say how far it has come: if the host does not have it, it was interrupted.
+    private(set) var isDoubtful = false
+
+    init() {}
+
+    /// One of which nobody knows how far it has come.
+    init(doubtful name: CommandName?) {
+        self.name = name
+        self.phase = .running
+        self.isDoubtful = true
+    }
 
     /// Decides what is next and enters the phase for it; `order` is the command if it may be begun
     /// now, `run` what is declared, nil while that is not known.
     mutating func step(
         _ order: CommandOrder?,
         of run: DeclaredCase.Run?,
-        at now: WallTime
+        at now: StayMoment
     ) -> WorkStep {
         if case .ended(let end) = self.phase {
             // What another end leads to, or whether it is retried, only the daemon's file can say.
-            guard let run, order != nil || end == .exit(0) else { return .blocked }
+            guard let run, order != nil || end == .exit(0) && !run.restarts else { return .blocked }
             switch self.progress.ended(end, of: run) {
             case .over(let end): self.phase = .telling(end)
             case .again(let wait): self.again(after: wait, at: now)
             }
         }
-        return self.step(order, retrying: run?.command.retry, at: now)
+        return self.step(order, at: now)
     }
 
     /// The same for a command whose end leads nowhere by itself.
-    mutating func step(
-        _ order: CommandOrder?,
-        retrying retry: Retry?,
-        at now: WallTime
-    ) -> WorkStep {
+    mutating func step(_ order: CommandOrder?, at now: StayMoment) -> WorkStep {
         switch self.phase {
         case .due, .ended:
             guard let order else { return .blocked }
             defer { self.isKept = false }
             self.phase = .running
             self.name = order.name
-            self.since = now
+            self.since = Beginning(now)
             return .begin(order, afresh: self.isKept)
         case .running:
             guard self.isUncertain, let order else { return self.name.map { .await($0) } ?? .done }
             self.isUncertain = false
             return .begin(order, afresh: false)
-        case .pausing(let until):
-            // The wall clock may have been set meanwhile.
-            return .pause(min(max(.zero, now.duration(to: until)), retry?.longest ?? .zero))
+        case .pausing(let pause): return .pause(pause.left(at: now))
         case .telling(let end): return .tell(end)
         case .over: return .done
         }
     }
 
     /// It is tried again after that time.
-    mutating func again(after wait: Duration, at now: WallTime) {
-        self.phase = wait == .zero ? .due : .pausing(until: now + wait)
+    mutating func again(after wait: Duration, at now: StayMoment) {
+        self.phase = wait == .zero ? .due : .pausing(Pause(wait, from: Beginning(now)))
+    }
+
+    /// After which time the attempt that runs has lasted, as `RunProgress.lasting` says; nil if that changes nothing.
+    func untilLasting(
+        retrying retry: Retry?,
+        restarting: Bool,
+        at now: StayMoment
+    ) -> Duration? {
+        guard self.phase == .running, let since else { return nil }
+        return self.progress.lasting(retrying: retry, restarting: restarting).map {
+            max(.zero, $0 - since.elapsed(at: now))
+        }
     }
 
     /// Notes that the command has ended.
@@ -228,6 +270,7 @@ package struct RunWork: Hashable, Sendable {
         self.phase = .ended(end)
         self.isKept = true
         self.isUncertain = false
+        self.isDoubtful = false
     }
 
     /// The host may forget the end of the command; returns its name, nil if the host has no end of it.
@@ -252,23 +295,28 @@ package struct RunWork: Hashable, Sendable {
 
     /// Checks whether the command exists after a restart of this process; `outlived` says that a
     /// missing one has not just ended with this process, or the machine.
-    mutating func restored(among known: Set<CommandName>, outlived: Bool) {
+    mutating func restored(
+        among known: Set<CommandName>,
+        outlived: Bool,
+        inSameBoot: Bool,
+        at now: StayMoment
+    ) {
         let isKnown = self.name.map(known.contains) ?? false
         if self.phase != .running {
             self.isKept = isKnown
         } else if !isKnown {
-            self.phase = outlived ? .due : .ended(.interrupted)
+            self.phase = outlived && !self.isDoubtful ? .due : .ended(.interrupted)
+            self.isDoubtful = false
+        }
+        if !inSameBoot { self.since = self.since?.ofAnotherBoot }
+        if case .pausing(let pause) = self.phase {
+            self.phase = .pausing(pause.carried(to: now, inSameBoot: inSameBoot))
         }
     }
 }
 
 extension WallTime {
     static func + (time: WallTime, duration: Duration) -> WallTime {
-        WallTime(microseconds: time.microseconds + duration.wholeMilliseconds * 1000)
-    }
-
-    /// Negative if the other one is earlier.
-    func duration(to other: WallTime) -> Duration {
-        .microseconds(other.microseconds - self.microseconds)
+        WallTime(microseconds: time.microseconds + duration.wholeMicroseconds)
     }
 }

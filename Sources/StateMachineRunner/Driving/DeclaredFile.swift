@@ -47,13 +47,16 @@ struct DeclaredFile {
 package struct DeclarationSource: Sendable {
     private let path: String?
     private let instance: String?
+    private let isRemembered: Bool
 
     /// - Parameters:
     ///   - path: the named file; nil for the default one.
     ///   - instance: the instance's name; nil for the unnamed one.
-    package init(path: String?, instance: String?) {
+    ///   - isRemembered: whether what runs is recorded, as what follows an interruption needs.
+    package init(path: String?, instance: String?, isRemembered: Bool) {
         self.path = path
         self.instance = instance
+        self.isRemembered = isRemembered
     }
 
     /// What the file declares; nil if none is named and the default one does not exist.
@@ -77,6 +80,15 @@ package struct DeclarationSource: Sendable {
             let errors = reading.problems.filter { $0.severity == .error }
             throw RunnerError(
                 errors.map { $0.line(in: path) }.joined(separator: "\n"),
+                exitStatus: EX_CONFIG
+            )
+        }
+        if !self.isRemembered,
+            let state = declaration.states.first(where: { $0.run?.interrupted != nil })
+        {
+            throw RunnerError(
+                "\(path): the run of \(state.name) has \"interrupted\", but nothing records that it was begun; give a "
+                    + "--state-directory",
                 exitStatus: EX_CONFIG
             )
         }

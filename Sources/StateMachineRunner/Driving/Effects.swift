@@ -70,9 +70,10 @@ struct Effects {
 
     /// The record that an earlier process left.
     func record(of label: MachineLabel) throws(RunnerError) -> Record? {
-        let (record, isLost) = try self.memory?.record(of: label) ?? (nil, false)
-        if isLost { self.log.forgotten() }
-        return record
+        guard let found = try self.memory?.record(of: label) else { return nil }
+        if found.record == nil { self.log.ofAnother() }
+        if !found.damage.isEmpty { self.log.damaged(found.damage) }
+        return found.record
     }
 
     /// Notes that the process is asked to end, which a full disk does not prevent.
@@ -110,10 +111,10 @@ struct Effects {
             switch action {
             case .record:
                 // What was logged is shown at once, however long the disk takes.
-                if isSeen { self.report(conductor) }
+                if isSeen { await self.report(conductor) }
                 guard self.write(conductor.record) else {
                     self.pending.insert(.record, at: 0)
-                    return self.report(conductor)
+                    return await self.report(conductor)
                 }
                 isSeen = true
             case .recordSoon:
@@ -137,14 +138,14 @@ struct Effects {
             case .tell(let end, let stay):
                 let (client, post) = (self.client, self.post)
                 group.addTask {
-                    let answer = await Answer.of(client, to: end, stay: stay)
-                    post.yield(.told(answer, stay: stay))
+                    let answer = await Answer.of(client, to: end, stay)
+                    post.yield(.told(answer, stay: stay.number))
                 }
             case .wake(let number, let pause): self.alarm = self.timer(.woke(number), after: pause)
             case .finish: self.isFinished = true
             }
         }
-        if isSeen { self.report(conductor) }
+        if isSeen { await self.report(conductor) }
     }
 
     /// Keeps what the report is to say of why nothing is begun.
@@ -155,23 +156,26 @@ struct Effects {
         case .trouble(let name, let why, _):
             self.trouble = "\(name.key) of \(name.state) cannot be run: \(why)"
         case .begun, .ended, .vanished: self.trouble = nil
-        case .triedAgain, .interrupted, .unhandled, .refused, .untold, .hooksUnknown, .stateUnknown,
+        case .triedAgain, .interrupted, .interruptions, .unhandled, .refused, .untold,
+            .hooksUnknown, .stateUnknown,
             .nothingToRun:
             break
         }
     }
 
     /// Writes the report beside the daemon's doors.
-    private mutating func report(_ conductor: Conductor) {
+    private mutating func report(_ conductor: Conductor) async {
         self.hasReported = true
         let problem = self.report.write(
             conductor.record,
             self.tally,
+            at: KernelClock().moment,
             present: self.present,
             blocked: self.unwritten?.description
                 ?? (self.hasOtherFile
                     ? "the machine's file differs from what the daemon has loaded" : nil)
-                ?? self.trouble
+                    ?? self.trouble,
+            left: await self.host.left
         )
         if let problem, problem != self.reportProblem { self.log.unseen(problem) }
         self.reportProblem = problem
@@ -245,7 +249,8 @@ struct Effects {
 
     private func stop(_ name: CommandName, in group: inout TaskGroup<Void>) {
         if self.isEnding {
-            let time = self.grace + Self.stopMargin
+            // It is given that time before SIGKILL and as long after it; systemd does both twice.
+            let time = self.grace * 4 + Self.stopMargin
             self.tell { (manager) throws(NotifyError) in try manager.extendTimeout(by: time) }
         }
         let (host, post, log, begun) = (self.host, self.post, self.log, self.begun)
@@ -303,11 +308,17 @@ struct Effects {
 
 extension Answer {
     /// Tells the daemon how the run of a stay has ended.
-    fileprivate static func of(_ client: Client, to end: RunEnd, stay: UInt64) async -> Answer {
+    fileprivate static func of(
+        _ client: Client,
+        to end: RunEnd,
+        _ stay: EnteredStay
+    ) async -> Answer {
         do {
             // Without a limit: guards are asked, and holds may last.
+            // With its numbering: this connection may reach another daemon than the one that began the stay.
+            let stay = stay.cursor.map { ExpectedChange.cursor($0) } ?? .seq(stay.number)
             let reply = try await client.reply(
-                to: .send(StateSchema.endOfRun.name, data: end.data.members, ifStay: .seq(stay)),
+                to: .send(StateSchema.endOfRun.name, data: end.data.members, ifStay: stay),
                 within: nil
             )
             guard reply.isOK != true else { return reply.isHandled == false ? .unhandled : .taken }

@@ -190,7 +190,8 @@ package final class Runner {
                     boot: self.configuration.boot,
                     outlives: self.host.outlivesRunner,
                     label: label,
-                    directory: self.configuration.directory
+                    directory: self.configuration.directory,
+                    at: KernelClock().moment
                 )
                 try await self.end(conductor.strays(among: known))
                 return conductor
@@ -221,7 +222,7 @@ package final class Runner {
         _ event: RunnerEvent,
         by conductor: inout Conductor
     ) throws(RunnerError) -> [Action] {
-        let now = WallTime.now
+        let now = KernelClock().moment
         switch event {
         case .line(let line):
             self.isReaderWaiting = true
@@ -236,8 +237,8 @@ package final class Runner {
             self.wasConnected = true
             try self.takeLock()
             self.file.daemonHas(hash)
-            return self.compared(reading: !self.file.isAgreed, &conductor, at: now)
-                + conductor.connected(at: now)
+            return conductor.connected(at: now)
+                + self.compared(reading: !self.file.isAgreed, &conductor, at: now)
         case .disconnected(let error, let attempt):
             // A daemon that starts beside this process is there at one of the next attempts.
             if attempt == (self.wasConnected ? 1 : Self.firstAttempts) {
@@ -271,7 +272,7 @@ package final class Runner {
     private func compared(
         reading: Bool,
         _ conductor: inout Conductor,
-        at now: WallTime
+        at now: StayMoment
     ) -> [Action] {
         if reading, let problem = self.file.read() { self.log.unreadable(problem) }
         switch self.file.isAgreed {

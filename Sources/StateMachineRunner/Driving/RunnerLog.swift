@@ -21,6 +21,8 @@ struct RunnerLog: Sendable {
             self.log(.info, "the command will be tried again", name, ["after": pause.timeText])
         case .interrupted(let name):
             self.log(.warning, "the command was interrupted by a stop", name)
+        case .interruptions(let name, let count, _, let isFailure):
+            self.interrupted(name, times: count, isFailure: isFailure)
         case .vanished(let name):
             self.log(
                 .warning,
@@ -69,6 +71,14 @@ struct RunnerLog: Sendable {
         }
     }
 
+    private func interrupted(_ name: CommandName, times: Int, isFailure: Bool) {
+        let message =
+            isFailure
+            ? "the command was interrupted too often in a row, it has failed"
+            : "the command was interrupted, running it again"
+        self.log(isFailure ? .warning : .info, message, name, ["interruptions": "\(times)"])
+    }
+
     func connected() { self.logger.debug("connected") }
 
     func disconnected(_ error: ClientError) {
@@ -93,10 +103,19 @@ struct RunnerLog: Sendable {
         for line in problem.split(separator: "\n") { self.logger.error("\(line)") }
     }
 
-    /// Logs that the record of an earlier runner cannot be used.
-    func forgotten() {
+    /// Logs that the record of an earlier runner is of no use here.
+    func ofAnother() {
         self.logger.warning(
-            "the record of an earlier runner cannot be read, or is of another machine, not running hooks of changes before now"
+            "the record of an earlier runner is of another machine, not running hooks of changes before now"
+        )
+    }
+
+    /// Logs that parts of the record of an earlier runner cannot be read.
+    func damaged(_ parts: [String]) {
+        self.log(
+            .warning,
+            "the record of an earlier runner cannot be read, what it does not say counts as interrupted",
+            ["damaged": parts.joined(separator: ", ")]
         )
     }
 

@@ -24,18 +24,22 @@ struct RunnerReport {
     /// - Parameters:
     ///   - record: how far the machine's commands have come.
     ///   - tally: what has been run.
+    ///   - now: the present moment.
     ///   - present: the command that has been begun, which the record may be ahead of.
     ///   - blocked: why nothing is begun.
+    ///   - left: what could not be killed.
     /// - Returns: what is wrong if that fails; nil if it does not.
     func write(
         _ record: Record,
         _ tally: CommandCounts,
+        at now: StayMoment,
         present: CommandName?,
-        blocked: String?
+        blocked: String?,
+        left: [LeftCommand]
     ) -> String? {
         do throws(Errno) {
             try self.file.write(
-                "\(self.json(record, tally, present, blocked))\n",
+                "\(self.json(record, tally, now, present, blocked, left))\n",
                 mode: 0o644,
                 isDurable: false
             )
@@ -48,8 +52,10 @@ struct RunnerReport {
         }
     }
 
+    /// Removes the report, unless it is another runner's: one that keeps this process out, or came after it.
     func remove() {
-        do throws(Errno) {
+        do {
+            guard try self.file.json()?["pid"]?.integer == Int64(getpid()) else { return }
             try self.file.remove()
         } catch {
             // The process that it names is gone, which says the same.
@@ -59,8 +65,10 @@ struct RunnerReport {
     private func json(
         _ record: Record,
         _ tally: CommandCounts,
+        _ now: StayMoment,
         _ present: CommandName?,
-        _ blocked: String?
+        _ blocked: String?,
+        _ left: [LeftCommand]
     ) -> JSONValue {
         .members([
             ("pid", .integer(getpid())),
@@ -72,8 +80,9 @@ struct RunnerReport {
             ("hooks", record.hooks?.change.line.seq.map { .integer($0) }),
             ("blocked", blocked.map { .string($0) }),
             ("running", record.running(present)),
-            ("next", record.next),
+            ("next", record.next(at: now)),
             ("lastFailure", tally.lastFailure),
+            ("left", left.isEmpty ? nil : .array(left.map(\.json))),
             ("commands", .array(tally.counts.sorted { $0.key.text < $1.key.text }.map(Self.row))),
         ])
     }
@@ -90,18 +99,58 @@ struct RunnerReport {
 extension Record {
     /// The command that runs: the one that is due, if it is `present`.
     fileprivate func running(_ present: CommandName?) -> JSONValue? {
-        guard let name = self.begun, name == present else { return nil }
-        return name.json(attempt: self.attempt, "since", (self.hooks?.work ?? self.run)?.since)
+        guard let name = self.begun, name == present, let work = self.hooks?.work ?? self.run
+        else { return nil }
+        return name.json(
+            work.progress,
+            "since",
+            work.since?.wall,
+            [("uptime", work.since?.uptime.map { .integer($0) })]
+        )
     }
 
     /// The command that is tried again, and when.
-    fileprivate var next: JSONValue? {
-        guard let run, case .pausing(let until) = run.phase, let name = run.name else { return nil }
-        return name.json(attempt: run.progress.attempt, "at", until)
+    fileprivate func next(at now: StayMoment) -> JSONValue? {
+        guard let work = self.hooks?.work ?? self.run, case .pausing(let pause) = work.phase,
+            let name = work.name
+        else { return nil }
+        let left = pause.left(at: now)
+        return name.json(
+            work.progress,
+            "at",
+            now.wall + left,
+            [("uptime", .integer(now.uptime + left.wholeMicroseconds))]
+        )
+    }
+}
+
+extension LeftCommand {
+    fileprivate var json: JSONValue {
+        .members([
+            ("command", .string(self.command)), ("why", .string(self.why)),
+            ("pid", self.process.map { .integer($0.pid) }),
+            ("start", self.process.map { .integer($0.start) }),
+        ])
     }
 }
 
 extension CommandName {
+    /// `uptime`, if it is there, is that time in the microseconds of the kernel's, which nobody sets.
+    fileprivate func json(
+        _ progress: RunProgress,
+        _ key: String,
+        _ time: WallTime?,
+        _ others: [(String, JSONValue?)]
+    ) -> JSONValue {
+        let row = progress.interruptions
+        return self.json(
+            attempt: progress.attempt,
+            key,
+            time,
+            [("interruptions", row > 0 ? .integer(row) : nil)] + others
+        )
+    }
+
     fileprivate func json(
         attempt: Int,
         _ key: String,
@@ -148,6 +197,13 @@ struct CommandCounts {
             self.counts[Key(name), default: Count()].failures += 1
             let kind = JSONValue.string(end.kind.text)
             self.lastFailure = name.json(attempt: attempt, "at", now, [("end", kind)])
+        case .interruptions(let name, let count, let attempt, let isFailure):
+            guard isFailure else { return }
+            self.counts[Key(name), default: Count()].failures += 1
+            let others: [(String, JSONValue?)] = [
+                ("interruptions", .integer(count)), ("end", "interrupted"),
+            ]
+            self.lastFailure = name.json(attempt: attempt, "at", now, others)
         case .triedAgain, .interrupted, .vanished, .trouble, .unhandled, .refused, .untold,
             .hooksUnknown, .stateUnknown, .differs, .agrees, .nothingToRun:
             break

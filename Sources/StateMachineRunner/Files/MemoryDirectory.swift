@@ -49,13 +49,11 @@ package final class MemoryDirectory: Sendable {
 
     /// The record that an earlier runner of that machine left.
     ///
-    /// - Returns: nil if there is none, and whether there is one of another machine or one that
-    ///   cannot be understood.
+    /// - Returns: nil if there is no file; what ``Record/read(_:of:)`` says of it else.
     /// - Throws: `RunnerError` if it cannot be read.
-    func record(of label: MachineLabel) throws(RunnerError) -> (Record?, isLost: Bool) {
-        let json = try self.file.json()
-        let record = json.flatMap { Record($0, of: label) }
-        return (record, json != nil && record == nil)
+    func record(of label: MachineLabel) throws(RunnerError) -> (record: Record?, damage: [String])?
+    {
+        try self.file.json().map { Record.read($0, of: label) }
     }
 
     /// Puts a record on the disk.

@@ -1,6 +1,7 @@
 import Glibc
 package import Logging
 import Processes
+import StateMachineCore
 import StateMachineDeclaration
 package import Systemd
 
@@ -20,6 +21,13 @@ package actor UnitHost: CommandHost {
     private var starts: [CommandName: Duration] = [:]
     /// Running commands that are being stopped.
     private var stopping: Set<CommandName> = []
+    /// Units that systemd has given up, and that stay loaded because of what is left in them.
+    private var remaining: Set<CommandName> = []
+
+    /// How long a unit that has been stopped may stay loaded.
+    ///
+    /// 5 s: the manager unloads it at once, unless some of its processes are left.
+    private static let unloading = Duration.seconds(5)
 
     package init(_ manager: UnitManager, log: Logger) {
         self.manager = manager
@@ -102,6 +110,16 @@ package actor UnitHost: CommandHost {
             throw CommandHostError("cannot list the commands of \(machine): \(error)")
         }
     }
+
+    package var left: [LeftCommand] {
+        self.remaining.map(Self.left).sorted { $0.command < $1.command }
+    }
+
+    private static func left(_ name: CommandName) -> LeftCommand {
+        LeftCommand(command: name.description, why: self.remainder, process: nil)
+    }
+
+    private static let remainder = "some of its processes are still there after SIGKILL"
 
     // MARK: Starting
 
@@ -218,10 +236,34 @@ package actor UnitHost: CommandHost {
             try await self.manager.stop(unit)
             let status = try await self.manager.status(of: unit) { $0?.isOver ?? true }
             if status?.active == "failed" { try await self.manager.resetFailed(unit) }
-            _ = try await self.manager.status(of: unit) { $0 == nil }
+            guard try await !self.isUnloaded(unit) else {
+                self.remaining.remove(name)
+                return
+            }
+            guard self.remaining.insert(name).inserted else { return }
+            Self.left(name).log(to: self.log)
         } catch .refused("org.freedesktop.systemd1.NoSuchUnit", _) {
             // It went by itself.
         }
+    }
+
+    /// Waits until a unit is not loaded any more; false if it stays.
+    private func isUnloaded(_ unit: String) async throws(BusError) -> Bool {
+        let manager = self.manager
+        let answer = await withTaskGroup(of: Result<Bool, BusError>.self) { group in
+            group.addTask {
+                do throws(BusError) {
+                    _ = try await manager.status(of: unit) { $0 == nil }
+                    return .success(true)
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask { .success(!(await QuietClock().hasSlept(Self.unloading))) }
+            defer { group.cancelAll() }
+            return await group.next() ?? .success(false)
+        }
+        return try answer.get()
     }
 
     private func status(of name: CommandName) async throws(BusError) -> UnitStatus? {

@@ -39,7 +39,9 @@ struct CheckCommand: ParsableCommand {
         for state in declaration.states {
             for (key, command) in state.keyedCommands {
                 guard let retry = command.retry?.schedule else { continue }
-                let line = "\(state.name), \(key) \(command.written): tried again \(retry)"
+                let isBegunAgain = key == "run" && state.run?.restarts == true
+                let what = isBegunAgain ? "begun again whenever it ends," : "tried again"
+                let line = "\(state.name), \(key) \(command.written): \(what) \(retry)"
                 try StandardOutput.offer(line.printable)
             }
         }
@@ -66,7 +68,7 @@ struct TryCommand: ParsableCommand {
 
             "refused" is a request that the machine refuses; it changes nothing. # begins a comment. Time passes only \
             with wait, until a timeout, and between retries; a run is retried, and leads on, as with \
-            statemachine-runner. Exit codes: 0 as expected, 1 not, 78 the file has errors.
+            statemachine-runner, and each reboot interrupts what runs by then. Exit codes: 0 as expected, 1 not, 78 the file has errors.
 
             Examples:
 

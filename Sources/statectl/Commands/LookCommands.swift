@@ -42,7 +42,7 @@ struct StatusCommand: DaemonCommand {
 
             What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
             text says so. With --json one object: state, data, seq, at, stay, due, by, cause, holds, guards, \
-            watching, and runner, which is null or has pid, isThere, running, next, lastFailure and commands.
+            watching, and runner, which is null or has pid, isThere, running, next, lastFailure, left and commands.
 
             Examples:
 

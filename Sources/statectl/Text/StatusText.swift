@@ -41,8 +41,15 @@ extension LineText {
             rows.append(("next", [StyledText(self.command(next, "at", "in"))]))
         }
         if let failure = runner?.json["lastFailure"] {
-            let end = Self.end(failure["end"]?.string ?? "?")
+            let row = failure["interruptions"]?.integer.map { " \($0) times in a row" } ?? ""
+            let end = Self.end(failure["end"]?.string ?? "?") + row
             rows.append(("failed", [StyledText("\(self.command(failure, "at", nil)): \(end)")]))
+        }
+        for left in runner?.json["left"]?.elements ?? [] {
+            let pid = left["pid"].map { " (pid \($0.shortText))" } ?? ""
+            let (command, why) = (left["command"]?.string ?? "?", left["why"]?.string ?? "?")
+            let text = "\(command)\(pid) cannot be killed: \(why)".printable
+            rows.append(("left", [StyledText(text, as: .notice)]))
         }
         if runner != nil || status.hasCommands { rows.append(("runner", [self.runner(runner)])) }
         let width = rows.map(\.0.count).max() ?? 0
@@ -89,6 +96,9 @@ extension LineText {
             ),
             "attempt \(json["attempt"]?.shortText ?? "?")",
         ]
+        if let count = json["interruptions"]?.integer, json["end"] == nil {
+            parts.append(count == 1 ? "interrupted once" : "interrupted \(count) times in a row")
+        }
         if let time = json[key]?.string.flatMap({ WallTime(rfc3339: $0) }) {
             let left = LineText.seconds(until: time, at: self.now)
             if word == "in" {
