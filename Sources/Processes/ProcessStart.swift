@@ -1,5 +1,6 @@
 internal import CPlatform
 internal import Glibc
+private import SystemPackage
 
 /// What each program sees to before it opens anything.
 package enum ProcessStart {
@@ -26,6 +27,7 @@ package enum ProcessStart {
             // Opens the lowest number that is free, which is this one.
             _ = open("/dev/null", O_RDWR)
         }
+        _ = self.given
         // Without a reader, writing fails, instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         guard let why = self.shortage(of: self.needed) else { return }
@@ -37,6 +39,25 @@ package enum ProcessStart {
 
     /// Has no program that is started inherit what this one was given beside the standard descriptors.
     package static func keepDescriptors() { platform_keep_descriptors(STDERR_FILENO + 1) }
+
+    /// What was open when the process began, or when this was first asked: whatever it starts gets that too.
+    private static let given = Set(ProcessStart.openDescriptors)
+
+    /// Has no program that is started inherit what this one has opened since it began, its loops' descriptors among it,
+    /// which NIO leaves to be inherited.
+    static func keepOwnDescriptors() {
+        for descriptor in self.openDescriptors where !self.given.contains(descriptor) {
+            let flags = fcntl(descriptor, F_GETFD)
+            if flags >= 0, flags & FD_CLOEXEC == 0 {
+                _ = fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC)
+            }
+        }
+    }
+
+    /// Those that are open; the one by which they are listed is closed again.
+    private static var openDescriptors: [CInt] {
+        FilePath("/proc/self/fd").names.compactMap { CInt($0) }.filter { fcntl($0, F_GETFD) >= 0 }
+    }
 
     /// Why there is no room for that many more descriptors; nil if there is, if need be after the soft limit is raised.
     private static func shortage(of count: Int) -> String? {

@@ -41,6 +41,7 @@ package struct ProgramStart: Sendable {
 
     /// Starts it; the caller awaits its end by ``RunningProgram/end()``.
     package func start() throws(Failure) -> RunningProgram {
+        if !self.closesOthers { ProcessStart.keepOwnDescriptors() }
         var directory: CInt = -1
         if let path = self.directory {
             directory = Self.withCString(path) { platform_open_directory($0) }

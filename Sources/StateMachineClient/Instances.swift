@@ -40,8 +40,8 @@ public struct Instance: Hashable, Sendable {
         self.bases { name in getenv(name).map { String(cString: $0) } }.map(\.path)
     }
 
-    /// The directory of the instance of that name: in `$STATEMACHINE_RUNTIME_DIRECTORY`, else the
-    /// system's, else this user's.
+    /// The directory of the instance of that name: in `$STATEMACHINE_RUNTIME_DIRECTORY`, else beside that if it is a
+    /// machine's own, else the system's, else this user's.
     ///
     /// - Throws: ``ClientError/noInstance(_:tried:known:)`` if none has a socket.
     public static func directory(of name: String) throws(ClientError) -> RuntimeDirectory {
@@ -52,11 +52,33 @@ public struct Instance: Hashable, Sendable {
         of name: String,
         environment: (String) -> String?
     ) throws(ClientError) -> RuntimeDirectory {
-        let candidates = self.bases(environment).map { RuntimeDirectory("\($0.path)/\(name)") }
+        var bases = self.bases(environment)
+        if RuntimeDirectory.named(environment) != nil, let beside = self.parent(of: bases[0]),
+            !bases.contains(beside)
+        {
+            bases.insert(beside, at: 1)
+        }
+        let candidates = bases.map { RuntimeDirectory("\($0.path)/\(name)") }
         // A path is not a name.
         if self.isName(name), let found = candidates.first(where: \.hasSocket) { return found }
         let known = self.all(environment: environment).compactMap(\.name)
         throw .noInstance(name, tried: candidates.map(\.path), known: known)
+    }
+
+    /// Where the neighbours of a machine are: the variable names the machine's own directory to what `statectl` runs.
+    ///
+    /// Nil if it is no machine's directory, or if anybody else could put a socket beside it.
+    private static func parent(of directory: RuntimeDirectory) -> RuntimeDirectory? {
+        let parent = FilePath(directory.path).removingLastComponent().string
+        guard directory.hasSocket, !parent.isEmpty, parent != directory.path else { return nil }
+        let descriptor = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, [0, geteuid()].contains(status.st_uid),
+            OtherWriters.of(descriptor).isEmpty
+        else { return nil }
+        return RuntimeDirectory(parent)
     }
 
     private static func bases(_ environment: (String) -> String?) -> [RuntimeDirectory] {

@@ -102,7 +102,8 @@ struct RunnerCommand: ParsableCommand, Sendable {
         NIOSingletons.blockingPoolThreadCountSuggestion = 1
         let command: RunnerCommand
         do {
-            var parsed = try self.parseAsRoot()
+            if let objection = ArgumentWords.objection { throw ValidationError(objection) }
+            var parsed = try self.parseAsRoot(ArgumentWords.all)
             guard let own = parsed as? RunnerCommand else {
                 // The help, which prints itself.
                 try parsed.run()

@@ -53,6 +53,30 @@ import Testing
         }
     }
 
+    /// Many systems give each user a group, and a umask of 002.
+    @Test(.enabled(if: geteuid() == 0, "needs other groups"))
+    func theOwnersOwnGroupIsNobodyElse() async throws {
+        try await withTemporaryDirectory { directory in
+            let runtime = "\(directory)/run"
+            #expect(mkdir(runtime, 0o755) == 0)
+            #expect(chown(runtime, 0, 0) == 0 && chmod(runtime, 0o775) == 0)
+            let ended = try await DaemonProcess.run(in: directory) { daemon in
+                let pong = try await daemon.ask(\.control, "ping")
+                #expect(pong.ok == true)
+            }
+            #expect(ended.status == .exited(0))
+            #expect(chown(runtime, 0, 65_534) == 0)
+            let notify = try NotifySocket(in: directory)
+            let (errors, status) = try await ActivatedDaemon(in: directory, notify: notify).ended()
+            #expect(
+                errors.contains(
+                    "other users may write to the runtime directory \(runtime); run chmod g-w \(runtime)"
+                )
+            )
+            #expect(status == EX_CONFIG)
+        }
+    }
+
     @Test func aLockThatLeadsElsewhereIsRefused() async throws {
         try await withIdleService { service in
             let (run, elsewhere) = ("\(service.directory)/run", "\(service.directory)/elsewhere")

@@ -1,4 +1,5 @@
 import Foundation
+import Subprocess
 import TestSupport
 import Testing
 
@@ -10,6 +11,54 @@ import Testing
             #expect(message == "STATUS=Unknown option '--colour'\nEXIT_STATUS=64")
             #expect(errors.hasPrefix("Error: Unknown option '--colour'\nUsage: statemachine "))
             #expect(status == EX_USAGE)
+        }
+    }
+
+    /// Not with the next word in the place of an empty value, nor in a directory of another name.
+    @Test(arguments: [
+        (
+            BuiltProduct.statemachine, "--instance= --ephemeral", EX_CONFIG,
+            "--instance must be a word"
+        ),
+        (.statemachine, "--runtime-directory= --ephemeral", EX_CONFIG, "must be a path, not \"\""),
+        (.statemachine, "--config= --check-config", EX_CONFIG, "configuration file is empty"),
+        (
+            .statemachine, #"--runtime-directory "$(printf 'r\377')""#, EX_USAGE,
+            #""r\xff" is not UTF-8"#
+        ),
+        (.runner, "--instance= --children", EX_USAGE, "--instance is empty"),
+        (.runner, "--machine= --children", EX_USAGE, "--machine is empty"),
+        (.runner, #"--machine "$(printf 'm\377')""#, EX_USAGE, #""m\xff" is not UTF-8"#),
+        (.web, "--host= --listen unix:page", EX_USAGE, "--host is empty"),
+        (.web, #"--listen "unix:$(printf 'p\377')""#, EX_USAGE, #""unix:p\xff" is not UTF-8"#),
+    ])
+    func whatIsEmptyOrNoTextStartsNothing(
+        product: BuiltProduct,
+        words: String,
+        status: CInt,
+        sentence: String
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            // One that starts all the same is ended.
+            let script = "cd \(directory) && exec timeout 30 \(try product.path) \(words)"
+            let ended = try await runTool(.name("sh"), ["-c", script])
+            #expect(ended.status == .exited(status))
+            #expect(ended.errors.contains(sentence), "\(ended.errors)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
+        }
+    }
+
+    @Test func aVariableThatIsNoTextStartsNothing() async throws {
+        try await withTemporaryDirectory { directory in
+            let script = """
+                cd \(directory) && export STATEMACHINE_RUNTIME_DIRECTORY="$(printf 'r\\377')"
+                exec timeout 30 \(try BuiltProduct.statemachine.path) --ephemeral
+                """
+            let ended = try await runTool(.name("sh"), ["-c", script])
+            #expect(ended.status == .exited(EX_USAGE))
+            let sentence = #"variable STATEMACHINE_RUNTIME_DIRECTORY=r\xff is not UTF-8"#
+            #expect(ended.errors.contains(sentence), "\(ended.errors)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
         }
     }
 

@@ -38,6 +38,23 @@ import Testing
         }
     }
 
+    /// The variable names the machine's own directory to the command.
+    @Test func aCommandFindsTheMachinesBesideItsOwn() async throws {
+        try await self.run { environment in
+            var environment = environment
+            let base = "\(try #require(environment["XDG_RUNTIME_DIR"] ?? nil))/statemachine"
+            #expect(chmod(base, 0o755) == 0)
+            environment["XDG_RUNTIME_DIR"] = .some(nil)
+            environment["STATEMACHINE_RUNTIME_DIRECTORY"] = base
+            let right = "\(try BuiltProduct.statectl.path) -m right get --format {state}"
+            let found = try await BuiltProduct.statectl.run(
+                ["-m", "left", "watch", "--count", "1", "--exec", "sh", "-c", right],
+                environment: environment
+            )
+            #expect(found.output == "ready\n", "\(found.errors)")
+        }
+    }
+
     @Test func severalMachinesAreWatchedAtOnce() async throws {
         try await self.run { environment in
             let arguments = ["watch", "--json", "-m", "left", "-m", "right"]

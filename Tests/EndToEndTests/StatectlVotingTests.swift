@@ -36,6 +36,31 @@ import Testing
         }
     }
 
+    /// What the tool opens for itself, its loop above all, is none of a command's; what the tool was given is.
+    @Test(
+        arguments: [
+            "hold --before ready --", "watch --count 1 --exec",
+        ],
+        ["", "0<&-", "1>&-", "0<&- 1>&- 2>&-"]
+    )
+    func aCommandGetsTheDescriptorsThatTheToolWasGivenAndNoOthers(
+        command: String,
+        closed: String
+    ) async throws {
+        try await DaemonProcess.run { daemon in
+            let list = "\(daemon.directory)/list"
+            let script = """
+                exec 7</dev/zero
+                \(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory) \(command) \
+                    sh -c 'readlink /proc/$$/fd/* >"$0"' \(list) \(closed)
+                """
+            _ = try await runTool(.name("sh"), ["-c", script])
+            let open = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n")
+            #expect(open.contains("/dev/zero"), "\(open)")
+            #expect(!open.contains { $0.hasPrefix("anon_inode:") }, "\(open)")
+        }
+    }
+
     @Test func aHoldKeepsAStateOutWhileItWaitsForAnotherAndSaysForWhich() async throws {
         try await DaemonProcess.run { daemon in
             let arguments = [

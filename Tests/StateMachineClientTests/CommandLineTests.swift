@@ -1,4 +1,5 @@
 import ArgumentParser
+import Processes
 import StateMachineClient
 import Testing
 
@@ -67,10 +68,10 @@ import Testing
     }
 
     @Test func aWordThatIsNotUTF8IsShownByItsBytes() {
-        #expect("s=aé".withCString { ArgumentBytes.unreadable($0) } == nil)
+        #expect("s=aé".withCString { ArgumentWords.unreadable($0) } == nil)
         let word = Array("s=a".utf8) + [0xFF, 0x09] + Array("b\0".utf8)
         let shown = word.withUnsafeBytes { bytes in
-            bytes.bindMemory(to: CChar.self).baseAddress.flatMap { ArgumentBytes.unreadable($0) }
+            bytes.bindMemory(to: CChar.self).baseAddress.flatMap { ArgumentWords.unreadable($0) }
         }
         #expect(shown == #"s=a\xff\x09b"#)
     }

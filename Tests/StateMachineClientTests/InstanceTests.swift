@@ -56,6 +56,29 @@ import Testing
         }
     }
 
+    /// As `statectl` sets the variable for what it runs.
+    @Test func besideAMachinesOwnDirectoryItsNeighboursAreFoundUnlessOthersMayWriteThere() throws {
+        let doors = ["sock/water/events.sock", "sock/brew/events.sock"]
+        try self.withDoors(doors) { system, _ in
+            let sock = URL(filePath: system).deletingLastPathComponent().appending(path: "sock")
+                .path
+            chmod(sock, 0o755)
+            let environment = ["STATEMACHINE_RUNTIME_DIRECTORY": "\(sock)/water"]
+            let found = try Instance.directory(of: "brew") { environment[$0] }
+            #expect(found.path == "\(sock)/brew")
+            let error = #expect(throws: ClientError.self) {
+                try Instance.directory(of: "nosuch") { environment[$0] }
+            }
+            #expect(
+                error?.description.contains("\(sock)/water/nosuch, \(sock)/nosuch and ") == true
+            )
+            chmod(sock, 0o757)
+            #expect(throws: ClientError.self) {
+                try Instance.directory(of: "brew") { environment[$0] }
+            }
+        }
+    }
+
     @Test func ofTwoOfANameTheFirstDirectorysIsMeant() throws {
         try self.withDoors(["run/statemachine/left/events.sock"]) { system, _ in
             let run = URL(filePath: system).deletingLastPathComponent().appending(path: "run").path

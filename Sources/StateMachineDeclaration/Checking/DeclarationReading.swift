@@ -50,7 +50,8 @@ public struct DeclarationReading: Sendable {
                 isUTF16 ? "the file is UTF-16; save it as UTF-8" : "the file is not UTF-8"
             )
         }
-        guard let root = YAMLTree.read(bytes, problems) else {
+        // "---" alone begins a document with nothing in it.
+        guard let root = YAMLTree.read(bytes, problems), !root.isEmpty else {
             if !problems.hasErrors { problems.error(.start, "the file is empty") }
             return nil
         }

@@ -103,16 +103,16 @@ struct DraftTables {
     private static func checkOldNames(of state: StateDraft, _ problems: Problems) {
         let names = Set(state.fields.map(\.name))
         var seen: Set<String> = []
-        for old in state.fields.flatMap(\.oldNames) {
-            if names.contains(old) {
+        for old in state.oldFieldNames {
+            if names.contains(old.value) {
                 problems.error(
-                    state.name.position,
-                    "\(state.name.value.quoted) still has a field \(old.quoted); remove that name from \"was\""
+                    old.position,
+                    "\(state.name.value.quoted) still has a field \(old.value.quoted); remove that name from \"was\""
                 )
-            } else if !seen.insert(old).inserted {
+            } else if !seen.insert(old.value).inserted {
                 problems.error(
-                    state.name.position,
-                    "\(old.quoted) is in \"was\" of two fields of \(state.name.value.quoted); keep one"
+                    old.position,
+                    "\(old.value.quoted) is in \"was\" of two fields of \(state.name.value.quoted); keep one"
                 )
             }
         }

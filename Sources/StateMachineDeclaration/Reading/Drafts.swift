@@ -48,6 +48,8 @@ struct StateDraft {
     var about: String?
     var oldNames: [Located<String>] = []
     var fields: [DeclaredField] = []
+    /// The old names of its fields, in the file's order.
+    var oldFieldNames: [Located<String>] = []
     var to: NamesDraft?
     var reactions: [ReactionDraft] = []
     var after: (delay: Duration, target: TargetDraft)?

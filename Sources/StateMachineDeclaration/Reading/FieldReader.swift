@@ -19,6 +19,18 @@ extension DraftReader {
         }
     }
 
+    /// The fields' old names and their places; what is wrong with them as names is reported with the fields.
+    func oldNames(ofFields node: YAMLNode?) -> [Located<String>] {
+        guard case .mapping(let fields)? = node?.content else { return [] }
+        return fields.flatMap { field -> [Located<String>] in
+            guard case .mapping(let keys) = field.value.content,
+                let was = keys.first(where: { $0.key.text == "was" })?.value
+            else { return [] }
+            let names = if case .sequence(let names) = was.content { names } else { [was] }
+            return names.compactMap { name in name.text.map { Located($0, name.position) } }
+        }
+    }
+
     private func field(
         _ node: YAMLNode,
         _ name: Located<String>,

@@ -81,6 +81,7 @@ extension DraftReader {
             about: section["about"]?.text(of: "about", self.problems)?.value,
             oldNames: self.names(section["was"], of: "was", orOne: true),
             fields: self.fields(section["fields"], of: "fields", .field),
+            oldFieldNames: self.oldNames(ofFields: section["fields"]),
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             reactions: self.reactions(section["when"]),
             after: section.entry("after").flatMap { self.deadline($0) },

@@ -252,25 +252,5 @@ private struct Place {
     var isWritableByOthers: Bool { !self.whoElse.isEmpty }
 
     /// Who may write it besides its owner, as chmod(1) calls them.
-    ///
-    /// A group that has no other member than the owner is nobody else.
-    var whoElse: String {
-        let mode = self.status.st_mode
-        let hasGroup = mode & S_IWGRP != 0 && !self.isGroupTheOwnersAlone
-        return (hasGroup ? "g" : "") + (mode & S_IWOTH != 0 ? "o" : "")
-    }
-
-    /// Whether the group is the one that the owner's account came with, and nobody else's.
-    ///
-    /// It has the owner's name then. Another group of one may have members that cannot be listed.
-    private var isGroupTheOwnersAlone: Bool {
-        // With an access control list the group's bits stand for all whom that names.
-        guard platform_has_no_list("/proc/self/fd/\(self.descriptor)") != 0 else { return false }
-        let gid = self.status.st_gid
-        guard let owner = Account(of: self.status.st_uid), owner.gid == gid,
-            let group = AccountGroup(of: gid), group.name == owner.name,
-            group.members.allSatisfy({ $0 == owner.name })
-        else { return false }
-        return Account.local.allSatisfy { $0.gid != gid || $0.name == owner.name }
-    }
+    var whoElse: String { OtherWriters.of(self.descriptor) }
 }

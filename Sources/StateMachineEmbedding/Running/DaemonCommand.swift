@@ -55,7 +55,8 @@ extension DaemonCommand {
             )
         }
         do {
-            var command = try self.parseAsRoot()
+            if let objection = ArgumentWords.objection { throw ValidationError(objection) }
+            var command = try self.parseAsRoot(ArgumentWords.all)
             do {
                 try command.run()
             } catch {

@@ -24,6 +24,12 @@ struct ConfigurationFile {
         for front: ProgramProfile
     ) throws(ConfigurationError) -> ConfigurationFile? {
         let file = path ?? front.defaultFile
+        guard !file.isEmpty else {
+            throw ConfigurationError(
+                "the name of the configuration file is empty; name one, or leave out --config and "
+                    + Setting.fileVariable
+            )
+        }
         let text: String
         do {
             text = try self.text(of: FilePath(file))

@@ -65,11 +65,12 @@ final class DirectoryLock: Sendable {
                     + "remove it, or give another --runtime-directory"
             )
         }
-        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+        let writers = OtherWriters.of(directory)
+        guard writers.isEmpty else {
             // One for everybody, as /tmp is, has to stay that.
             let remedy =
                 status.st_mode & S_ISVTX == 0
-                ? "run chmod go-w \(path), or give another"
+                ? "run chmod \(writers)-w \(path), or give another"
                 : "create a directory in it, and give that as"
             throw DaemonError(
                 lasting:

@@ -70,14 +70,10 @@ struct Statectl: DaemonCommand {
         var words = Array(arguments)
         // A question from a shell's completion script, which has a "--" of its own.
         if words.first == "---completion" { return words }
-        let end = words.firstIndex { $0 == "--" || $0 == "--exec" } ?? words.endIndex
-        // The parser takes the next word for the value of an option that ends in "=".
-        for index in words[..<end].indices.reversed()
-        where words[index].hasPrefix("-")
-            && words[index].firstIndex(of: "=") == words[index].indices.last
-        {
-            words.replaceSubrange(index...index, with: [String(words[index].dropLast()), ""])
-        }
+        var end = words.firstIndex { $0 == "--" || $0 == "--exec" } ?? words.endIndex
+        let rest = words.count - end
+        words = ArgumentWords.separated(words, upTo: end)
+        end = words.count - rest
         let names = self.configuration.subcommands.compactMap { $0.configuration.commandName }
         guard end < words.endIndex, words[..<end].first(where: names.contains) == "watch"
         else { return words }
@@ -153,8 +149,8 @@ struct Statectl: DaemonCommand {
         ProcessStart.prepare("statectl", orExit: ExitStatus.unreachable.rawValue)
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
-        if let word = ArgumentBytes.firstUnreadable {
-            StandardError.say("\"\(word)\" is not UTF-8")
+        if let objection = ArgumentWords.objection {
+            StandardError.say(objection)
             Glibc.exit(ExitStatus.usage.rawValue)
         }
         // On the main actor from the first line, so that nothing runs on Dispatch's global queues.

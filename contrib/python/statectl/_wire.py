@@ -548,7 +548,8 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
         if not re.fullmatch(r"[^/\0]+", machine) or machine in (".", ".."):
             raise ValueError(f"{shown(machine)} is not the name of a machine; give a directory as runtime_directory=")
         if named:
-            bases.insert(0, named.rstrip("/"))
+            place = named.rstrip("/")
+            bases[:0] = [place] + ([os.path.dirname(place)] if _has_neighbours(place) else [])
         candidates = [f"{base}/{machine}" for base in bases]
     else:
         if named:
@@ -563,6 +564,15 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
     if machine is not None:
         raise Unreachable(f"there is no machine {shown(machine)}: no socket in {looked}; `statectl machines` lists the machines")
     raise Unreachable(f"no daemon was found: there is no socket in {looked}; is the service running?")
+
+
+def _has_neighbours(directory: str) -> bool:
+    """Whether it is a machine's own, as `statectl` names it to what it runs, and nobody else could put a socket beside it."""
+    try:
+        status = os.stat(os.path.dirname(directory))
+    except OSError:
+        return False
+    return _has_door(directory) and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
 
 
 def _has_door(directory: str) -> bool:

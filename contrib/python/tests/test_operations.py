@@ -376,6 +376,15 @@ def test_the_doors_are_found_as_the_tool_finds_them(face, daemon, monkeypatch, t
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     with face.connect("kiosk") as machine:
         assert machine.directory == f"{tmp_path}/statemachine/kiosk"
+    # As statectl sets it for what it runs: the machines beside it are found, unless anybody might have put them there.
+    monkeypatch.setenv("STATEMACHINE_RUNTIME_DIRECTORY", f"{tmp_path}/statemachine/kiosk")
+    os.symlink(daemon.directory, tmp_path / "statemachine" / "brew")
+    os.chmod(tmp_path / "statemachine", 0o755)
+    with face.connect("brew") as machine:
+        assert machine.directory == f"{tmp_path}/statemachine/brew"
+    os.chmod(tmp_path / "statemachine", 0o777)
+    with pytest.raises(statectl.Unreachable, match="no machine 'brew'"):
+        face.connect("brew")
     for words, keys, kind in [
         (("a",), {"runtime_directory": "b"}, TypeError), (("a/b",), {}, ValueError), (("",), {}, ValueError),
         ((3,), {}, TypeError), ((), {"timeout": 0}, ValueError), ((), {"timeout": 1e300}, ValueError),
