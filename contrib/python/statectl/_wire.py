@@ -9,6 +9,7 @@ import math
 import os
 import re
 import reprlib
+import stat
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional, Protocol, Union
@@ -661,8 +662,7 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
         if not re.fullmatch(r"[^/\0]+", machine) or machine in (".", ".."):
             raise ValueError(f"{shown(machine)} is not the name of a machine; give a directory as runtime_directory=")
         if named:
-            # Beside it, too: a command that a machine's tool runs has the machine's own directory there.
-            bases[:0] = [named.rstrip("/"), os.path.dirname(named.rstrip("/")) or "."]
+            bases[:0] = [named.rstrip("/"), *_beside(named.rstrip("/"))]
         candidates = [f"{base}/{machine}" for base in dict.fromkeys(bases)]
     else:
         if named:
@@ -677,6 +677,20 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
     if machine is not None:
         raise Unreachable(f"there is no machine {shown(machine)}: no socket in {looked}; `statectl machines` lists the machines")
     raise Unreachable(f"no daemon was found: there is no socket in {looked}; is the service running?")
+
+
+def _beside(directory: str) -> list[str]:
+    """Where the neighbours of a machine are: what `statectl` runs has its own machine's directory in the variable.
+
+    None if it is no machine's directory, or if anybody else could put a socket beside it.
+    """
+    parent = os.path.dirname(directory)
+    try:
+        status = os.stat(parent)
+    except OSError:
+        return []
+    is_ours = status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return [parent] if is_ours and _has_door(directory) else []
 
 
 def _has_door(directory: str) -> bool:

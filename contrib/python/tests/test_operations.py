@@ -473,9 +473,19 @@ def test_the_doors_are_found_as_the_tool_finds_them(face, daemon, monkeypatch, t
     with face.connect("kiosk") as machine:
         assert machine.directory == f"{tmp_path}/statemachine/kiosk"
     # Beside it: what a command that `statectl` runs has there is its own machine's directory.
+    os.symlink(daemon.directory, tmp_path / "statemachine" / "brew")
+    (tmp_path / "statemachine").chmod(0o755)
     monkeypatch.setenv("STATEMACHINE_RUNTIME_DIRECTORY", f"{tmp_path}/statemachine/brew")
     with face.connect("kiosk") as machine:
         assert machine.directory == f"{tmp_path}/statemachine/kiosk"
+    # But not where anybody may put one, nor beside what is no machine's.
+    (tmp_path / "statemachine").chmod(0o777)
+    with pytest.raises(statectl.Unreachable):
+        face.connect("kiosk")
+    (tmp_path / "statemachine").chmod(0o755)
+    (tmp_path / "statemachine" / "brew").unlink()
+    with pytest.raises(statectl.Unreachable):
+        face.connect("kiosk")
     for words, keys, kind in [
         (("a",), {"runtime_directory": "b"}, TypeError), (("a/b",), {}, ValueError), (("",), {}, ValueError),
         ((3,), {}, TypeError), ((), {"timeout": 0}, ValueError), ((), {"timeout": 1e300}, ValueError),
