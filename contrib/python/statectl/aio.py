@@ -6,8 +6,8 @@ This file is the source of both faces: `contrib/python/generate` makes `blocking
 from __future__ import annotations
 
 import asyncio  # aio
-# blocking: import inspect
 import datetime
+# blocking: import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator  # aio
 # blocking: from collections.abc import Callable
@@ -56,7 +56,8 @@ def connect(
 
     `machine` is the name of its instance, `runtime_directory` the place of its sockets. Without either they are looked
     for where `statectl` looks: in $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else (but for root)
-    $XDG_RUNTIME_DIR/statemachine; an instance in all three, and beside the first. `timeout` is how many seconds connecting may take, and each answer.
+    $XDG_RUNTIME_DIR/statemachine; an instance in all three, and beside the first if that is a machine's own directory.
+    `timeout` is how many seconds connecting may take, and each answer.
 
     Waits for the connection. Raises Unreachable if no daemon answers there; with `wait` it waits until one does: so many
     seconds, or with True as long as it takes. A restart of the daemon later on needs nothing: a connection that is found
@@ -72,10 +73,8 @@ def connect(
         if patience == 0:
             raise
         directory = ""
-    made = Machine(directory, span)
-    made._sought, made._patience = (machine, runtime_directory), patience
-    return made  # aio
-    # blocking: return made._opened()
+    return Machine(directory, span, (machine, runtime_directory), patience)  # aio
+    # blocking: return Machine(directory, span, (machine, runtime_directory), patience)._opened()
 
 
 class Machine:
@@ -90,7 +89,9 @@ class Machine:
     answer; and Refused, with its subclasses, if the daemon says no.
     """
 
-    def __init__(self, directory: str, timeout: float) -> None:
+    def __init__(
+        self, directory: str, timeout: float, sought: tuple[Optional[str], wire.Directory], patience: float
+    ) -> None:
         self.directory = directory
         self.timeout = timeout
         self._limit = wire.LINE_BYTES
@@ -101,9 +102,8 @@ class Machine:
         self._got_line: Optional[dict[str, Any]] = None
         self._got = State()
         self._watches: wire.Watches[Watch] = wire.Watches()
-        # Where it is looked for, and for how long, if it is not there at the start.
-        self._sought: tuple[Optional[str], wire.Directory] = (None, directory)
-        self._patience = 0.0
+        # What is looked for, and for how many seconds, if it is not there at the start.
+        self._sought, self._patience = sought, patience
         # blocking: self._attendance = Attendance(self._standing)
         # Of the loop that is beside it; further connections are for waits, of which one has only so many.
         self._opening: Optional[tuple[asyncio.AbstractEventLoop, asyncio.Lock]] = None  # aio
