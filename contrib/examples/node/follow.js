@@ -1,7 +1,7 @@
 // Follows a machine over restarts and says what is lost: node follow.js DIRECTORY
 const net = require("net");
 const path = process.argv[2] + "/control.sock";
-const LONGEST = 1 << 20; // of a line, until describe says limits.serverLineBytes
+const LONGEST = 1 << 24; // of a line: limits.serverLineBytes of describe
 let cursor, pause = 100;
 
 function connect() {

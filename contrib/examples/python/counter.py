@@ -7,7 +7,7 @@ import uuid
 
 import statectl
 
-with statectl.connect(*sys.argv[1:]) as machine:
+with statectl.connect(*sys.argv[1:], wait=True) as machine:
     mine, is_sure = uuid.uuid4().hex, True
     while True:
         try:
@@ -15,7 +15,7 @@ with statectl.connect(*sys.argv[1:]) as machine:
             if not is_sure and (made := machine.history(cause=mine)):
                 print(made[0].data["done"])  # it was carried out, and its answer lost
             else:
-                print(machine.update(done=state.data["done"] + 1, if_seq=state.seq, cause=mine).data["done"])
+                print(machine.update(done=state.data["done"] + 1, if_seq=state.cursor, cause=mine).data["done"])
             break
         except statectl.Conflict:
             continue  # somebody was faster: look again

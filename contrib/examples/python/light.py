@@ -12,7 +12,7 @@ def show(colour: str) -> None:
     print(colour, flush=True)  # your light
 
 
-with statectl.connect(*sys.argv[1:]) as machine:
+with statectl.connect(*sys.argv[1:], wait=True) as machine:
     for it in machine.watch(latest=True):
         if isinstance(it, (statectl.State, statectl.Change)):
             colour = COLOURS.get(it.state, "white")

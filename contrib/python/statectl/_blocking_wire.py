@@ -7,24 +7,51 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Sequence
-from typing import Any, Optional, Protocol
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Optional, Protocol, TypeVar, cast
 
 from ._errors import ProtocolError
 from ._pause import Forks
-from ._wire import Lines, Lost, Past, end, parsed
+from ._wire import Lines, Lost, Past, checked, end, parsed
 
 CHUNK = 1 << 16
 _NO_SIGNAL = socket.MSG_NOSIGNAL
 clock = time.monotonic
 # poll(2) takes milliseconds as an int; whoever waits longer asks again.
 LONGEST_POLL = 86_400.0
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Raised(BaseException):
+    """What a guard's `ask` raised, on its way out of the call that asked it: nobody in between is meant by it."""
+
+    def __init__(self, failure: BaseException) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
+def asking(call: _F) -> _F:
+    """A call within which guards are asked, and which raises what they raise."""
+
+    @wraps(call)
+    def outer(*words: Any, **keys: Any) -> Any:
+        try:
+            return call(*words, **keys)
+        except Raised as raised:
+            failure = raised.failure
+        raise failure
+
+    return cast(_F, outer)
 
 
 class Attended(Protocol):
     """A hold or a guard, which something may happen to while others are awaited."""
 
     _is_attended: bool
+
+    @property
+    def _is_here(self) -> bool: ...
 
     @property
     def _wire(self) -> Optional[Wire]: ...
@@ -41,44 +68,48 @@ class Attendance:
     def __init__(self, standing: Sequence[Attended]) -> None:
         self.standing = standing
 
-    def wait(self, wire: Optional[Wire], timeout: Optional[float]) -> bool:
-        """Whether the wire can be read before the time is up."""
+    def wait(self, timeout: Optional[float]) -> None:
+        """Until the time is up."""
         until = None if timeout is None else clock() + timeout
         while True:
-            poll = select.poll()
-            if wire is not None:
-                poll.register(wire.fileno(), select.POLLIN)
             left = None if until is None else until - clock()
-            by_fd: dict[int, Attended] = {}
-            ready: list[Attended] = []
-            for one in self.standing:
-                if one._is_attended:
-                    continue
-                own = one._wire
-                if own is None:
-                    retry = one._retry_at - clock()
-                    if retry <= 0:
-                        ready.append(one)
-                    left = retry if left is None else min(left, retry)
-                elif own.has_line:
+            self.turn(None, left)
+            if left is not None and left <= 0:
+                return
+
+    def turn(self, wire: Optional[Wire], timeout: Optional[float]) -> bool:
+        """Waits until something can be done, and does it, or until the time is up; whether the wire can be read.
+
+        What is done may have read the wire, or closed it: whoever waits for a line looks again.
+        """
+        poll = select.poll()
+        if wire is not None:
+            if wire.fileno() < 0:
+                raise Lost("the connection was closed")
+            poll.register(wire.fileno(), select.POLLIN)
+        by_fd: dict[int, Attended] = {}
+        ready: list[Attended] = []
+        left = timeout
+        for one in self.standing:
+            if one._is_attended or not one._is_here:
+                continue
+            own = one._wire
+            if own is None:
+                retry = one._retry_at - clock()
+                if retry <= 0:
                     ready.append(one)
-                    left = 0.0
-                else:
-                    poll.register(own.fileno(), select.POLLIN)
-                    by_fd[own.fileno()] = one
-            events = poll.poll(None if left is None else min(max(0.0, left), LONGEST_POLL) * 1000)
-            is_readable = False
-            for fd, _ in events:
-                if fd in by_fd:
-                    ready.append(by_fd[fd])
-                else:
-                    is_readable = True
-            for one in ready:
-                one._attend(0.0)
-            if is_readable:
-                return True
-            if until is not None and clock() >= until:
-                return False
+                left = retry if left is None else min(left, retry)
+            elif own.has_line or own.fileno() < 0:
+                ready.append(one)
+                left = 0.0
+            else:
+                poll.register(own.fileno(), select.POLLIN)
+                by_fd[own.fileno()] = one
+        events = poll.poll(None if left is None else min(max(0.0, left), LONGEST_POLL) * 1000)
+        ready += [by_fd[fd] for fd, _ in events if fd in by_fd]
+        for one in ready:
+            one._attend(0.0)
+        return not ready and bool(events)
 
 
 class Wire:
@@ -94,6 +125,7 @@ class Wire:
         self._poll.register(sock.fileno(), select.POLLIN)
         # Set for what is awaited for long: the machine's holds and guards are attended to meanwhile.
         self.attendance: Optional[Attendance] = None
+        self._is_parents = False
         Forks.note(self)
 
     @classmethod
@@ -101,6 +133,8 @@ class Wire:
         """Connects; raises OSError."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            # Whatever `socket.setdefaulttimeout` says.
+            sock.setblocking(True)
             # The kernel's own time limits: no further call is needed to keep them. A unix socket that has no room for
             # another connection has connect(2) wait as long as send(2).
             whole, part = divmod(max(timeout, 0.001), 1)
@@ -119,8 +153,19 @@ class Wire:
     def fileno(self) -> int:
         return self._sock.fileno()
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it may be used where this is asked: it is not a parent process's."""
+        return not self._is_parents
+
     def _is_readable(self, timeout: float) -> bool:
         return bool(self._poll.poll(min(max(0.0, timeout), LONGEST_POLL) * 1000))
+
+    def _comes(self, timeout: float) -> bool:
+        """Waits until the time is up, or something has come or been attended to; whether there is something to be read."""
+        if self._sock.fileno() < 0:
+            raise Lost("the connection was closed", is_elsewhere=self._is_parents)
+        return self._is_readable(timeout) if self.attendance is None else self.attendance.turn(self, timeout)
 
     @property
     def has_line(self) -> bool:
@@ -134,6 +179,9 @@ class Wire:
             self.close()
             raise Lost(f"the daemon has not read a request within the timeout of {self._timeout:g} s; is it stopped?", is_silent=True) from None
         except OSError as error:
+            if error.errno is None:
+                # A signal handler's, as are those below.
+                raise
             reason = f"the connection is closed: {error.strerror}"
             try:
                 # There may be a `bye` that says why.
@@ -164,12 +212,7 @@ class Wire:
             line = self.next()
             if line is not None:
                 return line
-            left = max(0.0, until - clock())
-            if self.attendance is not None:
-                is_readable = self.attendance.wait(self, left)
-            else:
-                is_readable = self._is_readable(left)
-            if is_readable:
+            if self._comes(max(0.0, until - clock())):
                 self._receive()
             elif clock() >= until:
                 return None
@@ -185,10 +228,12 @@ class Wire:
 
     def _receive(self) -> None:
         try:
-            received = self._sock.recv(CHUNK)
+            received = self._sock.recv(CHUNK, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         except OSError as error:
+            if error.errno is None:
+                raise
             raise Lost(f"the connection has ended: {error.strerror}") from None
         if not received:
             raise Lost("the connection has ended")
@@ -208,7 +253,10 @@ class Wire:
     def close(self) -> None:
         self._sock.close()
 
-    forget = close
+    def forget(self) -> None:
+        """In a child of fork(2)."""
+        self._is_parents = True
+        self._sock.close()
 
     def __del__(self) -> None:
         # An interrupted connect leaves none.
@@ -284,6 +332,8 @@ class Requests(Wire):
             raise Lost(f"no answer within {self._timeout:g} s", is_silent=True) from None
         except OSError as error:
             self.close()
+            if error.errno is None:
+                raise
             raise Lost(f"the connection has ended: {error.strerror}") from None
         except BaseException:
             self.close()
@@ -298,8 +348,9 @@ class Requests(Wire):
     def begin(self, head: bytes) -> int:
         """Sends a request that is answered much later; returns its id."""
         self._ids += 1
+        line = checked(b'%b,"id":%d}\n' % (head, self._ids))
         self._awaited[self._ids] = None
-        self.send(b'%b,"id":%d}\n' % (head, self._ids))
+        self.send(line)
         return self._ids
 
     def reply_to(self, id: int, timeout: float) -> Optional[dict[str, Any]]:
@@ -312,10 +363,10 @@ class Requests(Wire):
                 del self._awaited[id]
                 return reply
             left = until - clock()
-            line = self.read(left) if left > 0 else None
-            if line is None:
+            if left <= 0:
                 return None
-            self._keep(line)
+            if self._comes(left):
+                self._receive()
 
     def abandon(self, id: int) -> None:
         """Nobody waits for that answer; a connection of its own is what the next request gets."""

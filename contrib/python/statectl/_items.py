@@ -51,6 +51,11 @@ def _text(state: str, data: dict[str, Any]) -> str:
     return f"{state}({', '.join(fields)})" if data else state
 
 
+def _at(cursor: str, number: int) -> str:
+    """The cursor of another number of the same numbering."""
+    return f"{cursor.rpartition(':')[0]}:{number}"
+
+
 class By(_Value):
     """Who asked for a change: `uid`, which may be trusted, and `pid`, `comm` and `unit`, which are for people."""
 
@@ -88,8 +93,8 @@ class State(_Value):
     """The state as it is, or was when that was said.
 
     `state` is its name, `data` its fields, `seq` the number of the change that led to it, `at` since when, `cursor`
-    what `watch(since=…)` takes. `stay` is the number of the stay (what `if_stay=` takes), `due` what time will do, `by`
-    and `cause` who asked for it and why; each is None if it is not known or there is none.
+    what `watch(since=…)` takes, and `if_seq=`. `stay` is the number of the stay, `stay_cursor` what `if_stay=` takes, `due`
+    what time will do, `by` and `cause` who asked for it and why; each is None if it is not known or there is none.
 
     `changed` is of what `set`, `send` and `update` return, `handled` of `send`, `matched` of `wait`; else None.
     `selected` is False for the first state of a watch whose patterns do not select it.
@@ -114,6 +119,11 @@ class State(_Value):
 
     def __str__(self) -> str:
         return f"{_text(self.state, self.data)} #{self.seq}"
+
+    @property
+    def stay_cursor(self) -> Optional[str]:
+        """The cursor of the change that began the stay, what `if_stay=` takes; None if the stay is not known."""
+        return None if self.stay is None else _at(self.cursor, self.stay)
 
     @property
     def _is_flat(self) -> bool:
@@ -149,6 +159,11 @@ class Change(_Value):
     cause: Optional[str]
     from_: Place
     skipped: int
+
+    @property
+    def stay_cursor(self) -> str:
+        """The cursor of the change that began the stay, what `if_stay=` takes."""
+        return self.cursor if self.stay is None else _at(self.cursor, self.stay)
 
     def __str__(self) -> str:
         return f"{_text(self.state, self.data)} #{self.seq}, was {self.from_}"

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import reprlib
+import stat
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional, Protocol, Union
@@ -16,15 +17,18 @@ from typing import Any, Optional, Protocol, Union
 from ._errors import Error, ProtocolError, TooLong, Unreachable, refusal
 from ._items import Back, By, Change, Declared, Due, Gap, Item, Place, Question, State
 
-# Of the protocol: what one request line may have, and the largest number.
+# Of the protocol: what one request line may have, the largest number, and how many waits a connection may have.
 REQUEST_BYTES = 65_536
 LARGEST = (1 << 53) - 1
+WAITS = 32
 # A time span, in seconds; what is sent are milliseconds.
 LONGEST = LARGEST / 1000
 WHY_BYTES = 256
-# A line of the daemon's may be as long as `limits.serverLineBytes` says; 1 MiB until that is known, and more than 64 MiB
-# is believed of nobody.
-LINE_BYTES, LONGEST_LINE_BYTES = 1 << 20, 64 << 20
+# How long a hold of a name may last, in seconds: 400 days.
+LONGEST_HOLD = 400 * 86_400
+# A line of the daemon's may be as long as `limits.serverLineBytes` of the answer to `describe` says, and that answer as
+# the protocol says; more than 64 MiB is believed of nobody.
+LINE_BYTES, LONGEST_LINE_BYTES = 1 << 24, 64 << 20
 # A request may be nested 64 deep, and the daemon's lines put that into a few objects more. Python shows some 900.
 DEPTH = 200
 # Goes back to the daemon in a request; its own have some 30 characters.
@@ -53,11 +57,23 @@ Watches = weakref.WeakSet
 
 
 class Lost(Exception):
-    """The connection has ended; `was_sent` says whether the request may have reached the daemon."""
+    """The connection has ended; `was_sent` says whether the request may have reached the daemon.
 
-    def __init__(self, reason: str, *, was_sent: bool = True, is_silent: bool = False, retry: float = 0.0) -> None:
+    `is_elsewhere` is for one that may be there, and is not for whoever asks: a parent process's, another event loop's.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        was_sent: bool = True,
+        is_silent: bool = False,
+        retry: float = 0.0,
+        is_elsewhere: bool = False,
+    ) -> None:
         super().__init__(reason)
         self.reason, self.was_sent, self.is_silent, self.retry = reason, was_sent, is_silent, retry
+        self.is_elsewhere = is_elsewhere
 
 
 # Requests
@@ -71,7 +87,16 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{shown(value)} cannot be written as JSON; give text, a number, a Boolean, None, a list or a dict")
 
 
-_shown = reprlib.Repr()
+class _Shown(reprlib.Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        try:
+            return super().repr_int(x, level)
+        except ValueError:
+            # Python makes no text of so many digits.
+            return f"<an integer of some {int(x.bit_length() * math.log10(2))} digits>"
+
+
+_shown = _Shown()
 _shown.maxstring = _shown.maxother = 100
 
 
@@ -81,6 +106,8 @@ def shown(value: object) -> str:
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+# The largest double has 309 digits before its point.
+_MANY_DIGITS = re.compile(rb"[0-9]{309}")
 
 
 def request(op: str, **keys: Any) -> bytes:
@@ -90,10 +117,45 @@ def request(op: str, **keys: Any) -> bytes:
         line = _encoder.encode(keys)[:-1].encode()
     except RecursionError:
         raise ValueError(f"the data of {op} is nested too deeply; at most 64 levels are allowed") from None
-    if len(line) + 40 > REQUEST_BYTES:
-        message = f"this {op} has {len(line)} bytes, and a request may have {REQUEST_BYTES}; give less data"
+    except ValueError:
+        _check_numbers(op, keys)
+        raise
+    if _MANY_DIGITS.search(line):
+        _check_numbers(op, keys)
+    checked(line + b"}\n", op)
+    return line
+
+
+def checked(line: bytes, op: str = "request") -> bytes:
+    """A whole line, if it is no longer than the daemon takes."""
+    length = len(line) - 1
+    if length > REQUEST_BYTES:
+        message = f"this {op} has {length} bytes, and a request may have {REQUEST_BYTES}; give less data"
         raise TooLong({"type": "reply", "ok": False, "error": "too-long", "message": message})
     return line
+
+
+def _check_numbers(op: str, keys: Mapping[str, Any]) -> None:
+    """Raises ValueError for a number that is no finite double: the daemon refuses it, wherever it is."""
+    left: list[Any] = [keys]
+    seen: set[int] = set()
+    while left:
+        part = left.pop()
+        if isinstance(part, enum.Enum):
+            part = part.value
+        if isinstance(part, (Mapping, list, tuple)):
+            if id(part) not in seen:
+                seen.add(id(part))
+                left.extend(part.values() if isinstance(part, Mapping) else part)
+        elif isinstance(part, (int, float)) and not _is_finite(part):
+            raise ValueError(f"{op} has {shown(part)}, which JSON cannot carry to the daemon; give a finite number, below 1.8e308")
+
+
+def _is_finite(number: Union[int, float]) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def naming(what: str, named: Union[str, Named], data: object, fields: dict[str, Any]) -> tuple[str, Optional[dict[str, Any]]]:
@@ -129,8 +191,8 @@ def patterns(what: str, given: object) -> Optional[list[Any]]:
     if given is None or given == ():
         return None
     many = [given] if isinstance(given, (str, Mapping)) else given
-    if not isinstance(many, Iterable):
-        raise TypeError(f"{what} must be a pattern or a list of them, not {shown(given)}")
+    if not isinstance(many, Iterable) or isinstance(many, (bytes, bytearray)):
+        raise TypeError(f"{what} must be a pattern, which is a string, or a list of patterns, not {shown(given)}")
     result = list(many)
     if not result:
         raise ValueError(f"{what} is an empty list; give a pattern")
@@ -175,8 +237,19 @@ def number(what: str, value: object, least: int = 0, most: int = LARGEST) -> Opt
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{what} must be an integer, not {shown(value)}")
     if not least <= value <= most:
-        raise ValueError(f"{what} must be an integer from {least} to {most}, not {value}")
+        raise ValueError(f"{what} must be an integer from {least} to {most}, not {shown(value)}")
     return value
+
+
+def position(what: str, value: object) -> Optional[Union[int, str]]:
+    """A place to be compared with: a number, or a cursor."""
+    if not isinstance(value, str):
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise TypeError(f"{what} must be an integer or a cursor, not {shown(value)}")
+        return number(what, value)
+    if not value:
+        raise ValueError(f"{what} is an empty string; give a cursor")
+    return text(what, value)
 
 
 def text(what: str, value: object, most: Optional[int] = None) -> Optional[str]:
@@ -205,7 +278,7 @@ def seconds(what: str, value: object, most: float = LONGEST) -> Optional[float]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{what} must be a number of seconds, not {shown(value)}")
     if not 0 <= value < math.inf:
-        raise ValueError(f"{what} must be 0 seconds or more, not {value}")
+        raise ValueError(f"{what} must be 0 seconds or more, not {shown(value)}")
     if value > most:
         raise ValueError(f"{what} must be at most {most:g} seconds")
     return float(value)
@@ -214,6 +287,28 @@ def seconds(what: str, value: object, most: float = LONGEST) -> Optional[float]:
 def milliseconds(what: str, value: object, most: float = LONGEST) -> Optional[int]:
     span = seconds(what, value, most)
     return None if span is None else math.ceil(span * 1000)
+
+
+def patience(what: str, value: object) -> float:
+    """How many seconds to wait for a daemon: False for none, True for as long as it takes."""
+    if isinstance(value, bool):
+        return math.inf if value else 0.0
+    span = seconds(what, value)
+    if span is None:
+        raise TypeError(f"{what} must be True, False or a number of seconds, not None")
+    return span
+
+
+def time_left(what: str, value: object, most: float) -> Optional[int]:
+    """How many milliseconds there are until a time, or in a span of time."""
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{what} is a time without a time zone; give datetime(…, tzinfo=timezone.utc)")
+        left = (value - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
+        if left <= 0:
+            raise ValueError(f"{what} is {value}, which has passed")
+        value = left
+    return milliseconds(what, value, most)
 
 
 def moment(what: str, value: object) -> Optional[Union[str, int]]:
@@ -246,24 +341,31 @@ def _no_constant(name: str) -> Any:
 _BACKSLASH = ord("\\")
 
 
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise ValueError(f"{digits:.40} is out of range")
-    return value
+def _large(digits: str) -> Union[int, float]:
+    try:
+        return int(digits)
+    except ValueError:
+        # Python makes no int of so many digits: infinity.
+        return float(digits)
 
 
-_decode = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant).raw_decode
+# What is larger than any double is infinity. The daemon refuses such numbers, and has some that older ones took.
+_decode = json.JSONDecoder(parse_constant=_no_constant).raw_decode
+_decode_large = json.JSONDecoder(parse_int=_large, parse_constant=_no_constant).raw_decode
+_encode_all = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def parsed(line: bytes) -> dict[str, Any]:
     """The object that a line is."""
     try:
         content = line.decode()
-        value, end = _decode(content)
+        try:
+            value, end = _decode(content)
+        except ValueError:
+            value, end = _decode_large(content)
         if _BACKSLASH in line and b"\\u" in line:
             # Half a surrogate pair is no text, and could neither be shown nor sent.
-            _encoder.encode(value).encode()
+            _encode_all(value).encode()
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"{_excerpt(line)} is not a line of the protocol: {error}") from None
     if end != len(content) or type(value) is not dict:
@@ -472,31 +574,43 @@ class Past(list[dict[str, Any]]):
 class Following:
     """Where a watch is: from lines to items, and from which cursor it continues. Guarantees 1 and 2 are checked here."""
 
-    __slots__ = ("cursor", "_seq", "_is_whole", "is_gone")
+    __slots__ = ("place", "_is_whole")
 
     def __init__(self, since: Optional[str], is_whole: bool) -> None:
-        self.cursor = since
-        # The seq of the last line; None before the first.
-        self._seq: Optional[int] = None
+        # The seq of the last line, None before the first; the cursor; whether the daemon is gone. One value, so that
+        # it can be put back.
+        self.place: tuple[Optional[int], Optional[str], bool] = (None, since, False)
         # Whether the watch is sent each change, so that the next one has the next number.
         self._is_whole = is_whole
-        self.is_gone = False
+
+    @property
+    def cursor(self) -> Optional[str]:
+        return self.place[1]
 
     @property
     def has_begun(self) -> bool:
         """Whether a line has come."""
-        return self._seq is not None
+        return self.place[0] is not None
+
+    @property
+    def is_gone(self) -> bool:
+        return self.place[2]
+
+    def gone(self) -> None:
+        """The daemon has gone; `Back` is what comes first when it is there again."""
+        seq, cursor, _ = self.place
+        self.place = (seq, cursor, True)
 
     def take(self, line: dict[str, Any], into: list[Item]) -> None:
         """Adds the items that a line stands for, the first one last."""
         kind = line.get("type")
-        last = self._seq
+        last, at, is_gone = self.place
         if kind == "change":
             made = change(line)
             seq = made.seq
             if last is not None and (seq <= last or self._is_whole and seq != last + 1):
                 raise ProtocolError(f"change {seq} follows {last}, with no word of the changes between")
-            self._seq, self.cursor = seq, made.cursor
+            last, at = seq, made.cursor
             into.append(made)
         elif kind == "state":
             resync = line.get("resync")
@@ -505,25 +619,25 @@ class Following:
             into.append(state(line))
             if resync is not None:
                 into.append(Gap(count(line, "missed") if "missed" in line else None, word(line, "resync")))
-            self._seq, self.cursor = count(line, "seq"), cursor(line)
+            last, at = count(line, "seq"), cursor(line)
         elif kind == "live" or kind == "beat":
             seq = count(line, "seq")
             if last is not None and (seq < last or self._is_whole and seq != last):
                 raise ProtocolError(f"a {kind} at {seq} follows {last}, with no word of the changes between")
-            self._seq, self.cursor = seq, cursor(line)
+            last, at = seq, cursor(line)
         elif kind == "declared":
             version = line.get("version")
-            self.cursor = cursor(line)
+            at = cursor(line)
             into.append(
-                Declared(word(line, "declaration"), version if type(version) is str else None, count(line, "seq"), self.cursor)
+                Declared(word(line, "declaration"), version if type(version) is str else None, count(line, "seq"), at)
             )
         else:
             if kind == "reply":
                 accepted(line)
             return
-        if self.is_gone:
-            self.is_gone = False
+        if is_gone:
             into.append(Back())
+        self.place = (last, at, False)
 
 
 # Places
@@ -548,9 +662,8 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
         if not re.fullmatch(r"[^/\0]+", machine) or machine in (".", ".."):
             raise ValueError(f"{shown(machine)} is not the name of a machine; give a directory as runtime_directory=")
         if named:
-            place = named.rstrip("/")
-            bases[:0] = [place] + ([os.path.dirname(place)] if _has_neighbours(place) else [])
-        candidates = [f"{base}/{machine}" for base in bases]
+            bases[:0] = [named.rstrip("/"), *_beside(named.rstrip("/"))]
+        candidates = [f"{base}/{machine}" for base in dict.fromkeys(bases)]
     else:
         if named:
             return named
@@ -566,13 +679,18 @@ def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[
     raise Unreachable(f"no daemon was found: there is no socket in {looked}; is the service running?")
 
 
-def _has_neighbours(directory: str) -> bool:
-    """Whether it is a machine's own, as `statectl` names it to what it runs, and nobody else could put a socket beside it."""
+def _beside(directory: str) -> list[str]:
+    """Where the neighbours of a machine are: what `statectl` runs has its own machine's directory in the variable.
+
+    None if it is no machine's directory, or if anybody else could put a socket beside it.
+    """
+    parent = os.path.dirname(directory)
     try:
-        status = os.stat(os.path.dirname(directory))
+        status = os.stat(parent)
     except OSError:
-        return False
-    return _has_door(directory) and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
+        return []
+    is_ours = status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return [parent] if is_ours and _has_door(directory) else []
 
 
 def _has_door(directory: str) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any, Optional, TypeVar, Union, cast
 
 from . import _wire as wire
 from ._blocking_wire import Requests, Wire
-from ._blocking_wire import Attendance
+from ._blocking_wire import Attendance, Raised, asking
 from ._errors import (
     Disconnected,
     Error,
@@ -39,25 +40,39 @@ clock = time.monotonic
 
 
 def connect(
-    machine: Optional[str] = None, *, runtime_directory: wire.Directory = None, timeout: float = 10.0
+    machine: Optional[str] = None,
+    *,
+    runtime_directory: wire.Directory = None,
+    timeout: float = 10.0,
+    wait: Union[bool, float] = False,
 ) -> Machine:
     """Connects to a daemon: `with connect("kiosk") as m:`, or `m = connect("kiosk")` and `m.close()`.
 
     `machine` is the name of its instance, `runtime_directory` the place of its sockets. Without either they are looked
     for where `statectl` looks: in $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else (but for root)
-    $XDG_RUNTIME_DIR/statemachine; an instance in all three. `timeout` is how many seconds connecting may take, and each answer.
+    $XDG_RUNTIME_DIR/statemachine; an instance in all three, and beside the first if that is a machine's own directory.
+    `timeout` is how many seconds connecting may take, and each answer.
 
-    Waits for the connection. Raises Unreachable if no daemon answers there. A restart of the daemon later on needs
-    nothing: a connection that is found closed is opened again by whatever needs it.
+    Waits for the connection. Raises Unreachable if no daemon answers there; with `wait` it waits until one does: so many
+    seconds, or with True as long as it takes. A restart of the daemon later on needs nothing: a connection that is found
+    closed is opened again by whatever needs it.
     """
     span = wire.seconds("timeout", timeout)
     if not span:
         raise ValueError("timeout must be more than 0 seconds; it applies to connecting and to each answer")
-    return Machine(wire.directory(machine, runtime_directory), span)._opened()
+    patience = wire.patience("wait", wait)
+    try:
+        directory = wire.directory(machine, runtime_directory)
+    except Unreachable:
+        if patience == 0:
+            raise
+        directory = ""
+    return Machine(directory, span, (machine, runtime_directory), patience)._opened()
 
 
 class Machine:
-    """A machine, as `connect` finds it. It belongs to one thread; after a fork the child has connections of its own.
+    """A machine, as `connect` finds it. It belongs to one thread; after a fork the child has connections of its own, and
+    so has, in asyncio, another event loop.
 
     `directory` is where its sockets are. Requests share one connection; each watch, hold and guard has its own.
     Without permission for control.sock reading goes by events.sock, and writing raises Forbidden.
@@ -67,7 +82,9 @@ class Machine:
     answer; and Refused, with its subclasses, if the daemon says no.
     """
 
-    def __init__(self, directory: str, timeout: float) -> None:
+    def __init__(
+        self, directory: str, timeout: float, sought: tuple[Optional[str], wire.Directory], patience: float
+    ) -> None:
         self.directory = directory
         self.timeout = timeout
         self._limit = wire.LINE_BYTES
@@ -78,14 +95,28 @@ class Machine:
         self._got_line: Optional[dict[str, Any]] = None
         self._got = State()
         self._watches: wire.Watches[Watch] = wire.Watches()
+        # What is looked for, and for how many seconds, if it is not there at the start.
+        self._sought, self._patience = sought, patience
         self._attendance = Attendance(self._standing)
+        # Of the loop that is beside it; further connections are for waits, of which one has only so many.
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.Machine in {self.directory}>"
 
     def _opened(self) -> Machine:
-        self._wire(False)
-        return self
+        backoff, until = Backoff(), clock() + self._patience
+        while True:
+            try:
+                if not self.directory:
+                    self.directory = wire.directory(*self._sought)
+                self._wire(False)
+                return self
+            except Unreachable as error:
+                # What may not be opened is not waited for.
+                if clock() >= until or isinstance(error.__cause__, PermissionError):
+                    raise
+            self._sleep(min(backoff.next(), max(0.0, until - clock())))
+
 
 
     def __enter__(self) -> Machine:
@@ -100,15 +131,21 @@ class Machine:
         self.close()
 
     def close(self) -> None:
-        """Ends all connections: the watches, holds and guards that are left, too. Never raises; may be called again."""
+        """Ends all connections: the watches, holds and guards that are left, too. Never raises; may be called again.
+
+        Whatever interrupts it, none is left.
+        """
         self._is_closed = True
-        for watch in list(self._watches):
-            watch.close()
-        for standing in list(self._standing):
-            standing.close()
-        if self._requests is not None:
-            self._requests.close()
-            self._requests = None
+        try:
+            for watch in list(self._watches):
+                watch.close()
+            for standing in list(self._standing):
+                standing.close()
+        finally:
+            for standing in self._standing:
+                standing._hang_up()
+            self._standing.clear()
+            self._drop(self._requests)
 
     # Reading
 
@@ -123,6 +160,7 @@ class Machine:
             self._got_line, self._got = reply, made._copy()
         return made
 
+    @asking
     def wait(
         self, *until: Patterns, fail: Optional[Patterns] = None, timeout: Optional[float] = None, since: Optional[str] = None
     ) -> State:
@@ -140,6 +178,7 @@ class Machine:
         cursor = wire.text("since", since)
         until_time = None if span is None else clock() + span
         backoff, has_begun = Backoff(), False
+        shared: Optional[Requests] = None
         while True:
             retry = 0.0
             try:
@@ -154,12 +193,12 @@ class Machine:
                 has_begun = True
                 return wire.state(wire.accepted(self._reply(shared, head, until_time)))
             except Lost as lost:
-                self._drop()
+                self._drop(shared)
                 retry = lost.retry
             except ShuttingDown:
-                self._drop()
+                self._drop(shared)
             except ProtocolError:
-                self._drop()
+                self._drop(shared)
                 raise
             except Unreachable:
                 if not has_begun:
@@ -175,13 +214,13 @@ class Machine:
 
     def _reply(self, shared: Requests, head: bytes, until: Optional[float]) -> dict[str, Any]:
         """The answer to a wait, as long as the daemon shows that it is there."""
-        id = shared.begin(head)
+        begun = shared.begin(head)
         try:
             while True:
                 # The daemon keeps the time, and is given a second more.
                 step = wire.BEAT_SECONDS if until is None else min(wire.BEAT_SECONDS, max(0.0, until - clock()) + 1)
                 shared.attendance = self._attendance
-                reply = shared.reply_to(id, step)
+                reply = shared.reply_to(begun, step)
                 shared.attendance = None
                 if reply is not None:
                     return reply
@@ -189,7 +228,7 @@ class Machine:
                     raise Lost("the daemon does not answer", is_silent=True)
                 shared.ask(_PING)
         except BaseException:
-            shared.abandon(id)
+            shared.abandon(begun)
             raise
 
     def watch(
@@ -199,8 +238,9 @@ class Machine:
 
         It begins with the State as it is, or, with `since`, with the changes after that cursor. Then come Change; Gap
         where changes were lost, followed by the State; Gone and Back around the daemon's absence; Declared when the
-        machine's file was changed. With `latest` only the newest of what has gathered comes. With `idle` it yields
-        Idle after so many seconds without an item, so that the loop can be left.
+        machine's file was changed. With patterns only changes to a state that one of them selects come, with `latest` of
+        those that came while the loop's body ran only the last one. With `idle` it yields Idle after so many seconds
+        without an item, so that the loop can be left.
 
         Waits for the next item, for ever; it connects when the first one is asked for, and raises Unreachable if that
         fails. Later losses are Gone, and it continues from its cursor when the daemon is back. It ends when the loop is
@@ -272,7 +312,7 @@ class Machine:
         limits = reply.get("limits")
         told = limits.get("serverLineBytes") if type(limits) is dict else None
         if type(told) is int and told > 0:
-            self._limit = min(max(told, wire.REQUEST_BYTES), wire.LONGEST_LINE_BYTES)
+            self._limit = min(max(told, wire.LINE_BYTES), wire.LONGEST_LINE_BYTES)
         return _content(reply)
 
     def stats(self) -> dict[str, Any]:
@@ -294,9 +334,9 @@ class Machine:
         /,
         data: Any = None,
         *,
-        if_seq: Optional[int] = None,
+        if_seq: Union[int, str, None] = None,
         if_state: Optional[Patterns] = None,
-        if_stay: Optional[int] = None,
+        if_stay: Union[int, str, None] = None,
         reenter: Optional[bool] = None,
         cause: Optional[str] = None,
         **fields: Any,
@@ -304,8 +344,10 @@ class Machine:
         """Enters a state: `set("ready", value=True)`. Returns it, with `changed`: False if it was that already.
 
         `data` is a mapping with further fields, for names that are arguments here. `if_seq`, `if_state` and `if_stay` are
-        conditions on the present state, and raise Conflict. `cause` is carried by the change. `reenter` makes a change
-        though the state is the same. `state` may be an object of generated code (`statectl codegen python`).
+        conditions on the present state, and raise Conflict. `if_seq=state.cursor` and `if_stay=state.stay_cursor` are
+        safe: they do not hold after the numbering has begun again, as without a state directory it does at each start of
+        the daemon, while a number may be another state's by then. `cause` is carried by the change. `reenter` makes a
+        change though the state is the same. `state` may be an object of generated code (`statectl codegen python`).
 
         Waits until it is decided, guards included. Raises Denied, Illegal, UnknownState, BadData, TooLong, Forbidden;
         ShuttingDown if the daemon went before it was decided; Disconnected if it went before it answered: then whether
@@ -316,9 +358,9 @@ class Machine:
             "set",
             state=name,
             data=members,
-            ifSeq=wire.number("if_seq", if_seq),
+            ifSeq=wire.position("if_seq", if_seq),
             ifState=wire.patterns("if_state", if_state),
-            ifStay=wire.number("if_stay", if_stay),
+            ifStay=wire.position("if_stay", if_stay),
             reenter=wire.flag("reenter", reenter),
             cause=wire.text("cause", cause, wire.WHY_BYTES),
         )
@@ -329,9 +371,9 @@ class Machine:
         /,
         data: Any = None,
         *,
-        if_seq: Optional[int] = None,
+        if_seq: Union[int, str, None] = None,
         if_state: Optional[Patterns] = None,
-        if_stay: Optional[int] = None,
+        if_stay: Union[int, str, None] = None,
         cause: Optional[str] = None,
         **fields: Any,
     ) -> State:
@@ -345,9 +387,9 @@ class Machine:
             "send",
             event=name,
             data=members,
-            ifSeq=wire.number("if_seq", if_seq),
+            ifSeq=wire.position("if_seq", if_seq),
             ifState=wire.patterns("if_state", if_state),
-            ifStay=wire.number("if_stay", if_stay),
+            ifStay=wire.position("if_stay", if_stay),
             cause=wire.text("cause", cause, wire.WHY_BYTES),
         )
 
@@ -357,16 +399,17 @@ class Machine:
         /,
         *,
         add: Any = None,
-        if_seq: Optional[int] = None,
+        if_seq: Union[int, str, None] = None,
         if_state: Optional[Patterns] = None,
-        if_stay: Optional[int] = None,
+        if_stay: Union[int, str, None] = None,
         cause: Optional[str] = None,
         **fields: Any,
     ) -> State:
         """Gives fields of the present state other values: `update(volume=60)`. Returns the state, with `changed`.
 
         `add` is a mapping of what to add to numbers, `update(add={"tries": 1})`, which no other client's addition is
-        lost by. The state is not left: its deadline stays, and nobody is asked. Else as `set`.
+        lost by. The state is not left: its deadline stays. Holds and guards are asked if one of their patterns, as
+        "busy:tries>=3", comes to match by it. Else as `set`.
         """
         members, sums = wire.merged(data, fields), wire.sums(add)
         if members is None and sums is None:
@@ -375,9 +418,9 @@ class Machine:
             "update",
             data=members,
             add=sums,
-            ifSeq=wire.number("if_seq", if_seq),
+            ifSeq=wire.position("if_seq", if_seq),
             ifState=wire.patterns("if_state", if_state),
-            ifStay=wire.number("if_stay", if_stay),
+            ifStay=wire.position("if_stay", if_stay),
             cause=wire.text("cause", cause, wire.WHY_BYTES),
         )
 
@@ -389,7 +432,7 @@ class Machine:
         try:
             return reader(reply)
         except ProtocolError:
-            self._drop()
+            self._drop(self._requests)
             raise
 
     # Holding and guarding
@@ -414,23 +457,39 @@ class Machine:
         daemon goes, the body continues; the hold is taken again, in asyncio as soon as the daemon is back, else at the next
         call of the machine's or when `held` is asked, and `lost` says how often it was lost, after the `with` too.
         """
-        if mode not in ("block", "delay"):
-            raise ValueError(f'mode takes "block" or "delay", not {wire.shown(mode)}')
-        if max is not None and mode != "delay":
-            raise ValueError('max is how long a set waits; it needs mode="delay"')
-        patterns = _needed(wire.patterns("before", before))
+        head = _hold(before, why, mode, max)
         absent = wire.patterns("when_not", when_not)
         span = wire.seconds("timeout", timeout)
         if span is not None and absent is None:
             raise ValueError("timeout needs when_not, and is how long that may take; give both")
-        head = wire.request(
-            "hold",
-            before=patterns,
-            mode=mode if mode == "delay" else None,
-            maxMs=wire.milliseconds("max", max, 60),
-            why=wire.text("why", why, wire.WHY_BYTES),
-        )
         return Hold(self, head, absent, span)
+
+    def hold_as(
+        self,
+        name: str,
+        before: Patterns,
+        *,
+        until: Union[datetime.datetime, datetime.timedelta, float],
+        why: Optional[str] = None,
+        mode: str = "block",
+        max: Optional[float] = None,
+    ) -> int:
+        """Keeps states from being entered until a time: `m.hold_as("freeze", "busy", until=timedelta(days=2))`.
+
+        This hold belongs to the user and not to the connection: it outlives this program, a restart and a power cut, until
+        `until` (a time with a time zone, a timedelta or seconds from now, at most 400 days) or `release(as_=name)`. Taken
+        again under its name it is renewed. The daemon needs a state directory. Returns the hold's number.
+
+        Waits for the answer. What is denied, `mode` and `max` are as with `hold`. Raises Forbidden if that name is another
+        user's, and Disconnected if the daemon went before it answered; to take it again is safe.
+        """
+        span = wire.time_left("until", until, wire.LONGEST_HOLD)
+        if span is None:
+            raise TypeError("until must be a time, a timedelta or a number of seconds, not None")
+        if wire.text("name", name) is None:
+            raise TypeError("name must be a string, not None")
+        head = _hold(before, why, mode, max, **{"as": name, "untilMs": span})
+        return self._read(lambda reply: wire.count(reply, "hold"), self._ask("hold", head, writes=True))
 
     def guard(
         self,
@@ -473,14 +532,18 @@ class Machine:
         )
         return Guard(self, head, ask, required is not None)
 
-    def release(self, hold: Optional[int] = None, *, required: Optional[str] = None) -> None:
-        """Ends the hold or guard of that number, or the guards required by that name; of this user, for root of anybody.
+    def release(
+        self, hold: Optional[int] = None, *, required: Optional[str] = None, as_: Optional[str] = None
+    ) -> None:
+        """Ends the hold or guard of that number, the guards required by that name, or what `hold_as` took under the name
+        `as_`; of this user, for root of anybody.
 
         Waits for the answer. Raises Forbidden, and Refused with the code `not-found` if there is none.
         """
-        if (hold is None) == (required is None):
-            raise TypeError("release needs the number of a hold, or required; give one")
-        head = wire.request("release", hold=wire.number("hold", hold), required=wire.text("required", required))
+        keys = {"hold": wire.number("hold", hold), "required": wire.text("required", required), "as": wire.text("as_", as_)}
+        if sum(value is not None for value in keys.values()) != 1:
+            raise TypeError("release needs the number of a hold, required or as_; give one")
+        head = wire.request("release", **keys)
         self._ask("release", head, writes=True)
 
     # Connections
@@ -489,24 +552,32 @@ class Machine:
         if self._is_closed:
             raise wire.closed()
 
-    def _drop(self) -> None:
-        if self._requests is not None:
-            self._requests.close()
+    def _drop(self, shared: Optional[Requests]) -> None:
+        """That connection has ended; others have perhaps opened another one."""
+        if shared is not None:
+            shared.close()
+        if shared is self._requests:
             self._requests = None
 
     def _sleep(self, seconds: float) -> None:
-        self._attendance.wait(None, seconds)
+        self._attendance.wait(seconds)
+
+    def _usable(self, writes: bool) -> Optional[Requests]:
+        shared = self._requests
+        return None if shared is None or not shared.is_here or writes and shared.door == "events" else shared
 
     def _wire(self, writes: bool) -> Requests:
         """The connection that requests share."""
-        shared = self._requests
-        if shared is not None and not (writes and shared.door == "events"):
+        shared = self._usable(writes)
+        if shared is not None:
             return shared
         self._check()
         new = self._dial(Requests, writes)
-        self._drop()
+        self._drop(self._requests)
         self._requests = new
         return new
+
+
 
     def _dial(self, kind: type[_W], writes: bool) -> _W:
         """A new connection, by events.sock where control.sock may not be opened and is not needed."""
@@ -517,6 +588,7 @@ class Machine:
             try:
                 new = cast(_W, kind.connect(path, self.timeout, self._limit))
             except OSError as error:
+                if error.errno is None: raise  # a signal handler's
                 first = first or error
                 if isinstance(error, (PermissionError, FileNotFoundError)):
                     continue
@@ -530,13 +602,16 @@ class Machine:
             except BaseException:
                 new.close()
                 raise
+            if self._is_closed:
+                new.close()
+                raise wire.closed()
             new.door = door
             return new
         path = f"{self.directory}/control.sock"
         if writes and isinstance(first, PermissionError):
             message = f"{path} may not be opened by this user, and events.sock is for reading only"
             raise Forbidden({"type": "reply", "ok": False, "error": "forbidden", "message": message})
-        raise Unreachable(f"no daemon answers on {path} ({wire.why(first)}); is the service running?") from None
+        raise Unreachable(f"no daemon answers on {path} ({wire.why(first)}); is the service running?") from first
 
     def _unwatch(self, new: Wire) -> None:
         """Ends the watch that connecting to events.sock has begun."""
@@ -558,16 +633,15 @@ class Machine:
         if self._standing: self._tend()
         is_second = False
         while True:
-            shared = self._requests
-            if shared is None or writes and shared.door == "events":
+            shared = self._usable(writes)
+            if shared is None:
                 shared = self._wire(writes)
             try:
                 reply = shared.ask(head, collect, is_again)
             except Lost as lost:
-                if self._requests is shared:
-                    self._drop()
+                self._drop(shared)
                 # What was found closed has not seen the request, and what only reads may be asked twice.
-                if not is_second and (not lost.was_sent or not writes and not lost.is_silent):
+                if not is_second and not lost.is_silent and not (lost.was_sent and writes):
                     is_second = True
                     if collect is not None:
                         collect.clear()
@@ -576,8 +650,7 @@ class Machine:
                 kind = NoAnswer if lost.is_silent else Disconnected
                 raise kind(f"{lost.reason}, before {op} was answered{fate}") from None
             except ProtocolError:
-                if self._requests is shared:
-                    self._drop()
+                self._drop(shared)
                 raise
             if reply.get("ok") is True:
                 return reply
@@ -627,6 +700,9 @@ class Watch:
         """Ends it; the loop over it ends too. May be called again."""
         self._is_closed = True
         self._items.clear()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
         if self._wire is not None:
             self._wire.close()
             self._wire = None
@@ -635,13 +711,15 @@ class Watch:
         if getattr(self, "_wire", None) is not None:
             self.close()
 
+    @asking
     def __next__(self) -> Item:
         """The next item; waits for it."""
         items = self._items
-        if items:
-            return items.pop()
+        place, had = self._following.place, items.copy()
         until = None if self._idle is None else clock() + self._idle
         try:
+            if items:
+                return items.pop()
             while not self._is_closed:
                 line = None
                 own = self._wire
@@ -665,6 +743,12 @@ class Watch:
         except (ProtocolError, Refused, Unreachable, Disconnected):
             self.close()
             raise
+        except BaseException:
+            # A signal's, or a guard's: what has been read and not been returned is read once more.
+            items[:] = had
+            self._following.place = place
+            self._hang_up()
+            raise
         raise StopIteration
 
     def _begin(self, until: Optional[float]) -> Optional[Wire]:
@@ -681,6 +765,10 @@ class Watch:
                 raise
             self._retry_at = clock() + self._backoff.next()
             return None
+        except Error:
+            if self._is_closed:
+                return None
+            raise
         try:
             new.send(
                 wire.request(
@@ -717,18 +805,21 @@ class Watch:
     def _lost(self, lost: Lost) -> bool:
         """The connection has ended; whether that is news."""
         if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+            self._hang_up()
             self._backoff.lasted(clock() - self._since)
         if self._is_closed:
             return False
         following = self._following
+        if lost.is_elsewhere:
+            # The daemon is there: it continues after its cursor, where it is now.
+            self._backoff, self._retry_at = Backoff(), 0.0
+            return False
         if not following.is_gone and not following.has_begun and following.cursor is None:
             kind = NoAnswer if lost.is_silent else Disconnected
             raise kind(f"{lost.reason}, before the state was known") from None
         self._retry_at = clock() + self._backoff.next(lost.retry)
         is_news = not following.is_gone
-        following.is_gone = True
+        following.gone()
         return is_news
 
 
@@ -746,6 +837,8 @@ class _Standing:
         """Why it could not be taken again the last time; None while it is there."""
         self._wire: Optional[Wire] = None
         self._retry_at, self._since, self._backoff = 0.0, 0.0, Backoff()
+        # Before it is entered, and from the begin of its end.
+        self._is_over = True
         self._is_attended = False
         self._generation = Forks.generation
 
@@ -757,6 +850,11 @@ class _Standing:
 
     def _look(self) -> None:
         """A guard is asked, and so looked at, within `serve`, `wait` and `watch` alone."""
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether it is this process's, and not of the one that this is a fork of."""
+        return self._generation == Forks.generation
 
     def _take(self) -> None:
         """Asks for it on a connection of its own."""
@@ -777,12 +875,11 @@ class _Standing:
 
     def _attend(self, timeout: float) -> None:
         """Takes it again if it was lost and the time has come, else handles one line; waits for that at most so long."""
-        if self._generation != Forks.generation:
-            # It is the parent's.
+        if self._is_over or not self._is_here:
             return
         self._is_attended = True
+        own = self._wire
         try:
-            own = self._wire
             if own is None:
                 if clock() >= self._retry_at:
                     self._retake()
@@ -792,17 +889,27 @@ class _Standing:
                 if line is not None and line.get("type") == "ask":
                     self._asked(own, line)
             except (Lost, ProtocolError) as error:
-                own.close()
-                if self._wire is not own:
-                    return
-                self._wire, self.number = None, None
-                self._lost += 1
-                self._backoff.lasted(clock() - self._since)
-                self._retry_at = clock() + self._backoff.next(getattr(error, "retry", 0.0))
-                if self._retry_at <= clock():
+                self._missed(own, getattr(error, "retry", 0.0))
+                if self._wire is None and not self._is_over and self._retry_at <= clock():
                     self._retake()
+        except Raised:
+            raise
+        except BaseException:
+            # A signal's: a question that has been read may be lost, and a guard that is gone is not waited for.
+            if own is not None: self._missed(own, 0.0)
+            raise
         finally:
             self._is_attended = False
+
+    def _missed(self, own: Wire, retry: float) -> None:
+        """That connection has ended."""
+        own.close()
+        if self._wire is not own:
+            return
+        self._wire, self.number = None, None
+        self._lost += 1
+        self._backoff.lasted(clock() - self._since)
+        self._retry_at = clock() + self._backoff.next(retry)
 
     def _retake(self) -> None:
         try:
@@ -814,38 +921,48 @@ class _Standing:
     def _asked(self, own: Wire, line: dict[str, Any]) -> None:
         raise ProtocolError(f"the daemon asked a hold a question: {line!r:.200}")
 
-
     def _begin(self) -> None:
-        if self._wire is not None or self in self._machine._standing:
+        if not self._is_over or self in self._machine._standing:
             raise ValueError(f"this {self._op} has been entered already; make another one")
+        self._generation = Forks.generation
         self._take()
+        self._is_over = False
         self._machine._standing.append(self)
 
     def close(self) -> None:
-        """Ends it, and waits until the daemon has noticed. Never raises; may be called again."""
-        standing = self._machine._standing
-        if self in standing:
-            standing.remove(self)
-        own, number, self._wire, self.number = self._wire, self.number, None, None
-        if own is None:
-            return
+        """Ends it, and waits until the daemon has noticed. Never raises; may be called again.
+
+        Whatever interrupts it, the connection ends, and so does what it was for.
+        """
+        self._is_over = True
         try:
-            if self._generation == Forks.generation:
-                self._end(own, number)
+            own = self._wire
+            if own is not None and own.is_here:
+                self._end(own)
         except (Lost, ProtocolError):
             # It has ended by itself.
             self._lost += 1
         finally:
-            own.close()
+            self._hang_up()
+            if self in self._machine._standing:
+                self._machine._standing.remove(self)
 
-    def _end(self, own: Wire, number: Optional[int]) -> None:
-        head = wire.request("release", hold=number)
+    def _end(self, own: Wire) -> None:
+        head = wire.request("release", hold=self.number)
         own.send(head + b',"id":"end"}\n')
         until = clock() + self._machine.timeout
         while clock() < until:
             line = own.read(until - clock())
             if line is not None and line.get("type") == "reply" and line.get("id") == "end":
                 return
+
+    def _hang_up(self) -> None:
+        """Ends it at once."""
+        self._is_over = True
+        own, self._wire, self.number = self._wire, None, None
+        if own is not None:
+            own.close()
+
 
 
 class Hold(_Standing):
@@ -859,9 +976,9 @@ class Hold(_Standing):
 
     @property
     def held(self) -> bool:
-        """Whether it is in force, as far as is known."""
+        """Whether it is in force, as far as is known; in a child of fork(2) the parent's is not."""
         self._look()
-        return self._wire is not None
+        return self._wire is not None and self._is_here
 
     def _look(self) -> None:
         if not self._is_attended and self in self._machine._standing: self._attend(0.0)
@@ -889,6 +1006,7 @@ class Guard(_Standing):
     def __init__(self, machine: Machine, head: bytes, ask: Ask, is_required: bool) -> None:
         super().__init__(machine, head)
         self._ask, self._is_required = ask, is_required
+        # What `ask` has raised and nobody has been told.
 
     def __enter__(self) -> Guard:
         self._begin()
@@ -902,16 +1020,20 @@ class Guard(_Standing):
     ) -> None:
         self.close()
 
+    @asking
     def serve(self, timeout: Optional[float] = None) -> None:
         """Answers questions for `timeout` seconds, for ever without it; raises what `ask` raises. Lives over restarts.
 
-        In asyncio a task answers them all the while, and this waits for what that raises. Else those of all guards of
-        the machine are answered here.
+        In asyncio a task answers them all the while, and this waits for what that raises; if something else ends that
+        task, the guard is gone, and this raises Error. Else those of all guards of the machine are answered here.
         """
         span = wire.seconds("timeout", timeout)
         if self not in self._machine._standing:
             raise ValueError("this guard is not registered; call serve within `with`")
-        self._machine._attendance.wait(None, span)
+        if not self._is_here:
+            raise ValueError("this guard is the parent process's; enter one here")
+        self._machine._attendance.wait(span)
+
 
     def _asked(self, own: Wire, line: dict[str, Any]) -> None:
         number, question = wire.count(line, "ask"), wire.question(line)
@@ -928,14 +1050,31 @@ class Guard(_Standing):
             own.send(vote + b"}\n")
         finally:
             if failure is not None:
-                raise failure
+                # These are of the program and of the task, and not of what was asked.
+                raise Raised(failure)
 
-    def _end(self, own: Wire, number: Optional[int]) -> None:
+    def _end(self, own: Wire) -> None:
         if not self._is_required:
-            super()._end(own, number)
+            super()._end(own)
             return
         # Released, it would be required no longer.
         own.finish(self._machine.timeout)
+
+
+def _hold(before: Patterns, why: Optional[str], mode: str, max: Optional[float], **keys: Any) -> bytes:
+    """The request for a hold."""
+    if mode not in ("block", "delay"):
+        raise ValueError(f'mode takes "block" or "delay", not {wire.shown(mode)}')
+    if max is not None and mode != "delay":
+        raise ValueError('max is how long a set waits; it needs mode="delay"')
+    return wire.request(
+        "hold",
+        before=_needed(wire.patterns("before", before)),
+        mode=mode if mode == "delay" else None,
+        maxMs=wire.milliseconds("max", max, 60),
+        why=wire.text("why", why, wire.WHY_BYTES),
+        **keys,
+    )
 
 
 def _needed(patterns: Optional[list[Any]]) -> list[Any]:

@@ -66,6 +66,18 @@ def test_counters_lose_no_count(app):
     assert app.ask("get")["data"] == {"done": 6}
 
 
+@pytest.mark.parametrize("name, line", [("light.py", "green"), ("counter.py", "1")])
+def test_a_program_may_begin_before_its_daemon(app, name, line):
+    app.stop()
+    program = begin(*python(name))
+    try:
+        app.start()
+        assert program.stdout.readline() == line + "\n"
+    finally:
+        program.kill()
+        program.communicate()
+
+
 @pytest.mark.parametrize("is_made", [True, False])
 def test_a_counter_whose_answer_was_lost_counts_once(fake, monkeypatch, is_made):
     state = {"seq": 4, "state": "ready", "data": {"done": 4}, "at": "2026-11-20T21:55:03.120007Z", "cursor": "a:4"}

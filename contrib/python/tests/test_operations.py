@@ -6,12 +6,13 @@ import functools
 import os
 import subprocess
 import sys
+import threading
 import traceback
 
 import pytest
 
 import statectl
-from conftest import BOUND
+from conftest import BOUND, Daemon, Fake
 
 
 def test_the_state_has_what_the_wire_has(machine, daemon):
@@ -106,6 +107,10 @@ DEEP = functools.reduce(lambda inner, _: [inner], range(3000), [])
 WEST = datetime.timezone(datetime.timedelta(hours=-5))
 
 
+class Large(enum.Enum):
+    ONE = float("inf")
+
+
 @pytest.mark.parametrize("call, kind, sentence", [
     (lambda m: m.set(""), ValueError, "empty"),
     (lambda m: m.set(3), TypeError, "must be a string"),
@@ -115,7 +120,21 @@ WEST = datetime.timezone(datetime.timedelta(hours=-5))
     (lambda m: m.set("busy", ratio=float("nan")), ValueError, "JSON"),
     (lambda m: m.set("busy", tags=[{1, 2}]), TypeError, "cannot be written as JSON"),
     (lambda m: m.set("busy", if_seq=-1), ValueError, "from 0"),
-    (lambda m: m.set("busy", if_seq="1"), TypeError, "integer"),
+    (lambda m: m.set("busy", if_seq=1.0), TypeError, "integer or a cursor"),
+    (lambda m: m.set("busy", if_stay=""), ValueError, "cursor"),
+    (lambda m: m.set("busy", if_seq=10 ** 5000), ValueError, "digits"),
+    (lambda m: m.set("busy", ratio=float("-inf")), ValueError, "finite"),
+    (lambda m: m.set("busy", tags=[[{"a": 10 ** 400}]]), ValueError, "finite"),
+    (lambda m: m.set("busy", tags=(10 ** 5000,)), ValueError, "some 5000 digits.*finite"),
+    (lambda m: m.send("play", title=Large.ONE), ValueError, "finite"),
+    (lambda m: m.update(add={"tries": -10 ** 400}), ValueError, "finite"),
+    (lambda m: m.wait({"state": "busy", "data": {"ratio": 10 ** 400}}), ValueError, "finite"),
+    (lambda m: m.wait(b"busy"), TypeError, "a pattern, which is a string"),
+    (lambda m: m.release(1, as_="freeze"), TypeError, "give one"),
+    (lambda m: m.hold_as("freeze", "busy", until=None), TypeError, "until"),
+    (lambda m: m.hold_as("freeze", "busy", until=datetime.datetime(2026, 1, 1)), ValueError, "time zone"),
+    (lambda m: m.hold_as("freeze", "busy", until=datetime.datetime(2026, 1, 1, tzinfo=WEST)), ValueError, "has passed"),
+    (lambda m: m.hold_as("freeze", "busy", until=datetime.timedelta(days=401)), ValueError, "at most"),
     (lambda m: m.set("busy", if_seq=True), TypeError, "integer"),
     (lambda m: m.set("busy", cause="é" * 129), ValueError, "may have 256"),
     (lambda m: m.set("busy", cause=3), TypeError, "string"),
@@ -214,25 +233,62 @@ def test_a_request_that_is_too_long_leaves_the_connection(machine, daemon):
     assert machine.stats()["counters"]["accepted"] == before
 
 
+def test_a_request_may_be_as_long_as_the_daemon_takes(face, daemon):
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        machine.set("busy")
+        # In asyncio the id takes some bytes of each.
+        end = "}" if face.name == "blocking" else ',"id":N}'
+        most = 65_536 - len('{"op":"send","event":"play","data":{"title":""}' + end)
+        with pytest.raises(statectl.TooLong, match="has 65537 bytes, and a request may have 65536"):
+            machine.send("play", title="x" * (most + 1))
+        assert machine.send("play", title="x" * most).handled is False
+
+
+def test_a_cursor_is_a_condition_too(face, fake):
+    state = {"type": "reply", "ok": True, "seq": 9, "state": "busy", "data": {}, "at": "2026-11-20T21:55:03.120007Z",
+             "cursor": "7f3a9c:9", "stay": 7}
+    daemon = fake(Fake.saying(*[state] * 4))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        read = machine.get()
+        assert read.stay_cursor == "7f3a9c:7"
+        machine.set("ready", if_seq=read.cursor, if_stay=read.stay_cursor)
+        machine.send("stop", if_seq=read.cursor)
+        machine.update(title="x", if_stay=7)
+    assert [(line.get("ifSeq"), line.get("ifStay")) for line in daemon.requests[1:]] == [
+        ("7f3a9c:9", "7f3a9c:7"), ("7f3a9c:9", None), (None, 7)]
+
+
+def test_a_hold_of_a_name_lasts_until_its_time_or_its_release(face, daemon):
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        number = machine.hold_as("freeze", "busy", until=datetime.timedelta(days=2), why="quarter's end")
+    # It belongs to nobody's connection.
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        with pytest.raises(statectl.Denied) as denied:
+            machine.set("busy")
+        assert denied.value.by[0]["as"] == "freeze" and denied.value.by[0]["why"] == "quarter's end"
+        until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+        assert machine.hold_as("freeze", before=["busy"], until=until) == number
+        machine.release(as_="freeze")
+        assert machine.set("busy").changed
+        machine.hold_as("freeze", before="ready", until=0.05)
+        while machine.stats().get("holds"):
+            pass
+        assert machine.set("ready").changed
+
+
 @pytest.mark.parametrize("code, kind", [
     ("refused", statectl.Declined), ("limit", statectl.Limited), ("shutting-down", statectl.ShuttingDown),
     ("internal", statectl.Internal), ("forbidden", statectl.Forbidden), ("brand-new", statectl.Refused),
     ("denied", statectl.Denied), ("suspended", statectl.Refused),
 ])
 def test_each_code_has_its_exception(face, fake, code, kind):
-    daemon = fake(fake_answer({"type": "reply", "ok": False, "error": code, "message": "no", "by": [{"hold": 1}]}))
+    daemon = fake(Fake.saying({"type": "reply", "ok": False, "error": code, "message": "no", "by": [{"hold": 1}]}))
     with face.connect(runtime_directory=daemon.directory) as machine:
         with pytest.raises(statectl.Refused) as refused:
             machine.send("play")
     assert type(refused.value) is kind and refused.value.code == code and refused.value.state is None
     if kind is statectl.Denied:
         assert refused.value.by == [{"hold": 1}]
-
-
-def fake_answer(answer):
-    from conftest import Fake
-
-    return Fake.saying(answer)
 
 
 def test_a_wait_ends_with_what_it_waited_for(machine, daemon):
@@ -359,6 +415,46 @@ def test_a_directory_that_is_not_there_is_named(face, tmp_path):
     assert issubclass(statectl.Unreachable, ConnectionError)
 
 
+def test_a_daemon_that_is_not_there_yet_is_waited_for_on_request(face):
+    daemon = Daemon()
+    try:
+        daemon.stop()
+        with pytest.raises(statectl.Unreachable):
+            face.connect(runtime_directory=daemon.directory)
+        with pytest.raises(statectl.Unreachable):
+            face.connect(runtime_directory=daemon.directory, wait=0.05)
+        starts = threading.Thread(target=daemon.start)
+        starts.start()
+        try:
+            with face.connect(runtime_directory=daemon.directory, wait=BOUND) as machine:
+                assert machine.get().state == "ready"
+        finally:
+            starts.join(BOUND)
+        with face.connect(runtime_directory=daemon.directory, wait=True) as machine:
+            assert machine.get().state == "ready"
+    finally:
+        daemon.end()
+
+
+def test_a_machine_by_name_is_waited_for_though_it_has_no_directory_yet(face, daemon, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "statemachine").mkdir()
+    looked = []
+
+    before = (statectl.aio if face.name == "aio" else statectl.blocking).Machine._sleep
+
+    def sleep(self, seconds):
+        looked.append(seconds)
+        if len(looked) == 2:
+            os.symlink(daemon.directory, tmp_path / "statemachine" / "later")
+        return before(self, seconds)
+
+    monkeypatch.setattr(f"statectl.{face.name}.Machine._sleep", sleep)
+    with face.connect("later", wait=True) as machine:
+        assert machine.get().state == "ready" and machine.directory == f"{tmp_path}/statemachine/later"
+    assert len(looked) == 2
+
+
 def test_the_doors_are_found_as_the_tool_finds_them(face, daemon, monkeypatch, tmp_path):
     for name in ("XDG_RUNTIME_DIR", "STATEMACHINE_RUNTIME_DIRECTORY"):
         monkeypatch.delenv(name, raising=False)
@@ -376,20 +472,26 @@ def test_the_doors_are_found_as_the_tool_finds_them(face, daemon, monkeypatch, t
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     with face.connect("kiosk") as machine:
         assert machine.directory == f"{tmp_path}/statemachine/kiosk"
-    # As statectl sets it for what it runs: the machines beside it are found, unless anybody might have put them there.
-    monkeypatch.setenv("STATEMACHINE_RUNTIME_DIRECTORY", f"{tmp_path}/statemachine/kiosk")
+    # Beside it: what a command that `statectl` runs has there is its own machine's directory.
     os.symlink(daemon.directory, tmp_path / "statemachine" / "brew")
-    os.chmod(tmp_path / "statemachine", 0o755)
-    with face.connect("brew") as machine:
-        assert machine.directory == f"{tmp_path}/statemachine/brew"
-    os.chmod(tmp_path / "statemachine", 0o777)
-    with pytest.raises(statectl.Unreachable, match="no machine 'brew'"):
-        face.connect("brew")
+    (tmp_path / "statemachine").chmod(0o755)
+    monkeypatch.setenv("STATEMACHINE_RUNTIME_DIRECTORY", f"{tmp_path}/statemachine/brew")
+    with face.connect("kiosk") as machine:
+        assert machine.directory == f"{tmp_path}/statemachine/kiosk"
+    # But not where anybody may put one, nor beside what is no machine's.
+    (tmp_path / "statemachine").chmod(0o777)
+    with pytest.raises(statectl.Unreachable):
+        face.connect("kiosk")
+    (tmp_path / "statemachine").chmod(0o755)
+    (tmp_path / "statemachine" / "brew").unlink()
+    with pytest.raises(statectl.Unreachable):
+        face.connect("kiosk")
     for words, keys, kind in [
         (("a",), {"runtime_directory": "b"}, TypeError), (("a/b",), {}, ValueError), (("",), {}, ValueError),
         ((3,), {}, TypeError), ((), {"timeout": 0}, ValueError), ((), {"timeout": 1e300}, ValueError),
         ((), {"timeout": 10 ** 400}, ValueError), ((), {"timeout": "1"}, TypeError),
         ((), {"runtime_directory": ""}, ValueError), ((), {"runtime_directory": b"x"}, TypeError),
+        ((), {"wait": None}, TypeError), ((), {"wait": -1}, ValueError),
     ]:
         with pytest.raises(kind):
             face.connect(*words, **keys)

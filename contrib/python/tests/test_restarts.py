@@ -61,6 +61,27 @@ def test_what_a_daemon_without_history_forgets_is_a_gap(face):
         daemon.end()
 
 
+def test_a_cursor_is_no_condition_of_another_numbering_as_a_number_is(face):
+    daemon = Daemon(MACHINE, keeps=False)
+    try:
+        with face.connect(runtime_directory=daemon.directory) as machine:
+            before = machine.set("busy")
+            daemon.stop()
+            daemon.start()
+            now = machine.set("paused")
+            assert (now.seq, now.stay) == (before.seq, before.stay)
+            for stale in ({"if_seq": before.cursor}, {"if_stay": before.stay_cursor}):
+                with pytest.raises(statectl.Conflict):
+                    machine.set("ready", **stale)
+            again = machine.set("busy", if_seq=now.cursor)
+            updated = machine.update(tries=1, if_seq=again.cursor)
+            assert updated.cursor != updated.stay_cursor == again.cursor
+            assert machine.set("ready", if_stay=updated.stay_cursor).changed
+            assert machine.set("busy", if_seq=machine.get().seq).changed
+    finally:
+        daemon.end()
+
+
 def test_changes_that_are_no_longer_kept_are_a_gap_with_their_number(face):
     daemon = Daemon(MACHINE, "--ring-changes", "16", keeps=False)
     try:
