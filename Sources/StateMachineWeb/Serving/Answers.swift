@@ -141,13 +141,19 @@ enum Answer {
     case unchanged(cursor: String)
     case stream(EventStream)
 
-    /// More requests of that address wait, or read a stream, than may.
-    static let tooMany = document(
-        status: 429,
-        type: "text/plain; charset=utf-8",
-        body:
-            "this address has \(StreamSlots.perAddress) streams and waits, the most that are allowed; close some\n"
-    )
+    /// More requests wait, or read a stream, than may.
+    static func refusal(_ tooMany: TooManyFollow) -> Answer {
+        let (status, whose) =
+            switch tooMany {
+            case .ofOne(let most): (429, "this address has \(most)")
+            case .all(let most): (503, "there are \(most)")
+            }
+        return .document(
+            status: status,
+            type: "text/plain; charset=utf-8",
+            body: "\(whose) streams and waits, the most that are allowed; close some\n"
+        )
+    }
 
     /// A refusal with its reason: a sentence for people.
     static func refusal(_ status: Int, _ message: String) -> Answer {
