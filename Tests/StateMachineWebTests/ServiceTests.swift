@@ -80,7 +80,7 @@ import Testing
             let metrics = try await web.get("/metrics").body
             let labels = #"{machine="text",instance="run""#
             for sample in [
-                "changes_total\(labels)} 1", "up\(labels)} 1",
+                "changes_total\(labels)} 1", #"up{instance="run"} 1"#,
                 #"state\#(labels),state="full"} 1"#, #"state\#(labels),state="empty"} 0"#,
                 #"transitions_total\#(labels),from="empty",to="full"} 1"#,
             ] {
