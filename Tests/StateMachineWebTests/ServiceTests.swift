@@ -425,6 +425,88 @@ import Testing
         }
     }
 
+    /// Sockets on which nobody answers, as a daemon that was killed leaves them.
+    private func leaveSockets(_ count: Int, in directory: String) throws -> [Descriptor] {
+        try (0..<count).map { number in
+            try makeDirectory("\(directory)/job\(number)")
+            return try Descriptor.socket(
+                named: "events",
+                at: "\(directory)/job\(number)/events.sock",
+                listening: false
+            )
+        }
+    }
+
+    @Test func aNewMachineIsShownThoughMoreThanAreShownHaveEnded() async throws {
+        try await withTemporaryDirectory { directory in
+            let base = "\(directory)/base"
+            try makeDirectory(base)
+            let sockets = try self.leaveSockets(64, in: base)
+            let web = try await WebProcess(all: base, in: directory)
+            let gone = try web.allEvents()
+            for _ in 0..<64 { _ = try await gone.event("gone") }
+            let before = try await self.names(web)
+            let streams = try before.map { ($0, try web.events(of: $0)) }
+            for (_, stream) in streams { #expect(try await stream.event().kind == "gone") }
+            for number in 0..<64 {
+                try FileManager.default.removeItem(atPath: "\(base)/job\(number)")
+            }
+            try await self.withDaemon(in: base) { daemon in
+                let state = try await gone.event("state")
+                #expect(state.data.string("instance") == "run")
+                let names = try await self.names(web)
+                #expect(names.count == 64)
+                #expect(names.contains("run"))
+                // One had to go, and its own stream ends with it, with the last of its chunks.
+                let left = Set(before).subtracting(names)
+                #expect(left.count == 1)
+                for (name, stream) in streams where left.contains(name) {
+                    while let line = try await stream.nextLine(), line != "0\r" {}
+                    #expect(try await web.get("/machines/\(name)").status.contains("404"))
+                }
+            }
+            #expect(try await web.end() == 0)
+            withExtendedLifetime(sockets) {}
+        }
+    }
+
+    private func names(_ web: WebProcess) async throws -> [String] {
+        let body = try await web.get("/machines").body
+        let list = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [[String: Any]]
+        return (list ?? []).compactMap { $0["name"] as? String }
+    }
+
+    @Test func theListSaysWhoStandsAroundEachMachine() async throws {
+        try await self.withService { daemon, web in
+            let hold = try daemon.connect(\.control)
+            #expect(
+                try await hold.ask(#"{"op":"hold","before":["full"],"why":"a test"}"#).ok == true
+            )
+            _ = try await web.get("/machines/run")
+            let body = try JSONLine(try await web.get("/overview").body)
+            let machine = try #require(body.items("machines")?.first)
+            #expect(machine.string("name") == "run")
+            #expect(machine.string("machine") == "text")
+            #expect(machine.items("holds")?.first?.string("why") == "a test")
+            #expect(body.int("hidden") == 0)
+        }
+    }
+
+    /// The graph of an answer that is still fresh is the former file's.
+    @Test func aReloadedFileIsInTheNextAnswer() async throws {
+        try await self.withService { daemon, web in
+            let events = try web.events()
+            _ = try await events.event("state")
+            #expect(!(try await web.get("/machines/run/overview").body.contains("third")))
+            let file = "\(daemon.directory.dropLast(3))machine.yaml"
+            let text = Self.machine + "\n  third: {}\n"
+            try text.write(toFile: file, atomically: true, encoding: .utf8)
+            try daemon.send(.terminalClosed)
+            _ = try await events.event("declared")
+            #expect(try await web.get("/machines/run/overview").body.contains("third"))
+        }
+    }
+
     /// RFC 9112, section 3.2.
     @Test(arguments: [
         ("/machines", ["localhost", "localhost"], "421"),

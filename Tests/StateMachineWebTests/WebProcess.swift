@@ -33,16 +33,37 @@ struct WebProcess {
         _ others: String...,
         at path: String? = nil
     ) async throws {
+        try await self.init(
+            in: directory,
+            words: ["--runtime-directory", runtime] + others,
+            at: path,
+            environment: [:]
+        )
+    }
+
+    /// The same for all machines below a directory, as they come.
+    init(all base: String, in directory: String) async throws {
+        let environment = [
+            "STATEMACHINE_RUNTIME_DIRECTORY": base, "XDG_RUNTIME_DIR": "\(base)/none",
+        ]
+        try await self.init(in: directory, words: [], at: nil, environment: environment)
+    }
+
+    private init(
+        in directory: String,
+        words: [String],
+        at path: String?,
+        environment: [String: String]
+    ) async throws {
         let own = "\(directory)/\(UInt32.random(in: 0...UInt32.max))"
         try makeDirectory(own)
         let notify = try NotifySocket(in: own)
         self.path = path ?? "\(own)/web"
         self.log = "\(own)/log"
         let listen = path == Self.port ? Self.port : "unix:\(self.path)"
-        let words = ["--listen", listen, "--runtime-directory", runtime] + others
         self.process = try SpawnedProcess(
-            [try BuiltProduct.web.path] + words,
-            environment: ["SWIFTNIO_STRICT": "1"],
+            [try BuiltProduct.web.path, "--listen", listen] + words,
+            environment: ["SWIFTNIO_STRICT": "1"].merging(environment) { $1 },
             notify: notify,
             output: self.log
         )

@@ -34,11 +34,19 @@ struct EventStream: Sendable {
         try await write(ServerEvent.beginning)
         var places = JointPlaces(self.id ?? "")
         var readers: [MachineReader] = []
+        var shown: [ObjectIdentifier] = []
         var news = self.bell.news.makeAsyncIterator()
         while true {
-            for machine in self.machines().dropFirst(readers.count) {
-                let id = self.isJoint ? places[machine.name]?.description : self.id
-                readers.append(MachineReader(machine, after: id))
+            let machines = self.machines()
+            if machines.map(ObjectIdentifier.init) != shown {
+                shown = machines.map(ObjectIdentifier.init)
+                // One that is no longer shown has nothing more to tell.
+                readers.removeAll { !shown.contains(ObjectIdentifier($0.machine)) }
+                let known = Set(readers.map { ObjectIdentifier($0.machine) })
+                for machine in machines where !known.contains(ObjectIdentifier(machine)) {
+                    let id = self.isJoint ? places[machine.name]?.description : self.id
+                    readers.append(MachineReader(machine, after: id))
+                }
             }
             var isQuiet = true
             for index in readers.indices {
