@@ -75,9 +75,10 @@ package enum PrometheusText {
     package static func text(_ samples: [Sample], missing: [String]? = nil) -> String {
         var metrics: [Metric] = []
         if let missing {
+            // What a machine is called is not known of one that does not answer, and a series is one by its labels.
             let up =
-                samples.map { ($0.labels, "1") }
-                + missing.map { ([("machine", ""), ("instance", $0)], "0") }
+                samples.map { ([("instance", $0.instance)] as [Label], "1") }
+                + missing.map { ([("instance", $0)], "0") }
             metrics.append(("up", "gauge", "Whether the machine's daemon answers.", up))
         }
         for sample in samples {
@@ -130,6 +131,44 @@ package enum PrometheusText {
             (
                 "held", "gauge", "Whether a hold or guard keeps the state from being entered.",
                 flags(sample.held.contains)
+            ),
+        ] + self.mark(sample) + self.obstacles(sample)
+    }
+
+    /// How the file marks the present state: one of three series, so that an alert stays one over all states of a mark.
+    private static func mark(_ sample: Sample) -> [Metric] {
+        let states = sample.description["states"]?.elements ?? []
+        guard states.contains(where: { $0["mark"] != nil }) else { return [] }
+        let present = sample.present.state?.name
+        let mark = states.first { $0["state"]?.string == present }?["mark"]?.string
+        return [
+            (
+                "mark", "gauge", "1 for the mark that the file gives the present state.",
+                ["good", "warn", "bad"].map { ([("mark", $0)], $0 == mark ? "1" : "0") }
+            )
+        ]
+    }
+
+    /// What keeps the machine from changing; nothing of a daemon that does not say so.
+    private static func obstacles(_ sample: Sample) -> [Metric] {
+        let features = sample.description["features"]?.elements ?? []
+        guard features.contains(where: { $0.string == "obstacles" }) else { return [] }
+        let ms = sample.stats["overdue"]?["ms"]?.integer ?? 0
+        return [
+            (
+                "overdue_seconds", "gauge",
+                "For how long what is due has been tried in vain, or is withheld; 0 if nothing is.",
+                [([], "\(ms / 1000).\((ms % 1000).magnitude.digits(3))")]
+            ),
+            (
+                "own_moves_suspended", "gauge",
+                "Whether the machine's own moves are withheld, as there were too many.",
+                [([], sample.stats["suspended"] == nil ? "0" : "1")]
+            ),
+            (
+                "changes_refused", "gauge",
+                "Whether changes are refused, as the last one could not be recorded.",
+                [([], sample.stats["trouble"] == nil ? "0" : "1")]
             ),
         ]
     }

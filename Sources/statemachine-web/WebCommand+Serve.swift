@@ -60,7 +60,14 @@ extension WebCommand {
     ) async throws {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await machines.run() }
+            group.addTask {
+                await machines.run { hidden in
+                    log.warning(
+                        "there are more machines than a page shows; name those to show with --runtime-directory",
+                        metadata: ["shown": "\(Machines.most)", "others": "\(hidden)"]
+                    )
+                }
+            }
             group.addTask { try await server.run { self.announce($0, log) } }
             group.addTask {
                 for await _ in signals { return }

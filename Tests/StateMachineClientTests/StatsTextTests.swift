@@ -43,10 +43,12 @@ import Testing
         states: [String] = ["idle"],
         held: Set<String> = [],
         runner: String? = nil,
-        missing: [String]? = nil
+        missing: [String]? = nil,
+        features: [String] = []
     ) throws -> String {
         let names = states.map { #"{"state":"\#($0)","fields":{}}"# }.joined(separator: ",")
-        let description = #"{"type":"reply","ok":true,"states":[\#(names)],"machine":"ki\"osk"}"#
+        let description =
+            #"{"type":"reply","ok":true,"states":[\#(names)],"machine":"ki\"osk","features":\#(features)}"#
         let sample = PrometheusText.Sample(
             instance: "hall",
             stats: try stats.map { try Line.of($0) } ?? self.reply(),
@@ -112,7 +114,6 @@ import Testing
             missing: ["cellar"]
         )
         for (name, samples) in [
-            ("up", ["} 1"]),
             ("state", [#",state="idle"} 0"#, #",state="busy"} 1"#]),
             ("state_since_timestamp_seconds", ["} 10.000000"]),
             ("due_timestamp_seconds", ["} 20.500000"]),
@@ -129,7 +130,50 @@ import Testing
         ] {
             #expect(self.family(name, text) == samples, "\(name)")
         }
-        #expect(text.contains(#"statemachine_up{machine="",instance="cellar"} 0"#))
+    }
+
+    /// A series is one by its labels, and what a machine is called is not known of one that does not answer.
+    @Test func aMachineHasTheSameLabelsWhetherItAnswersOrNot() throws {
+        let text = try self.metrics(missing: ["cellar"])
+        let up = text.split(separator: "\n").filter { $0.hasPrefix("statemachine_up{") }
+        #expect(
+            up == [
+                #"statemachine_up{instance="hall"} 1"#, #"statemachine_up{instance="cellar"} 0"#,
+            ]
+        )
+    }
+
+    @Test func theMarkOfThePresentStateIsOneOfThreeSeries() throws {
+        let marked = #"idle","mark":"warn"},{"state":"busy"#
+        let text = try self.metrics(states: [marked])
+        #expect(
+            self.family("mark", text) == [
+                #",mark="good"} 0"#, #",mark="warn"} 1"#, #",mark="bad"} 0"#,
+            ]
+        )
+        let other = try self.metrics(
+            present: #"{"type":"reply","ok":true,"seq":5,"state":"busy","data":{}}"#,
+            states: [marked]
+        )
+        #expect(self.family("mark", other).allSatisfy { $0.hasSuffix(" 0") })
+        #expect(self.family("mark", try self.metrics()).isEmpty)
+    }
+
+    @Test func whatKeepsAMachineFromChangingIsAMetric() throws {
+        let names = ["overdue_seconds", "own_moves_suspended", "changes_refused"]
+        func metrics(_ obstacles: String, _ features: [String] = ["obstacles"]) throws -> [String] {
+            let text = try self.metrics(
+                stats:
+                    #"{"type":"reply","ok":true,"uptimeMs":1,"counters":{},"connections":[],\#(obstacles)"seq":5}"#,
+                features: features
+            )
+            return names.flatMap { self.family($0, text) }
+        }
+        let all = #""trouble":"disk full","suspended":{"moves":3},"overdue":{"ms":70250},"#
+        #expect(try metrics(all) == ["} 70.250", "} 1", "} 1"])
+        #expect(try metrics("") == ["} 0.000", "} 0", "} 0"])
+        // A daemon that would not say so is not said to be well.
+        #expect(try metrics("", []).isEmpty)
     }
 
     @Test func aShortDescriptionIsShownAsFarAsItGoes() throws {

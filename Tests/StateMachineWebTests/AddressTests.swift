@@ -80,16 +80,6 @@ struct AddressTests {
         #expect(refusal("http://evil.example") != nil)
     }
 
-    @Test func oneAddressHasSoManyStreamsAndGetsThemBack() {
-        let slots = StreamSlots()
-        var taken = (0..<StreamSlots.perAddress).map { _ in slots.take("127.0.0.1") }
-        #expect(taken.allSatisfy { $0 != nil })
-        #expect(slots.take("127.0.0.1") == nil)
-        #expect(slots.take("127.0.0.2") != nil)
-        taken.removeLast()
-        #expect(slots.take("127.0.0.1") != nil)
-    }
-
     @Test func aPlaceAmongTheMostMachinesIsAShortText() throws {
         let names = (0..<Machines.most).map { "a machine with a rather long name \($0)" }
         var places = JointPlaces("")

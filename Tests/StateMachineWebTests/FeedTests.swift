@@ -102,6 +102,40 @@ struct FeedTests {
         #expect(feed.isPresent)
     }
 
+    /// Absences of so many seconds; of a daemon that said that it ends if the number is negative.
+    private func ended(_ absences: [Int?], making room: Int = 0) -> [Int] {
+        let now = ContinuousClock.now
+        return Absence.ended(
+            absences.map { seconds in
+                seconds.map {
+                    Absence(since: now - .seconds($0.magnitude), hasFarewell: $0 < 0)
+                }
+            },
+            making: room,
+            at: now
+        ).sorted()
+    }
+
+    @Test func whatHasEndedIsShownForAMinuteAndWhatIsMissedForAnHour() {
+        #expect(self.ended([nil, 59, -59, -60, 3599, 3600, nil, -4000]) == [3, 5, 7])
+    }
+
+    @Test func whereRoomIsNeededThoseThatHaveBeenAwayForLongestGo() {
+        #expect(self.ended([nil, 5, -7, 9], making: 2) == [2, 3])
+        #expect(self.ended([nil, 5], making: 3) == [1])
+        #expect(self.ended([nil, 5], making: -3).isEmpty)
+    }
+
+    @Test func aDaemonThatIsBackIsNotAbsent() throws {
+        let feed = try self.feed(upTo: 2)
+        #expect(feed.absence == nil)
+        feed.lost("it ends", hasFarewell: true)
+        feed.lost("it is away")
+        #expect(feed.absence?.hasFarewell == true)
+        feed.take(try Self.line("change", 3))
+        #expect(feed.absence == nil)
+    }
+
     @Test func aReaderThatIsCancelledWaitsNoLonger() async throws {
         let feed = try self.feed(upTo: 2)
         let task = Task { for await _ in feed.bell.news { throw Unexpected() } }

@@ -5,6 +5,8 @@ import Subprocess
 import TestSupport
 import Testing
 
+@testable import StateMachineWeb
+
 /// The built service in front of a real daemon, asked over HTTP.
 @Suite(.bounded) struct ServiceTests {
     private static let machine = """
@@ -78,7 +80,7 @@ import Testing
             let metrics = try await web.get("/metrics").body
             let labels = #"{machine="text",instance="run""#
             for sample in [
-                "changes_total\(labels)} 1", "up\(labels)} 1",
+                "changes_total\(labels)} 1", #"up{instance="run"} 1"#,
                 #"state\#(labels),state="full"} 1"#, #"state\#(labels),state="empty"} 0"#,
                 #"transitions_total\#(labels),from="empty",to="full"} 1"#,
             ] {
@@ -317,10 +319,13 @@ import Testing
     }
 
     /// A page without machines, under a name of its own besides those of this computer.
-    private func withNamedPage(_ body: (WebProcess) async throws -> Void) async throws {
+    private func withNamedPage(
+        at path: String? = nil,
+        _ body: (WebProcess) async throws -> Void
+    ) async throws {
         try await withTemporaryDirectory { directory in
             let none = "\(directory)/none"
-            let web = try await WebProcess(in: directory, none, "--host", "page.example")
+            let web = try await WebProcess(in: directory, none, "--host", "page.example", at: path)
             try await body(web)
             #expect(try await web.end() == 0)
         }
@@ -339,6 +344,166 @@ import Testing
             let link = "Sec-Fetch-Mode: navigate"
             #expect(try await web.get("/machines", cross, link).status.contains("200"))
             #expect(try await web.get("/machines/none").status.contains("503"))
+        }
+    }
+
+    /// Connects that often and sends that, without reading.
+    private func crowd(
+        _ count: Int,
+        at web: WebProcess,
+        sending text: String
+    ) throws -> [LineSocket] {
+        try Backlog.raiseDescriptors()
+        return try (0..<count).map { _ in
+            let socket = try web.connect()
+            try socket.send(raw: text)
+            return socket
+        }
+    }
+
+    private static let stream = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    /// Those that are idle, and those that have sent half a request, go.
+    @Test(arguments: ["", "GET / HTTP/1.1\r\nHost: loc"])
+    func whoeverAsksIsAnsweredBesideManyWhoDoNot(sent: String) async throws {
+        try await self.withNamedPage { web in
+            let others = try self.crowd(600, at: web, sending: sent)
+            #expect(try await web.get("/machines").status.contains("200"))
+            // The first had to go for the last ones.
+            #expect(try await others[0].nextLine() == nil)
+            let last = others[599]
+            try last.send(raw: sent.isEmpty ? Self.stream : "alhost\r\n\r\n")
+            #expect(try await last.nextLine() == "HTTP/1.1 200 OK\r")
+        }
+    }
+
+    /// Everybody behind a socket in the file system shares these places; streams never go for others.
+    @Test func streamsLeaveRoomForRequestsAndARefusedOneEndsItsConnection() async throws {
+        try await self.withNamedPage { web in
+            let most = Connections<Int>.most.following
+            let streams = try self.crowd(most, at: web, sending: Self.stream)
+            for stream in streams { #expect(try await stream.nextLine() == "HTTP/1.1 200 OK\r") }
+            let refused = try await self.crowd(1, at: web, sending: Self.stream)[0].allLines()
+            #expect(refused.first == "HTTP/1.1 503 Service Unavailable\r")
+            #expect(
+                refused.contains(
+                    "there are \(most) streams and waits, the most that are allowed; close some"
+                )
+            )
+            let waits = try self.crowd(100, at: web, sending: "")
+            #expect(try await web.get("/machines").status.contains("200"))
+            #expect(try await web.get("/machines/none?wait=1").status.contains("503"))
+            // One that ends has left its place.
+            streams[0].vanish()
+            var status = ""
+            while !status.contains("200") {
+                let next = try self.crowd(1, at: web, sending: Self.stream)[0]
+                status = try await next.nextLine() ?? ""
+            }
+            #expect(waits.count == 100)
+            #expect(try await streams[1].nextLine() != nil)
+        }
+    }
+
+    @Test func oneAddressLeavesPlacesForOthers() async throws {
+        try await self.withNamedPage(at: WebProcess.port) { web in
+            let most = Connections<Int>.ofOne
+            let streams = try self.crowd(most.following, at: web, sending: Self.stream)
+            for stream in streams { #expect(try await stream.nextLine() == "HTTP/1.1 200 OK\r") }
+            let refused = try await self.crowd(1, at: web, sending: Self.stream)[0].allLines()
+            #expect(refused.first == "HTTP/1.1 429 Too Many Requests\r")
+            // Who asks for much and takes nothing is as busy as one can be.
+            let page = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            let greedy = try self.crowd(
+                most.all,
+                at: web,
+                sending: String(repeating: page, count: 40)
+            )
+            #expect(try await web.get("/machines").status.contains("200"))
+            #expect(try await streams[0].nextLine() != nil)
+            #expect(greedy.count == most.all)
+        }
+    }
+
+    /// Sockets on which nobody answers, as a daemon that was killed leaves them.
+    private func leaveSockets(_ count: Int, in directory: String) throws -> [Descriptor] {
+        try (0..<count).map { number in
+            try makeDirectory("\(directory)/job\(number)")
+            return try Descriptor.socket(
+                named: "events",
+                at: "\(directory)/job\(number)/events.sock",
+                listening: false
+            )
+        }
+    }
+
+    @Test func aNewMachineIsShownThoughMoreThanAreShownHaveEnded() async throws {
+        try await withTemporaryDirectory { directory in
+            let base = "\(directory)/base"
+            try makeDirectory(base)
+            let sockets = try self.leaveSockets(64, in: base)
+            let web = try await WebProcess(all: base, in: directory)
+            let gone = try web.allEvents()
+            for _ in 0..<64 { _ = try await gone.event("gone") }
+            let before = try await self.names(web)
+            let streams = try before.map { ($0, try web.events(of: $0)) }
+            for (_, stream) in streams { #expect(try await stream.event().kind == "gone") }
+            for number in 0..<64 {
+                try FileManager.default.removeItem(atPath: "\(base)/job\(number)")
+            }
+            try await self.withDaemon(in: base) { daemon in
+                let state = try await gone.event("state")
+                #expect(state.data.string("instance") == "run")
+                let names = try await self.names(web)
+                #expect(names.count == 64)
+                #expect(names.contains("run"))
+                // One had to go, and its own stream ends with it, with the last of its chunks.
+                let left = Set(before).subtracting(names)
+                #expect(left.count == 1)
+                for (name, stream) in streams where left.contains(name) {
+                    while let line = try await stream.nextLine(), line != "0\r" {}
+                    #expect(try await web.get("/machines/\(name)").status.contains("404"))
+                }
+            }
+            #expect(try await web.end() == 0)
+            withExtendedLifetime(sockets) {}
+        }
+    }
+
+    private func names(_ web: WebProcess) async throws -> [String] {
+        let body = try await web.get("/machines").body
+        let list = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [[String: Any]]
+        return (list ?? []).compactMap { $0["name"] as? String }
+    }
+
+    @Test func theListSaysWhoStandsAroundEachMachine() async throws {
+        try await self.withService { daemon, web in
+            let hold = try daemon.connect(\.control)
+            #expect(
+                try await hold.ask(#"{"op":"hold","before":["full"],"why":"a test"}"#).ok == true
+            )
+            _ = try await web.get("/machines/run")
+            let body = try JSONLine(try await web.get("/overview").body)
+            let machine = try #require(body.items("machines")?.first)
+            #expect(machine.string("name") == "run")
+            #expect(machine.string("machine") == "text")
+            #expect(machine.items("holds")?.first?.string("why") == "a test")
+            #expect(body.int("hidden") == 0)
+        }
+    }
+
+    /// The graph of an answer that is still fresh is the former file's.
+    @Test func aReloadedFileIsInTheNextAnswer() async throws {
+        try await self.withService { daemon, web in
+            let events = try web.events()
+            _ = try await events.event("state")
+            #expect(!(try await web.get("/machines/run/overview").body.contains("third")))
+            let file = "\(daemon.directory.dropLast(3))machine.yaml"
+            let text = Self.machine + "\n  third: {}\n"
+            try text.write(toFile: file, atomically: true, encoding: .utf8)
+            try daemon.send(.terminalClosed)
+            _ = try await events.event("declared")
+            #expect(try await web.get("/machines/run/overview").body.contains("third"))
         }
     }
 

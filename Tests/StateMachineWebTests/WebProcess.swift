@@ -3,10 +3,26 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// The service that serves the built page, on a socket in the file system.
+/// The service that serves the built page, on a socket in the file system, or on a port.
 struct WebProcess {
     let path: String
+    private let log: String
     let process: SpawnedProcess
+
+    /// Any port that is free, instead of a path.
+    static let port = "127.0.0.1:0"
+
+    /// Connects to it.
+    func connect() throws -> LineSocket {
+        guard self.path == Self.port else { return try LineSocket(connectingTo: self.path) }
+        let log = try String(contentsOfFile: self.log, encoding: .utf8)
+        let digits = log.firstRange(of: "address=http://127.0.0.1:")
+            .map { log[$0.upperBound...].prefix(while: \.isNumber) }
+        guard let port = digits.flatMap({ UInt16($0) }) else {
+            throw TestFailure("no port in \(log)")
+        }
+        return try LineSocket(connectingToPort: port)
+    }
 
     /// Starts it for the machine of a daemon, and waits until it listens.
     ///
@@ -17,16 +33,39 @@ struct WebProcess {
         _ others: String...,
         at path: String? = nil
     ) async throws {
+        try await self.init(
+            in: directory,
+            words: ["--runtime-directory", runtime] + others,
+            at: path,
+            environment: [:]
+        )
+    }
+
+    /// The same for all machines below a directory, as they come.
+    init(all base: String, in directory: String) async throws {
+        let environment = [
+            "STATEMACHINE_RUNTIME_DIRECTORY": base, "XDG_RUNTIME_DIR": "\(base)/none",
+        ]
+        try await self.init(in: directory, words: [], at: nil, environment: environment)
+    }
+
+    private init(
+        in directory: String,
+        words: [String],
+        at path: String?,
+        environment: [String: String]
+    ) async throws {
         let own = "\(directory)/\(UInt32.random(in: 0...UInt32.max))"
         try makeDirectory(own)
         let notify = try NotifySocket(in: own)
         self.path = path ?? "\(own)/web"
-        let words = ["--listen", "unix:\(self.path)", "--runtime-directory", runtime] + others
+        self.log = "\(own)/log"
+        let listen = path == Self.port ? Self.port : "unix:\(self.path)"
         self.process = try SpawnedProcess(
-            [try BuiltProduct.web.path] + words,
-            environment: ["SWIFTNIO_STRICT": "1"],
+            [try BuiltProduct.web.path, "--listen", listen] + words,
+            environment: ["SWIFTNIO_STRICT": "1"].merging(environment) { $1 },
             notify: notify,
-            output: "\(own)/log"
+            output: self.log
         )
         try await notify.wait(for: "READY=1")
     }
@@ -36,7 +75,7 @@ struct WebProcess {
         _ path: String,
         _ fields: String...
     ) async throws -> (status: String, fields: [String: String], body: String) {
-        let socket = try LineSocket(connectingTo: self.path)
+        let socket = try self.connect()
         try socket.ask(path, fields + ["Connection: close"])
         let status = try await socket.nextLine() ?? ""
         var found: [String: String] = [:]
@@ -53,21 +92,21 @@ struct WebProcess {
 
     /// Opens a stream of a machine's events after that id.
     func events(of machine: String = "run", after id: String? = nil) throws -> LineSocket {
-        let socket = try LineSocket(connectingTo: self.path)
+        let socket = try self.connect()
         try socket.ask("/machines/\(machine)/events", id.map { ["Last-Event-ID: \($0)"] } ?? [])
         return socket
     }
 
     /// Opens a stream of all machines after that id.
     func allEvents(after id: String? = nil) throws -> LineSocket {
-        let socket = try LineSocket(connectingTo: self.path)
+        let socket = try self.connect()
         try socket.ask("/events" + (id.map { "?since=\($0)" } ?? ""), [])
         return socket
     }
 
     /// Sends a request of HTTP/1.0.
     func old(_ path: String, _ fields: String...) throws -> LineSocket {
-        let socket = try LineSocket(connectingTo: self.path)
+        let socket = try self.connect()
         let lines = ["GET \(path) HTTP/1.0", "Host: localhost"] + fields
         try socket.send(raw: lines.joined(separator: "\r\n") + "\r\n\r\n")
         return socket

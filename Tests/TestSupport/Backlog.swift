@@ -21,7 +21,7 @@ package enum Backlog {
     }
 
     /// Each connection takes a descriptor, and a process has a thousand unless it asks for more.
-    private static func raiseDescriptors() throws {
+    package static func raiseDescriptors() throws {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { throw TestFailure("errno \(errno)") }

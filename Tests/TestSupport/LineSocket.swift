@@ -20,6 +20,25 @@ package final class LineSocket: @unchecked Sendable {
         }
     }
 
+    /// Connects to a port of this computer.
+    package init(connectingToPort port: UInt16) throws {
+        self.descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        let result = withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(self.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else {
+            let code = errno
+            Glibc.close(self.descriptor)
+            throw TestFailure("cannot connect to port \(port): errno \(code)")
+        }
+    }
+
     deinit { self.vanish() }
 
     /// Closes the socket, even with unread input; `deinit` does so too.

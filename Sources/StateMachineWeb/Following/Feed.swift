@@ -17,8 +17,9 @@ final class Feed: Sendable {
     fileprivate struct Guarded {
         var ring = EventRing()
         var latest: Line?
-        /// The event that says that the daemon is gone, while it is.
+        /// The event that says that the daemon is gone, while it is, and since when.
         var gone: ServerEvent?
+        var absence: Absence?
     }
 
     /// Rings when there are new events.
@@ -34,13 +35,16 @@ final class Feed: Sendable {
     /// Whether the daemon was there when it was last heard of.
     var isPresent: Bool { self.guarded.withLock { $0.latest != nil && $0.gone == nil } }
 
+    /// Since when the daemon cannot be reached; nil while it can, or nothing has been heard yet.
+    var absence: Absence? { self.guarded.withLock { $0.absence } }
+
     // MARK: - What happens
 
     /// Takes a line from the daemon.
     func take(_ line: Line) {
         self.guarded.withLock { guarded in
             if guarded.gone != nil {
-                guarded.gone = nil
+                (guarded.gone, guarded.absence) = (nil, nil)
                 guarded.ring.append(.back)
             }
             switch line.kind {
@@ -55,13 +59,16 @@ final class Feed: Sendable {
         }
     }
 
-    /// Notes that there is no connection to the daemon, for that reason.
-    func lost(_ reason: String) {
+    /// Notes that there is no connection to the daemon, for that reason; the flag says whether it said that it ends, and
+    /// not that it restarts.
+    func lost(_ reason: String, hasFarewell: Bool = false) {
         self.guarded.withLock { guarded in
             guard guarded.gone == nil else { return }
             let data = JSONValue.object([JSONMember("message", .string(reason))])
             let event = ServerEvent(kind: .gone, data: data.description)
-            guarded.gone = event
+            (guarded.gone, guarded.absence) = (
+                event, Absence(since: .now, hasFarewell: hasFarewell)
+            )
             guarded.ring.append(event)
         }
     }

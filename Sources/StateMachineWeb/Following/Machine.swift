@@ -23,19 +23,44 @@ final class Machine: Sendable {
     /// 300: more than a band a thousand pixels wide shows apart; 1 MiB: sixteen of the largest states.
     private static let past = (changes: UInt64(300), bytes: 1 << 20)
 
+    /// How long an answer to `describe` is used while nothing is heard that changes it.
+    ///
+    /// A minute: nothing else does.
+    private static let descriptionAge = Duration.seconds(60)
+    /// How long an answer for the page may take.
+    ///
+    /// 5 s: the page waits for twice that, for all machines at once, and one that stands still is told.
+    private static let patience = Duration.seconds(5)
+
+    /// What the list says of what the answer to `stats` has.
+    private static let shown = [
+        "holds", "guards", "more", "trouble", "suspended", "overdue", "seq",
+    ]
+
     let name: String
     let client: Client
     let feed = Feed()
-    /// The graph and the answer to `stats`, as JSON.
-    let overview: CachedAnswer
+    /// The answer to `describe`, which another file or another daemon changes.
+    private let description: CachedAnswer<JSONValue>
+    private let stats: CachedAnswer<JSONValue>
     /// The last changes, the oldest first, as JSON.
-    let past: CachedAnswer
+    let past: CachedAnswer<String>
+    private let (ending, ended) = AsyncStream.makeStream(of: Void.self)
 
     init(name: String, directory: RuntimeDirectory) {
         let client = Client(directory)
         (self.name, self.client) = (name, client)
-        self.overview = CachedAnswer { try await Self.overview(client) }
+        self.description = CachedAnswer(Self.descriptionAge) {
+            try await client.accepted(.describe, within: Self.patience).value
+        }
+        self.stats = CachedAnswer { try await client.accepted(.stats, within: Self.patience).value }
         self.past = CachedAnswer { try await Self.past(client) }
+    }
+
+    /// It is no longer shown: ends its streams and the watch.
+    func end() {
+        self.feed.bell.finish()
+        self.ended.finish()
     }
 
     /// Follows it until the task is cancelled.
@@ -55,6 +80,9 @@ final class Machine: Sendable {
             group.addTask {
                 while await QuietClock().hasSlept(Self.beat) { self.feed.bell.beat() }
             }
+            group.addTask { for await _ in self.ending {} }
+            await group.next()
+            group.cancelAll()
         }
     }
 
@@ -64,8 +92,12 @@ final class Machine: Sendable {
                 let cursor = self.feed.latest?.cursor
                 for try await event in self.client.watch(since: cursor, isPatient: true) {
                     switch event {
-                    case .line(let line): self.feed.take(line)
-                    case .interrupted(let error, _, _): self.feed.lost(error.description)
+                    case .line(let line):
+                        // Whoever hears it asks for the graph, which is another one from now on.
+                        if line.kind == .declared || !self.feed.isPresent { await self.forget() }
+                        self.feed.take(line)
+                    case .interrupted(let error, _, _):
+                        self.feed.lost(error.description, hasFarewell: error.isEnd)
                     case .reached: break
                     }
                     poke()
@@ -80,9 +112,17 @@ final class Machine: Sendable {
         } while await QuietClock().hasSlept(Self.pause)
     }
 
-    private static func overview(_ client: Client) async throws -> String {
-        let description = try await client.accepted(.describe).value
-        let stats = try await client.accepted(.stats).value
+    private func forget() async {
+        await self.description.forget()
+        await self.stats.forget()
+    }
+
+    /// The graph and the answer to `stats`, as JSON.
+    ///
+    /// - Throws: `ClientError`.
+    func overview() async throws -> String {
+        let description = try await self.description.value()
+        let stats = try await self.stats.value()
         var drawing = Drawing(description: description)
         drawing?.note(DrawingBar.bars(stats, description))
         return JSONValue.object([
@@ -90,6 +130,29 @@ final class Machine: Sendable {
             JSONMember("stats", stats),
             JSONMember("version", description["version"] ?? .null),
         ]).description
+    }
+
+    /// What the list of machines says of it beside its state, as JSON.
+    func summary() async -> JSONValue {
+        var members = [JSONMember("name", .string(self.name))]
+        guard self.feed.isPresent else { return .object(members) }
+        do {
+            let description = try await self.description.value()
+            let stats = try await self.stats.value()
+            members += ["machine", "groups"].compactMap { key in
+                description[key].map { JSONMember(key, $0) }
+            }
+            let marks = (description["states"]?.elements ?? []).compactMap { state in
+                state["state"]?.string.flatMap { name in
+                    state["mark"].map { JSONMember(name, $0) }
+                }
+            }
+            if !marks.isEmpty { members.append(JSONMember("marks", .object(marks))) }
+            members += Self.shown.compactMap { key in stats[key].map { JSONMember(key, $0) } }
+        } catch {
+            members.append(JSONMember("error", .string("\(error)")))
+        }
+        return .object(members)
     }
 
     private static func past(_ client: Client) async throws -> String {
@@ -101,5 +164,13 @@ final class Machine: Sendable {
         }
         guard reply.isOK == true else { throw ClientError.refused(reply) }
         return "[\(lines.reversed().joined(separator: ",\n"))]"
+    }
+}
+
+extension ClientError {
+    /// Whether the daemon said that it ends, and not that it restarts.
+    fileprivate var isEnd: Bool {
+        guard case .dismissed(let line) = self else { return false }
+        return line["reason"]?.string == "shutdown"
     }
 }

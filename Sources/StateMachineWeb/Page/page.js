@@ -2,8 +2,10 @@
 "use strict";
 // All that a machine says is text: it is put where text goes, and never read as HTML.
 
-// Cards that are open at first: what is around a machine is asked for while its card is open.
+// The most machines of which the details are shown at first.
 const openCards = 2;
+// Seconds between two looks at who stands around the machines.
+const look = 5;
 // Seconds without anything heard after which the page says so; something comes every 15 s.
 const silence = 40;
 // Seconds that an answer may take.
@@ -54,6 +56,10 @@ function span(ms) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
+// The time where the machines are, by the last answer that said it: a browser's own clock may be another.
+let ahead = 0;
+const now = () => Date.now() + ahead;
+
 const clock = (at) => at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
 function who(by) {
@@ -61,6 +67,17 @@ function who(by) {
   const name = by.unit ?? by.comm;
   return name ? `${plain(name, 60)} (uid ${plain(by.uid)})` : `uid ${plain(by.uid)}, pid ${plain(by.pid)}`;
 }
+
+// What a hold or guard is about, and who has it, from a row of `stats` or of who denied.
+const states = (row) => (row.before ?? []).map((pattern) => plain(pattern.state ?? pattern, 80)).join(", ") || "everything";
+const reason = (row) => [who(row.by ?? row), row.why && plain(row.why, 256)].filter(Boolean).join(": ");
+function denial(row) {
+  if (row.missing) return `denied, as guard ${plain(row.required ?? row.guard, 60)} is gone`;
+  if (row.guard !== undefined) return `denied by ${row.required ? `guard ${plain(row.required, 60)} of ` : ""}${reason(row)}`;
+  if (row.delegate !== undefined) return `denied by the daemon's own program${row.why ? `: ${plain(row.why, 256)}` : ""}`;
+  return `held by ${row.as ? `${plain(row.as, 64)} of ` : ""}${reason(row)}`;
+}
+const denials = (rows, more = 0) => rows.length ? `${denial(rows[0])}${rows.length + more > 1 ? `, and ${rows.length + more - 1} more` : ""}` : "";
 
 // Paths are relative, so that the page works below any path of a proxy.
 async function ask(path) {
@@ -82,17 +99,29 @@ function colour(name) {
   for (const byte of new TextEncoder().encode(name)) hash = Math.imul(hash ^ byte, 16777619) >>> 0;
   return hash % colours;
 }
-function palette(names) {
+// Beside states that their file marks, the others have none that looks like a mark.
+const unlike = [0, 3, 5];
+function palette(names, marks) {
+  const usable = marks ? unlike : [...Array(colours).keys()];
   const chosen = new Map();
   const taken = new Set();
   for (const name of [...names].sort()) {
-    let own = colour(name);
-    for (let step = 0; step < colours && taken.has(own); step++) own = (own + 1) % colours;
-    chosen.set(name, own);
+    if (marks?.[name]) continue;
+    let own = colour(name) % usable.length;
+    for (let step = 0; step < usable.length && taken.has(own); step++) own = (own + 1) % usable.length;
+    chosen.set(name, usable[own]);
     taken.add(own);
-    if (taken.size === colours) taken.clear();
+    if (taken.size === usable.length) taken.clear();
   }
   return chosen;
+}
+
+// Whether patterns match a state, whatever its fields; without any, everything does.
+function covers(patterns, state, groups) {
+  const names = patterns.map((pattern) => (pattern.state ?? String(pattern)).split(":")[0]);
+  const has = (name) => name === state || (groups?.[name] ?? []).includes(state);
+  const [yes, no] = [names.filter((name) => !name.startsWith("!")), names.filter((name) => name.startsWith("!"))];
+  return (!yes.length || yes.some(has)) && !no.some((name) => has(name.slice(1)));
 }
 
 class Card {
@@ -102,37 +131,47 @@ class Card {
     this.line = null;
     this.graph = null;
     this.changes = [];
+    this.summary = {};
     seen.seqs[name] = [];
     seen.resyncs[name] = [];
     seen.times[name] = {};
     this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
     this.find = (selector) => this.element.querySelector(selector);
-    this.find("h2").textContent = plain(name, 80);
+    this.find(".fold").textContent = plain(name, 80);
     this.element.setAttribute("aria-label", `Machine ${plain(name, 80)}`);
-    this.find(".fold").addEventListener("click", () => (this.isOpen ? this.close() : this.open()));
-    this.link("waiting", "waiting");
+    this.find(".line").addEventListener("click", (event) => {
+      // Text may be selected there.
+      if (!event.target.closest(".fold") && !getSelection().isCollapsed) return;
+      if (this.isOpen) this.close(); else this.open();
+    });
+    this.link("waiting");
     place.append(this.element);
   }
 
   get isOpen() { return !this.find(".more").hidden; }
 
   open() {
-    this.find(".more").hidden = false;
-    this.find(".fold").textContent = "Fold";
-    this.find(".fold").setAttribute("aria-expanded", "true");
+    this.fold(true);
     this.askAround();
     this.askPast();
+    if (this.line) this.draw();
   }
 
-  close() {
-    this.find(".more").hidden = true;
-    this.find(".fold").textContent = "Details";
-    this.find(".fold").setAttribute("aria-expanded", "false");
+  close() { this.fold(false); }
+
+  fold(isOpen) {
+    this.find(".more").hidden = !isOpen;
+    this.element.toggleAttribute("data-open", isOpen);
+    this.find(".fold").setAttribute("aria-expanded", String(isOpen));
+    // Of a list of machines nobody wants to be read every change.
+    if (isOpen) this.find(".state").setAttribute("aria-live", "polite"); else this.find(".state").removeAttribute("aria-live");
   }
 
-  link(kind, text) {
+  // Whether it is heard of, and if not, why.
+  link(kind, text = "") {
     this.element.dataset.link = kind;
-    if (this.find(".link").textContent !== text) this.find(".link").textContent = text;
+    this.away = kind === "gone" ? text : null;
+    this.tick();
   }
 
   notice(text) {
@@ -144,7 +183,7 @@ class Card {
 
   hear(kind, line) {
     if (kind === "state" || kind === "change") {
-      if (this.isGone !== true) this.link("live", "live");
+      if (this.isGone !== true) this.link("live");
       this[kind](line);
     } else if (kind === "declared") {
       this.askAround();
@@ -153,10 +192,11 @@ class Card {
       this.isGone = true;
       this.notice(plain(line.message));
     } else if (kind === "back") {
-      this.link("live", "live");
+      this.link("live");
       this.isGone = false;
       this.notice(null);
       this.askAround();
+      if (this.isOpen) this.askPast();
     }
   }
 
@@ -164,7 +204,7 @@ class Card {
   connected(text) {
     if (text) this.link("gone", text);
     else if (this.isGone) this.link("gone", "the daemon is gone");
-    else if (this.line) this.link("live", "live");
+    else if (this.line) this.link("live");
   }
 
   note(line) {
@@ -195,6 +235,9 @@ class Card {
   change(line) {
     this.note(line);
     this.taken = line.from && { from: line.from.state, to: line.state };
+    // What stood in the way of another change says nothing of the next.
+    this.summary = { ...this.summary, overdue: undefined, trouble: undefined };
+    this.flash();
     this.remember(line);
     this.now(line);
     this.soon();
@@ -207,6 +250,13 @@ class Card {
     // Of a flood what can be seen is drawn.
     const draw = () => { this.isDrawing = false; this.draw(); };
     if (document.hidden) setTimeout(draw, 100); else requestAnimationFrame(draw);
+  }
+
+  // A change is seen from the corner of an eye.
+  flash() {
+    this.element.classList.add("changed");
+    clearTimeout(this.fadingOut);
+    this.fadingOut = setTimeout(() => this.element.classList.remove("changed"), 150);
   }
 
   // What changes with a state: asked once in a while, however many changes there are.
@@ -224,6 +274,7 @@ class Card {
   }
 
   async askPast() {
+    if (this.away !== null) return;
     try {
       for (const line of await ask(`${this.path}/past`)) this.remember(line);
       this.drawPast();
@@ -232,15 +283,17 @@ class Card {
   }
 
   async askAround() {
-    if (!this.isOpen || this.element.dataset.link === "gone") return;
+    if (!this.isOpen || this.away !== null) return;
     try {
       const overview = await ask(`${this.path}/overview`);
       this.around(overview.stats);
+      const { holds, guards, more, trouble, suspended, overdue, seq } = overview.stats;
+      this.summed({ ...this.summary, holds, guards, more, trouble, suspended, overdue, seq, error: undefined, toldAt: now() });
       const drawing = JSON.stringify(overview.graph);
       if (drawing !== this.drawing) {
         this.drawing = drawing;
         this.graph = overview.graph;
-        this.palette = palette((overview.graph?.states ?? []).map((state) => state.name));
+        this.palette = palette((overview.graph?.states ?? []).map((state) => state.name), this.summary.marks);
         this.drawGraph();
         this.drawPast();
       }
@@ -260,6 +313,7 @@ class Card {
   draw() {
     const line = this.line;
     if (!line) return;
+    this.element.toggleAttribute("data-known", true);
     const state = this.find(".state");
     const text = plain(line.state, 120);
     if (state.textContent !== text) state.textContent = text;
@@ -273,21 +327,100 @@ class Card {
     if (this.isOpen) { this.light(); this.drawPast(); }
   }
 
+  // What the list says of it: who stands around it, and how its file marks its states.
+  summed(summary) {
+    const marks = JSON.stringify(summary.marks ?? {});
+    this.summary = summary;
+    if (marks !== this.marks) {
+      this.marks = marks;
+      if (this.graph) this.palette = palette(this.graph.states.map((state) => state.name), summary.marks);
+      if (this.graph) { this.drawGraph(); this.light(); }
+      this.drawPast();
+    }
+    this.tick();
+  }
+
+  get mark() { return this.line && this.summary.marks?.[this.line.state]; }
+
+  // Since when what is due has been overdue, as a time; null if nothing is.
+  get overdue() {
+    const due = this.line?.due?.at && new Date(this.line.due.at).getTime();
+    if (!due || now() < due) return null;
+    // The daemon's own count is right whatever the clocks say.
+    const told = this.summary.overdue && this.summary.seq === this.line.seq ? this.summary.toldAt - this.summary.overdue.ms : null;
+    const since = told ?? due;
+    return now() - since > 1000 ? since : null;
+  }
+
+  // Who stands in the way of what is due, or holds anything else.
+  get held() {
+    const told = this.summary.seq === this.line?.seq ? this.summary.overdue : null;
+    if (told?.by) return denials(told.by, told.more);
+    const rows = this.summary.holds ?? [];
+    const target = this.line?.due?.state;
+    const own = target ? rows.filter((row) => covers(row.before ?? [], target, this.summary.groups)) : [];
+    if (own.length) return denials(own);
+    return rows.length ? `${states(rows[0])} ${denials(rows)}` : "";
+  }
+
+  // How much it wants somebody to look: the smaller the rank, the more.
+  get standing() {
+    const { summary, line } = this;
+    if (this.away !== null) return { rank: 0, word: "gone", text: this.away };
+    if (summary.error) return { rank: 0, word: "silent", text: plain(summary.error) };
+    if (summary.trouble) return { rank: 1, word: "refusing changes", text: `changes are refused: ${plain(summary.trouble)}` };
+    if (summary.suspended) {
+      const { moves, inMs } = summary.suspended;
+      return { rank: 2, word: "suspended", text: `its own moves are suspended, as there were ${plain(moves)} within ${span(inMs)}` };
+    }
+    const since = this.overdue;
+    const target = line?.due && plain(line.due.state, 80);
+    if (since !== null) {
+      const text = [`${target} overdue for ${span(now() - since)}`, this.held].filter(Boolean).join(", ");
+      return { rank: 3, word: "overdue", text, since };
+    }
+    const due = line?.due?.at && new Date(line.due.at).getTime() - now();
+    const next = due === undefined || due === null ? "" : due < 1000 ? `${target} any moment` : `${target} in ${span(Math.ceil(due / 1000) * 1000)}`;
+    const rank = { bad: 4, warn: 5 }[this.mark] ?? 6;
+    return { rank, word: rank < 6 ? `marked ${this.mark}` : null, text: [next, this.held].filter(Boolean).join(", "), since: rank < 6 ? line.at : undefined };
+  }
+
   tick() {
     const line = this.line;
+    const standing = this.standing;
+    const set = (selector, text) => { if (this.find(selector).textContent !== text) { this.find(selector).textContent = text; this.find(selector).title = text; } };
+    this.element.toggleAttribute("data-trouble", standing.rank < 4);
+    if (this.mark) this.element.dataset.mark = this.mark; else delete this.element.dataset.mark;
+    const mark = this.find(".mark");
+    mark.title = this.mark ? `marked ${this.mark}` : "";
+    if (this.mark) { mark.setAttribute("role", "img"); mark.setAttribute("aria-label", mark.title); } else mark.removeAttribute("role");
+    set(".due", standing.text);
+    this.rank = standing;
     if (!line) return;
+    set(".age", line.at ? `for ${span(now() - new Date(line.at))}` : "");
     const parts = [];
-    if (line.at) parts.push(`for ${span(Date.now() - new Date(line.at))}`);
-    if (line.due?.at) parts.push(`${plain(line.due.state, 80)} in ${span(new Date(line.due.at) - Date.now())}`);
     // A state at the beginning of a stream does not say who made it; the past does.
     const change = line.by ? line : this.changes.findLast((other) => other.seq === line.seq) ?? line;
     if (change.by) parts.push(`by ${who(change.by)}`);
     if (change.cause) parts.push(plain(change.cause, 256));
     parts.push(`#${line.seq}`);
-    this.find(".meta").textContent = parts.join(" · ");
+    set(".meta", parts.join(" · "));
   }
 
-  colour(name) { return `c${this.palette.get(name) ?? colour(name)}`; }
+  // Whether a word of the filter means it.
+  isMeant(word) {
+    const colon = word.indexOf(":");
+    const groups = Object.entries(this.summary.groups ?? {}).filter(([, names]) => names.includes(this.line?.state)).map(([name]) => name);
+    const names = [this.line?.state ?? "", ...groups];
+    if (colon < 0) return [this.name, this.summary.machine ?? "", ...names].some((name) => name.toLowerCase().includes(word.toLowerCase()));
+    return names.includes(word.slice(0, colon)) && word.slice(colon + 1).split(",").every((part) => {
+      const [key, text] = [part.split("=", 1)[0], part.slice(part.indexOf("=") + 1)];
+      const value = this.line.data?.[key];
+      return value !== undefined && (value === text || JSON.stringify(value) === text);
+    });
+  }
+
+  colour(name) { return this.summary.marks?.[name] ?? `c${this.palette.get(name) ?? colour(name)}`; }
 
   drawPast() {
     // The colours come with the graph.
@@ -316,7 +449,7 @@ class Card {
     // A machine that has not changed has been in its state all the time.
     const changes = this.changes.length ? this.changes : this.line?.at ? [this.line] : [];
     if (!changes.length) { bands.replaceChildren(); return; }
-    const end = Date.now();
+    const end = now();
     const start = new Date(changes[0].at).getTime();
     const whole = Math.max(1, end - start);
     const places = changes.map((line) => (new Date(line.at) - start) / whole * 100);
@@ -333,8 +466,6 @@ class Card {
 
   around(stats) {
     const rows = [];
-    const states = (row) => (row.before ?? []).map((pattern) => plain(pattern.state ?? pattern, 80)).join(", ") || "everything";
-    const reason = (row) => [who(row.by ?? row), row.why && plain(row.why, 256)].filter(Boolean).join(": ");
     for (const row of stats.holds ?? []) rows.push(["held", `${states(row)} · ${reason(row)}`]);
     for (const row of stats.guards ?? []) rows.push(["guarded", `${states(row)} · ${reason(row)}`]);
     if (stats.more) rows.push(["", `and ${plain(stats.more)} more holds and guards`]);
@@ -376,7 +507,7 @@ class Card {
         this.edges.push({ path, tip, from: state.name, to: states[arrow.to].name, arrow });
       }
       const box = layout.boxes[from];
-      const node = svg("g", { class: state.final ? "node final" : "node" });
+      const node = svg("g", { class: ["node", state.final && "final", this.summary.marks?.[state.name]].filter(Boolean).join(" ") });
       const title = svg("title");
       title.textContent = [state.name, ...state.lines].map((text) => plain(text)).join("\n");
       const name = svg("text", { x: box.x, y: box.y });
@@ -467,53 +598,162 @@ function lay(states, initial) {
   const widths = states.map((state) => Math.max(72, label(state.name).length * 8.6 + 28));
   const gap = { x: 34, y: 50 };
   const rowWidths = lines.map((row) => row.reduce((sum, index) => sum + widths[index] + gap.x, -gap.x));
-  const side = 70;
-  const width = Math.max(200, ...rowWidths) + 2 * side;
+  const at = [];
+  lines.forEach((row, line) => { for (const index of row) at[index] = line; });
+  const { left, right, tracks } = routes(states, at, lines.length);
+  const side = { left: 30 + left.count * lane, right: 44 + right.count * lane };
+  const width = Math.max(200, ...rowWidths) + side.left + side.right;
+  const middle = side.left + (width - side.left - side.right) / 2;
   const boxes = [];
+  let top = 38;
   lines.forEach((row, line) => {
-    let x = (width - rowWidths[line]) / 2 + (lines.length > 2 && row.length === 1 && line % 2 ? 26 : 0);
+    let x = middle - rowWidths[line] / 2;
     for (const index of row) {
-      boxes[index] = { x: x + widths[index] / 2, y: 38 + line * (34 + gap.y), width: widths[index], line, label: label(states[index].name) };
+      boxes[index] = { x: x + widths[index] / 2, y: top, width: widths[index], line, label: label(states[index].name) };
       x += widths[index] + gap.x;
     }
+    top += 34 + Math.max(gap.y, 30 + (tracks[line] ?? 0) * track);
   });
   // An arrow within the last row hangs below it.
   const last = lines.at(-1) ?? [];
   const isHanging = last.some((index) => states[index].arrows.some((arrow) => arrow.to !== index && last.includes(arrow.to)));
-  const height = 38 + Math.max(0, lines.length - 1) * (34 + gap.y) + (isHanging ? 66 : 34);
-  const shift = (from, to) => ((from * 7 + to * 13) % 5 - 2) * 7;
+  const height = (lines.length ? boxes[last[0]].y : 38) + (isHanging ? 66 : 34);
+  const shift = (from, to) => ((from * 7 + to * 13) % 5 - 2) * 4;
   const edge = (from, to) => {
     const [a, b] = [boxes[from], boxes[to]];
     if (from === to) {
       const x = a.x + a.width / 2;
-      return { path: `M${x} ${a.y - 8}C${x + 34} ${a.y - 22} ${x + 34} ${a.y + 22} ${x + 5} ${a.y + 8}`, x: x + 1, y: a.y + 8, angle: 200 };
+      return { path: `M${x} ${a.y - 8}C${x + 30} ${a.y - 20} ${x + 30} ${a.y + 20} ${x + 5} ${a.y + 8}`, x: x + 1, y: a.y + 8, angle: 200 };
     }
-    if (b.line === a.line + 1) {
-      const [x1, x2] = [a.x + shift(from, to), b.x + shift(to, from)];
-      return { path: `M${x1} ${a.y + 17}C${x1} ${a.y + 45} ${x2} ${b.y - 48} ${x2} ${b.y - 22}`, x: x2, y: b.y - 17, angle: 90 };
+    // Ways down keep to the left of a box's middle, and ways up to the right.
+    const down = b.line >= a.line ? 1 : -1;
+    const [x1, x2] = [a.x - down * 14 + shift(from, to), b.x - down * 14 + shift(to, from)];
+    const [y1, y2] = [a.y + down * 17, b.y - down * 17];
+    const angle = down * 90;
+    if (Math.abs(b.line - a.line) === 1) {
+      const bend = Math.min(30, Math.abs(y2 - y1) / 2);
+      return { path: `M${x1} ${y1}C${x1} ${y1 + down * bend} ${x2} ${y2 - down * bend} ${x2} ${y2 - down * 5}`, x: x2, y: y2, angle };
     }
     if (a.line === b.line) {
-      const [x1, x2] = [a.x + shift(from, to), b.x + shift(to, from)];
       const y = 26 + Math.min(20, Math.abs(a.x - b.x) / 12);
       return { path: `M${x1} ${a.y + 17}C${x1} ${a.y + 17 + y} ${x2} ${b.y + 17 + y} ${x2} ${b.y + 22}`, x: x2, y: b.y + 17, angle: 270 };
     }
-    // Over several rows, or back: around the side on which less is.
-    const sign = b.line > a.line ? 1 : -1;
-    const [x1, x2] = [a.x + sign * a.width / 2, b.x + sign * b.width / 2];
-    const far = Math.abs(a.line - b.line);
-    const edgeX = sign > 0 ? Math.max(x1, x2) : Math.min(x1, x2);
-    const bow = Math.max(6, Math.min(width - 6, edgeX + sign * (18 + far * 13 + (from % 3) * 4)));
-    const [y1, y2] = [a.y + shift(to, from) / 2, b.y + shift(from, to) / 2];
-    return { path: `M${x1} ${y1}C${bow} ${y1} ${bow} ${y2} ${x2 + sign * 5} ${y2}`, x: x2, y: y2, angle: sign > 0 ? 180 : 0 };
+    // Over several rows: between two rows to a lane beside all boxes, along it, and between two rows to the other.
+    const own = (down > 0 ? right : left).of.get(`${from} ${to}`);
+    const x = down > 0 ? width - side.right + 14 + (own.lane + 1) * lane : side.left - (own.lane + 1) * lane;
+    const [out, back] = [y1 + down * (12 + own.out * track), y2 - down * (14 + own.back * track)];
+    return { path: rounded([[x1, y1], [x1, out], [x, out], [x, back], [x2, back], [x2, y2 - down * 5]]), x: x2, y: y2, angle };
   };
   return { width, height, boxes, edge };
 }
+
+// Pixels between two arrows beside each other.
+const lane = 10;
+const track = 6;
+
+// Places of the arrows over several rows: those down are on the right, and those up on the left; of two that meet, each has a lane of its
+// own, and between two rows each has its own track.
+function routes(states, at, count) {
+  const tracks = new Array(count).fill(0);
+  const sides = { left: { of: new Map(), count: 0 }, right: { of: new Map(), count: 0 } };
+  const all = states.flatMap((state, from) => state.arrows.map(({ to }) => ({ from, to, rows: Math.abs(at[to] - at[from]) }))).filter((way) => way.rows > 1);
+  const taken = { left: [], right: [] };
+  // Short ones inside.
+  for (const { from, to } of all.sort((a, b) => a.rows - b.rows)) {
+    const side = at[to] > at[from] ? "right" : "left";
+    const [first, last] = [Math.min(at[from], at[to]), Math.max(at[from], at[to])];
+    const lanes = taken[side];
+    let own = lanes.findIndex((spans) => spans.every(([a, b]) => b < first || a > last));
+    if (own < 0) own = lanes.push([]) - 1;
+    lanes[own].push([first, last]);
+    // Between the first row and the next, and between the last and the one before.
+    const [upper, lower] = [tracks[first]++, tracks[last - 1]++];
+    sides[side].of.set(`${from} ${to}`, side === "right" ? { lane: own, out: upper, back: lower } : { lane: own, out: lower, back: upper });
+    sides[side].count = lanes.length;
+  }
+  return { ...sides, tracks };
+}
+
+// A way along these points, with round corners.
+function rounded(points) {
+  const towards = ([x, y], [toX, toY]) => {
+    const length = Math.hypot(toX - x, toY - y) || 1;
+    const part = Math.min(8, length / 2) / length;
+    return `${x + (toX - x) * part} ${y + (toY - y) * part}`;
+  };
+  const corners = points.slice(1, -1).map((point, index) => `L${towards(point, points[index])}Q${point.join(" ")} ${towards(point, points[index + 2])}`);
+  return `M${points[0].join(" ")}${corners.join("")}L${points.at(-1).join(" ")}`;
+}
+
+// MARK: the list
+
+const filter = document.getElementById("filter");
+
+// Which machines are shown, and in which order: who wants somebody to look comes first.
+function arrange() {
+  const words = filter.value.split(/\s+/).filter(Boolean);
+  const [yes, no] = [words.filter((word) => !word.startsWith("!")), words.filter((word) => word.length > 1 && word.startsWith("!"))];
+  for (const card of cards.values()) {
+    const isShown = (!yes.length || yes.some((word) => card.isMeant(word))) && !no.some((word) => card.isMeant(word.slice(1)));
+    card.element.hidden = !isShown;
+  }
+  const order = [...cards.values()].sort((a, b) => a.rank.rank - b.rank.rank
+    || new Date(a.rank.since ?? 0) - new Date(b.rank.since ?? 0) || a.name.localeCompare(b.name, undefined, { numeric: true }));
+  const focused = document.activeElement;
+  order.forEach((card, index) => {
+    if (place.children[index] !== card.element) place.insertBefore(card.element, place.children[index] ?? null);
+  });
+  if (document.activeElement !== focused) focused?.focus({ preventScroll: true });
+}
+
+// Who stands around the machines, and which there are: those that have ended are not listed.
+let isListed = false;
+async function list() {
+  if (document.hidden) return;
+  let all;
+  const asked = Date.now();
+  try { all = await ask("overview"); } catch { return; }
+  const offset = new Date(all.at) - (asked + Date.now()) / 2;
+  // Of an answer that others had before, or that took its time, nothing is known to the second.
+  ahead = Math.abs(offset) > 5000 ? offset : 0;
+  const names = new Set(all.machines.map((machine) => machine.name));
+  for (const [name, card] of cards) if (!names.has(name)) forget(name, card);
+  for (const machine of all.machines) card(machine.name).summed({ ...machine, toldAt: now() });
+  const hidden = document.getElementById("hidden");
+  hidden.hidden = !all.hidden;
+  hidden.textContent = `${all.hidden} more machines are not shown; start the page with --runtime-directory for those that shall be.`;
+  filter.hidden = cards.size < 4 && !filter.value;
+  if (!isListed) {
+    isListed = true;
+    if (cards.size <= openCards) for (const card of cards.values()) card.open();
+  }
+  sum();
+}
+
+function forget(name, card) {
+  card.element.remove();
+  cards.delete(name);
+  last.delete(name);
+}
+
+filter.addEventListener("input", () => {
+  history.replaceState(null, "", filter.value ? `#${encodeURIComponent(filter.value)}` : location.pathname + location.search);
+  sum();
+});
+function filtered() {
+  try { filter.value = decodeURIComponent(location.hash.slice(1)); } catch { filter.value = ""; }
+  if (filter.value) filter.hidden = false;
+  sum();
+}
+addEventListener("hashchange", filtered);
 
 // MARK: the stream
 
 // All windows of a browser share one stream of all machines: the window that has the lock reads it and tells the others.
 // Of all pages of a host a browser makes six connections.
-const channel = "BroadcastChannel" in window ? new BroadcastChannel("statemachine") : null;
+// Another service may have a page of its own below the same origin.
+const shared = `statemachine ${new URL(".", location.href).pathname}`;
+const channel = "BroadcastChannel" in window ? new BroadcastChannel(shared) : null;
 let source = null;
 let since = "";
 let heard = Date.now();
@@ -525,8 +765,7 @@ const last = new Map();
 function card(name) {
   if (!cards.has(name)) {
     cards.set(name, new Card(name));
-    if (cards.size <= openCards) cards.get(name).open();
-    sum();
+    if (isListed && cards.size <= openCards) cards.get(name).open();
   }
   return cards.get(name);
 }
@@ -539,7 +778,7 @@ function hear({ kind, id, line }) {
   const name = line.instance;
   const own = last.get(name) ?? {};
   // Heard before, as when another window has just come.
-  if (own.state && own.state.epoch === epoch(line) && line.seq <= own.state.seq && !line.resync) return;
+  if ((kind === "state" || kind === "change") && own.state && own.state.epoch === epoch(line) && line.seq <= own.state.seq && !line.resync) return;
   if (kind === "state" || kind === "change") own.state = { seq: line.seq, epoch: epoch(line), line };
   if (kind === "gone") own.gone = line;
   if (kind === "back") own.gone = null;
@@ -589,7 +828,7 @@ function follow() {
   const waiting = new AbortController();
   giveUp = waiting;
   channel.postMessage({ kind: "hello" });
-  navigator.locks.request("statemachine", { signal: waiting.signal }, () => new Promise((resolve) => {
+  navigator.locks.request(shared, { signal: waiting.signal }, () => new Promise((resolve) => {
     if (waiting.signal.aborted) return resolve();
     read();
     waiting.signal.addEventListener("abort", () => { stop(); resolve(); });
@@ -606,29 +845,47 @@ channel?.addEventListener("message", ({ data }) => {
   channel.postMessage({ kind: "beat", id: since, line: {} });
 });
 
+let isSumming = false;
 function sum() {
-  const all = [...cards.values()];
-  const present = all.filter((card) => card.element.dataset.link === "live").length;
-  const text = isQuiet ?? (!all.length ? "" : all.length === present ? `${present} live` : `${present} of ${all.length} live`);
+  if (isSumming) return;
+  isSumming = true;
+  setTimeout(() => { isSumming = false; summing(); }, 50);
+}
+
+function summing() {
+  arrange();
+  const all = [...cards.values()].sort((a, b) => a.rank.rank - b.rank.rank);
+  const words = new Map();
+  for (const card of all) if (card.rank.word) words.set(card.rank.word, (words.get(card.rank.word) ?? 0) + 1);
+  const shown = all.filter((card) => !card.element.hidden).length;
   const element = document.getElementById("summary");
-  if (element.textContent !== text) element.textContent = text;
-  document.getElementById("empty")?.toggleAttribute("hidden", all.length > 0);
+  const troubles = [...words].map(([word, count]) => `${count} ${word}`);
+  const count = `${all.length} ${all.length === 1 ? "machine" : "machines"}`;
+  const text = isQuiet ?? (!all.length ? "" : [shown < all.length ? `${shown} of ${count}` : count, troubles.length ? "" : "all live"].filter(Boolean).join(" · "));
+  if (element.dataset.text !== text + troubles) {
+    element.dataset.text = text + troubles;
+    element.replaceChildren(text, ...(isQuiet === null ? troubles : []).flatMap((trouble) => [" · ", make("b", trouble)]));
+  }
+  document.getElementById("empty").hidden = all.length > 0;
   const one = all.length === 1 && all[0].line;
-  document.title = one ? `${plain(one.state, 40)} · ${plain(all[0].name, 40)}` : "statemachine";
+  document.title = one ? `${plain(one.state, 40)} · ${plain(all[0].name, 40)}` : [...(isQuiet === null ? troubles : []), "statemachine"].join(" · ");
 }
 
 setInterval(() => {
   for (const card of cards.values()) { card.tick(); if (card.isOpen && !document.hidden) card.drawBands(); }
+  sum();
   if (document.hidden) heard = Date.now();
   if (Date.now() - heard < silence * 1000) return;
   quiet(`nothing heard for ${silence} s; trying again`);
   heard = Date.now();
   if (source) read(); else follow();
 }, 1000);
-setInterval(() => { for (const card of cards.values()) if (!document.hidden) card.askAround(); }, 5000);
-document.addEventListener("visibilitychange", follow);
+setInterval(() => { list(); for (const card of cards.values()) if (!document.hidden) card.askAround(); }, look * 1000);
+document.addEventListener("visibilitychange", () => { follow(); list(); });
 matchMedia("(max-width: 499px)").addEventListener("change", () => {
   for (const card of cards.values()) if (card.isOpen && card.graph) { card.drawGraph(); card.light(); }
 });
 setTimeout(() => { document.getElementById("empty").textContent = "There is no machine yet; the page shows one as soon as it starts."; }, 3000);
+filtered();
+list();
 follow();

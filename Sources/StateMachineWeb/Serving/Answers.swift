@@ -17,11 +17,14 @@ struct Answers: Sendable {
     let machines: Machines
     let page: Page
     /// Made once for all who ask within a second.
-    private let metrics: CachedAnswer
+    private let metrics: CachedAnswer<String>
+    /// What the list of machines says, made once for all who ask within two seconds.
+    private let overview: CachedAnswer<String>
 
     init(machines: Machines, page: Page) {
         (self.machines, self.page) = (machines, page)
         self.metrics = CachedAnswer(.seconds(1)) { await Self.metrics(of: machines.all) }
+        self.overview = CachedAnswer(.seconds(2)) { await Self.overview(of: machines) }
     }
 
     func answer(to question: PageRequest) async -> Answer {
@@ -30,6 +33,7 @@ struct Answers: Sendable {
             case []: return .document(type: "text/html; charset=utf-8", body: self.page.html)
             case ["machines"]: return .document(body: await self.list())
             case ["events"]: return .stream(EventStream(self.machines, after: question.lastID))
+            case ["overview"]: return .document(body: try await self.overview.value())
             case ["metrics"]:
                 return .document(
                     type: "text/plain; version=0.0.4; charset=utf-8",
@@ -46,7 +50,7 @@ struct Answers: Sendable {
             switch question.path.dropFirst(2).first {
             case nil: return await self.state(of: machine, question)
             case "events"?: return .stream(EventStream(machine, after: question.lastID))
-            case "overview"?: return .document(body: try await machine.overview.value())
+            case "overview"?: return .document(body: try await machine.overview())
             case "past"?: return .document(body: try await machine.past.value())
             default: return .refusal(404, "a machine has only events, overview and past")
             }
@@ -113,6 +117,16 @@ struct Answers: Sendable {
         }
     }
 
+    /// All machines, each with who stands around it, and what time it is here.
+    private static func overview(of machines: Machines) async -> String {
+        let summaries = await machines.all.concurrentlyMapped { await $0.summary() }
+        return JSONValue.object([
+            JSONMember("at", .string(WallTime.now.rfc3339)),
+            JSONMember("machines", .array(summaries)),
+            JSONMember("hidden", .integer(UInt64(machines.hidden))),
+        ]).description
+    }
+
     private static func metrics(of machines: [Machine]) async -> String {
         let samples = await machines.concurrentlyMapped { machine in
             // One that does not answer shows as 0 in `up`.
@@ -141,13 +155,19 @@ enum Answer {
     case unchanged(cursor: String)
     case stream(EventStream)
 
-    /// More requests of that address wait, or read a stream, than may.
-    static let tooMany = document(
-        status: 429,
-        type: "text/plain; charset=utf-8",
-        body:
-            "this address has \(StreamSlots.perAddress) streams and waits, the most that are allowed; close some\n"
-    )
+    /// More requests wait, or read a stream, than may.
+    static func refusal(_ tooMany: TooManyFollow) -> Answer {
+        let (status, whose) =
+            switch tooMany {
+            case .ofOne(let most): (429, "this address has \(most)")
+            case .all(let most): (503, "there are \(most)")
+            }
+        return .document(
+            status: status,
+            type: "text/plain; charset=utf-8",
+            body: "\(whose) streams and waits, the most that are allowed; close some\n"
+        )
+    }
 
     /// A refusal with its reason: a sentence for people.
     static func refusal(_ status: Int, _ message: String) -> Answer {

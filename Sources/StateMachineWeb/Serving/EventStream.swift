@@ -1,5 +1,4 @@
 import StateMachineProtocol
-import Synchronization
 
 /// What one reader is told of one machine, or of all, as fast as that one reads.
 struct EventStream: Sendable {
@@ -35,11 +34,19 @@ struct EventStream: Sendable {
         try await write(ServerEvent.beginning)
         var places = JointPlaces(self.id ?? "")
         var readers: [MachineReader] = []
+        var shown: [ObjectIdentifier] = []
         var news = self.bell.news.makeAsyncIterator()
         while true {
-            for machine in self.machines().dropFirst(readers.count) {
-                let id = self.isJoint ? places[machine.name]?.description : self.id
-                readers.append(MachineReader(machine, after: id))
+            let machines = self.machines()
+            if machines.map(ObjectIdentifier.init) != shown {
+                shown = machines.map(ObjectIdentifier.init)
+                // One that is no longer shown has nothing more to tell.
+                readers.removeAll { !shown.contains(ObjectIdentifier($0.machine)) }
+                let known = Set(readers.map { ObjectIdentifier($0.machine) })
+                for machine in machines where !known.contains(ObjectIdentifier(machine)) {
+                    let id = self.isJoint ? places[machine.name]?.description : self.id
+                    readers.append(MachineReader(machine, after: id))
+                }
             }
             var isQuiet = true
             for index in readers.indices {
@@ -62,53 +69,6 @@ struct EventStream: Sendable {
             case .beat?: try await write(ServerEvent.beat)
             case nil: return
             }
-        }
-    }
-}
-
-/// Counts the streams, and the requests that wait, of each address.
-///
-/// Guarded state: the counts, behind a lock.
-final class StreamSlots: Sendable {
-    /// The most streams and waits of one address.
-    ///
-    /// 256: half of all connections, so that one address leaves room for others. A Unix socket's
-    /// peers have no addresses to tell them apart; only the limit of all connections applies to
-    /// them.
-    static let perAddress = 256
-
-    /// A slot, taken for as long as this value lives.
-    final class Slot: Sendable {
-        private let slots: StreamSlots
-        private let address: String?
-
-        fileprivate init(_ slots: StreamSlots, _ address: String?) {
-            (self.slots, self.address) = (slots, address)
-        }
-
-        deinit {
-            if let address { self.slots.giveBack(address) }
-        }
-    }
-
-    private let counts = Mutex<[String: Int]>([:])
-
-    /// Takes a slot; nil if there is none.
-    func take(_ address: String?) -> Slot? {
-        guard let address else { return Slot(self, nil) }
-        let hasRoom = self.counts.withLock { counts in
-            let count = counts[address] ?? 0
-            guard count < Self.perAddress else { return false }
-            counts[address] = count + 1
-            return true
-        }
-        return hasRoom ? Slot(self, address) : nil
-    }
-
-    private func giveBack(_ address: String) {
-        self.counts.withLock { counts in
-            let count = counts[address] ?? 1
-            counts[address] = count > 1 ? count - 1 : nil
         }
     }
 }

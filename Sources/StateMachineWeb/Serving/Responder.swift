@@ -7,7 +7,6 @@ import NIOCore
 struct Responder: Sendable {
     private let answers: Answers
     private let rule: HostRule
-    private let slots = StreamSlots()
     // Header fields that the library has no names for.
     private static let lastEventID = HTTPField.Name("Last-Event-ID")
     private static let site = HTTPField.Name("Sec-Fetch-Site")
@@ -25,7 +24,17 @@ struct Responder: Sendable {
         (self.answers, self.rule) = (answers, rule)
     }
 
-    func response(to request: Request, from address: String?) async throws -> Response {
+    /// Answers a request.
+    ///
+    /// - Parameters:
+    ///   - request: what is asked for.
+    ///   - follow: called before an answer that takes long; says why there may be none.
+    /// - Returns: the answer; a refusal has the connection end after it.
+    /// - Throws: what reading the request throws.
+    func response(
+        to request: Request,
+        follow: () -> TooManyFollow?
+    ) async throws -> Response {
         let head = request.head
         let refusal = self.rule.refusal(
             host: head.authority,
@@ -34,13 +43,12 @@ struct Responder: Sendable {
             mode: Self.mode.flatMap { head.headerFields[$0] }
         )
         if let refusal {
-            return self.response(.refusal(421, refusal), request, address)
+            return self.response(.refusal(421, refusal), request)
         }
         guard head.method == .get || head.method == .head else {
             var response = self.response(
                 .refusal(405, "this page is read-only; use GET or HEAD"),
-                request,
-                address
+                request
             )
             response.headers[.allow] = "GET, HEAD"
             return response
@@ -53,20 +61,21 @@ struct Responder: Sendable {
                 ?? request.uri.queryParameters["since"].map { $0.percentDecoded }
         )
         guard question.wait != nil else {
-            return self.response(await self.answers.answer(to: question), request, address)
+            let answer = await self.answers.answer(to: question)
+            if case .stream = answer, request.method != .head, let tooMany = follow() {
+                return self.response(.refusal(tooMany), request)
+            }
+            return self.response(answer, request)
         }
-        guard let slot = self.slots.take(address) else {
-            return self.response(.tooMany, request, address)
-        }
-        defer { withExtendedLifetime(slot) {} }
+        if let tooMany = follow() { return self.response(.refusal(tooMany), request) }
         // No wait continues for a browser that has hung up.
         let answer = try await request.body.consumeWithCancellationOnInboundClose { _ in
             await self.answers.answer(to: question)
         }
-        return self.response(answer, request, address)
+        return self.response(answer, request)
     }
 
-    private func response(_ answer: Answer, _ request: Request, _ address: String?) -> Response {
+    private func response(_ answer: Answer, _ request: Request) -> Response {
         var headers = HTTPFields()
         headers[.cacheControl] = "no-cache"
         headers[.contentSecurityPolicy] = self.answers.page.policy
@@ -78,6 +87,7 @@ struct Responder: Sendable {
         case .document(let status, let type, let text, let cursor):
             headers[.contentType] = type
             headers[.retryAfter] = Self.retries[status]
+            if status >= 400 { headers[.connection] = "close" }
             headers[.eTag] = cursor.map { "\"\($0)\"" }
             headers[.contentLength] = String(text.utf8.count)
             let body = isHead ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: text))
@@ -88,18 +98,14 @@ struct Responder: Sendable {
         case .stream(let stream):
             headers[.contentType] = "text/event-stream"
             guard !isHead else { return Response(status: .ok, headers: headers) }
-            guard let slot = self.slots.take(address) else {
-                return self.response(.tooMany, request, address)
-            }
-            return self.response(stream, headers, request, slot)
+            return self.response(stream, headers, request)
         }
     }
 
     private func response(
         _ stream: EventStream,
         _ headers: HTTPFields,
-        _ request: Request,
-        _ slot: StreamSlots.Slot
+        _ request: Request
     ) -> Response {
         let body = ResponseBody { writer in
             let out = writer
@@ -110,7 +116,6 @@ struct Responder: Sendable {
                     try await own.write(ByteBuffer(bytes: bytes))
                 }
             }
-            withExtendedLifetime(slot) {}
             try await out.finish(nil)
         }
         return Response(status: .ok, headers: headers, body: body)

@@ -1,5 +1,6 @@
 #if Web
 import Glibc
+import HTTPTypes
 import HummingbirdCore
 package import Logging
 import NIOCore
@@ -9,10 +10,6 @@ import StateMachineProtocol
 
 /// Serves the page until the task is cancelled.
 package struct WebServer: Sendable {
-    /// The most connections that are served at a time; others wait in the system's queue.
-    ///
-    /// 512: what the daemon has, and half of a process's usual 1024 descriptors.
-    private static let connections = 512
     /// How long a connection may take to send a request, or stay without one.
     ///
     /// 10 s: a request is one packet; browsers connect anew when they need to.
@@ -43,11 +40,18 @@ package struct WebServer: Sendable {
     ///
     /// - Throws: ``WebError`` if it cannot get the socket.
     package func run(_ ready: @escaping @Sendable (String) -> Void) async throws {
-        let responder = self.responder
+        let (responder, visitors) = (self.responder, Visitors())
         let http = HTTP1Channel(
             responder: { request, writer, channel in
-                let address = channel.remoteAddress?.ipAddress
-                let response = try await responder.response(to: request, from: address)
+                visitors.asked(channel)
+                defer { visitors.answered(channel) }
+                let response = try await responder.response(to: request) {
+                    visitors.follow(channel)
+                }
+                // A refused one is closed when it has its answer.
+                if response.headers[.connection] == "close" {
+                    channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+                }
                 try await writer.write(response: response.head, body: response.body)
             },
             configuration: .init(
@@ -61,7 +65,8 @@ package struct WebServer: Sendable {
         )
         let log = self.log
         let server = try await self.listen { channel in
-            http.setup(channel: channel, logger: log)
+            visitors.arrived(channel)
+            return http.setup(channel: channel, logger: log)
                 .flatMapThrowing { value in
                     let pipeline = channel.pipeline.syncOperations
                     let decoder = try pipeline.handler(
@@ -107,14 +112,6 @@ package struct WebServer: Sendable {
             .serverChannelOption(.backlog, value: Self.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let handler = AvailableConnectionsChannelHandler(
-                        maxConnections: Self.connections
-                    )
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                }
-            }
         do {
             switch self.socket {
             case .handed(let descriptor):
