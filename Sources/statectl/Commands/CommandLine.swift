@@ -30,12 +30,15 @@ struct WordCheck {
 
     /// The words of the command line, without those of a program that is to be run.
     private let words: [String]
+    /// How many there are with those.
+    private let count: Int
     /// The first word that is neither an option nor an option's value, and the next such word.
     private let command: String?
     private let topic: String?
 
     init(_ words: [String]) {
         self.words = Array(words.prefix { $0 != "--" && $0 != "--exec" })
+        self.count = words.count
         var rest = self.words[...]
         while let word = rest.first, word.hasPrefix("-") {
             let takesValue = ["--runtime-directory", "--machine", "-m", "--color"].contains(word)
@@ -43,6 +46,15 @@ struct WordCheck {
         }
         self.command = rest.first
         self.topic = rest.dropFirst().first { !$0.hasPrefix("-") }
+    }
+
+    /// Where, among the words, those of a program begin that is to be run; nil if there is none.
+    ///
+    /// They come last, and are passed on byte for byte.
+    var programStart: Int? {
+        guard ["hold", "guard", "watch"].contains(self.command), self.words.count < self.count
+        else { return nil }
+        return self.words.count + 1
     }
 
     /// The commands by their names.
@@ -58,9 +70,11 @@ struct WordCheck {
 
     /// The commands' names in other programs.
     private static let otherNames = [
-        "follow": "watch", "info": "describe", "list": "machines", "log": "history",
-        "logs": "history", "ls": "machines", "monitor": "top", "show": "status", "stat": "status",
-        "state": "get", "tail": "watch", "validate": "check",
+        "emit": "send", "events": "describe, which lists them, or watch", "follow": "watch",
+        "info": "describe", "list": "machines",
+        "lock": "hold", "log": "history", "logs": "history", "ls": "machines", "monitor": "top",
+        "show": "status", "stat": "status", "state": "get", "tail": "watch", "trigger": "send",
+        "validate": "check", "version": "--version",
     ]
 
     /// What is wrong with the name of the command; nil if nothing is.
@@ -215,11 +229,24 @@ struct WordCheck {
 
 /// The words of this process's command line as the bytes that they are.
 enum ArgumentBytes {
-    /// The first word that is not UTF-8, with its other bytes as `\\xff`: what the standard library makes of it names
-    /// another value, and another file.
-    static var firstUnreadable: String? {
+    private static var words: [UnsafeMutablePointer<CChar>] {
         let words = UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
-        return words.lazy.compactMap(\.self).compactMap { self.unreadable($0) }.first
+        return words.compactMap(\.self)
+    }
+
+    /// The first word for this program that is not UTF-8, with its other bytes as `\\xff`: what the standard library
+    /// makes of it names another value, and another file.
+    static var firstUnreadable: String? {
+        let check = WordCheck(Array(CommandLine.arguments.dropFirst()))
+        let own = self.words.prefix(1 + (check.programStart ?? self.words.count))
+        return own.lazy.compactMap { self.unreadable($0) }.first
+    }
+
+    /// The last words, as many as a program has that is to be run.
+    static func last(_ count: Int) -> [[UInt8]] {
+        self.words.suffix(count).map { word in
+            UnsafeBufferPointer(start: word, count: strlen(word)).map { UInt8(bitPattern: $0) }
+        }
     }
 
     /// A word, if it is not UTF-8.

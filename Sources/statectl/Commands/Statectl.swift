@@ -56,11 +56,8 @@ struct Statectl: DaemonCommand {
 
     @OptionGroup var options: SharedOptions
 
-    func run() async throws {
-        // Whoever types nothing else wants to see something.
-        if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
-        throw ValidationError("name a command; statectl --help lists them")
-    }
+    /// Whoever types nothing else wants to see something.
+    func run() async throws { try await StatusCommand.show(self.options) }
 
     /// The words of a command line in a form that the parser can tell apart.
     ///
