@@ -246,7 +246,6 @@ let package = Package(
                 "StateMachineSQLite",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
                 .daemon("NIOCore", of: "swift-nio"),
-                .daemon("Subprocess", of: "swift-subprocess"),
                 .daemon("SystemPackage", of: "swift-system"),
             ],
             swiftSettings: strict

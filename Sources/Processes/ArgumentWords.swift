@@ -25,11 +25,27 @@ package enum ArgumentWords {
         return separated + words[end...]
     }
 
+    /// The words as the bytes that they are, the program's name among them.
+    private static var words: [UnsafeMutablePointer<CChar>] {
+        UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
+            .compactMap(\.self)
+    }
+
+    /// The last words, as the bytes that they are.
+    package static func last(_ count: Int) -> [[UInt8]] {
+        self.words.suffix(count).map { word in
+            UnsafeBufferPointer(start: word, count: strlen(word)).map { UInt8(bitPattern: $0) }
+        }
+    }
+
     /// What is wrong with the first word, or variable of ours in the environment, that is not UTF-8: what the standard
     /// library makes of it names another value, and another file.
-    package static var objection: String? {
-        let words = UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
-        if let word = words.lazy.compactMap(\.self).compactMap({ self.unreadable($0) }).first {
+    ///
+    /// - Parameter count: how many words after the program's name are this program's own; nil: all. Others are those of a
+    ///   program that is to be run.
+    package static func objection(inFirst count: Int? = nil) -> String? {
+        let own = self.words.prefix(count.map { $0 + 1 } ?? .max)
+        if let word = own.lazy.compactMap({ self.unreadable($0) }).first {
             return "\"\(word)\" is not UTF-8"
         }
         var next = environ

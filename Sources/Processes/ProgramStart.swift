@@ -1,7 +1,6 @@
 internal import CPlatform
 internal import Dispatch
 internal import Glibc
-private import Synchronization
 internal import SystemPackage
 
 /// A program with all that it is given; in bytes, for names and values need not be UTF-8.
@@ -82,7 +81,7 @@ package struct ProgramStart: Sendable {
     package static func memoryFile() -> CInt { platform_memory_file("output") }
 
     /// A descriptor of a file in memory with those bytes, at its beginning.
-    private static func memoryFile(of bytes: [UInt8]) throws(Failure) -> CInt {
+    static func memoryFile(of bytes: [UInt8]) throws(Failure) -> CInt {
         let file = FileDescriptor(rawValue: self.memoryFile())
         guard file.rawValue >= 0 else { throw .scarcity(errno) }
         do {
@@ -125,7 +124,7 @@ package struct ProgramStart: Sendable {
         [EAGAIN, ENOMEM, EMFILE, ENFILE].contains(error)
     }
 
-    private static func withCString<Result>(
+    static func withCString<Result>(
         _ bytes: [UInt8],
         _ body: (UnsafePointer<CChar>) -> Result
     ) -> Result {
@@ -135,7 +134,7 @@ package struct ProgramStart: Sendable {
         }
     }
 
-    private static func withCStrings<Result>(
+    static func withCStrings<Result>(
         _ texts: [[UInt8]],
         _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
     ) -> Result {
@@ -146,9 +145,7 @@ package struct ProgramStart: Sendable {
 }
 
 /// A child of this process.
-///
-/// Guarded state: `isOver`, behind its lock: a number that has been waited for may be another process's.
-package final class RunningProgram: Sendable {
+package struct RunningProgram: Sendable {
     /// How it ended.
     package enum End: Hashable, Sendable {
         case exited(CInt)
@@ -156,40 +153,15 @@ package final class RunningProgram: Sendable {
     }
 
     package let pid: Int32
-    private let isOver = Mutex(false)
-
-    init(pid: Int32) { self.pid = pid }
 
     /// Waits for its end, once, on a thread of its own, which costs no descriptor and no wake-up.
     package func end() async -> End {
         await withCheckedContinuation { continuation in
             DispatchQueue(label: "end of \(self.pid)").async {
-                var info = siginfo_t()
-                while waitid(P_PID, id_t(self.pid), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
-                let status = self.isOver.withLock { isOver in
-                    isOver = true
-                    var status: CInt = 0
-                    while waitpid(self.pid, &status, 0) < 0, errno == EINTR {}
-                    return status
-                }
+                var status: CInt = 0
+                while waitpid(self.pid, &status, 0) < 0, errno == EINTR {}
                 continuation.resume(returning: End(status))
             }
-        }
-    }
-
-    /// Sends it a signal, unless it has ended.
-    package func send(_ signal: CInt) {
-        self.isOver.withLock { isOver in
-            if !isOver { kill(self.pid, signal) }
-        }
-    }
-
-    /// Ends it by SIGTERM, and after that time by SIGKILL; returns at once.
-    package func stop(killingAfter grace: Duration) {
-        self.send(SIGTERM)
-        let seconds = grace / .seconds(1)
-        DispatchQueue(label: "stop of \(self.pid)").asyncAfter(deadline: .now() + seconds) {
-            self.send(SIGKILL)
         }
     }
 }

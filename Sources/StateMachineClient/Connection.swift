@@ -12,6 +12,8 @@ public struct Connection: Sendable {
     /// What the daemon sends, to be iterated over once, by one task.
     public let lines: Lines
     private let channel: any Channel
+    /// The channel's descriptor, for as long as the channel is active.
+    private let socket: CInt
 
     /// Connects to the socket at `path`.
     ///
@@ -35,7 +37,12 @@ public struct Connection: Sendable {
                         (channel, try LineReader.add(to: channel, path: path))
                     }
                 }
-            return Connection(path: path, lines: Lines(path: path, lines), channel: channel)
+            return Connection(
+                path: path,
+                lines: Lines(path: path, lines),
+                channel: channel,
+                socket: socket
+            )
         } catch let error as ClientError {
             throw error
         } catch {
@@ -74,6 +81,22 @@ public struct Connection: Sendable {
             try await self.channel.close()
         } catch {
             // Closed before, by the daemon or by us.
+        }
+    }
+
+    /// Another descriptor of its socket, which the caller closes; nil if the connection is closed already.
+    ///
+    /// The daemon sees the connection's end when all of them are closed.
+    package func duplicate() async -> CInt? {
+        do {
+            return try await self.channel.eventLoop.submit {
+                guard self.channel.isActive else { return nil }
+                let descriptor = fcntl(self.socket, F_DUPFD_CLOEXEC, 0)
+                return descriptor < 0 ? nil : descriptor
+            }.get()
+        } catch {
+            // The loop has ended, and all its connections with it.
+            return nil
         }
     }
 

@@ -42,6 +42,8 @@ public struct Guard: AsyncSequence, Sendable {
     let client: Client
     let request: Request
     let clock: any Clock<Duration>
+    /// Whether to wait for a daemon that was never reached.
+    package var isPatient = false
 
     /// Registers the guard with the first call of `next()`.
     public func makeAsyncIterator() -> Subscription<Event> {
@@ -49,6 +51,7 @@ public struct Guard: AsyncSequence, Sendable {
         return Subscription(
             self.client,
             clock: self.clock,
+            resumption: Resumption(since: nil, isPatient: self.isPatient),
             requests: { _ in [request] },
             interrupted: Event.interrupted,
             read: { line, connection in

@@ -16,18 +16,24 @@ public struct Hold: AsyncSequence, Sendable {
     let client: Client
     let request: Request
     let clock: any Clock<Duration>
+    /// Whether to wait for a daemon that was never reached.
+    package var isPatient = false
+    /// Called with the connection each time that it is taken on one, before ``Event/taken(_:)`` comes.
+    package var taken: @Sendable (Connection) -> Void = { _ in }
 
     /// Takes the hold with the first call of `next()`.
     public func makeAsyncIterator() -> Subscription<Event> {
-        let request = self.request
+        let (request, taken) = (self.request, self.taken)
         return Subscription(
             self.client,
             clock: self.clock,
+            resumption: Resumption(since: nil, isPatient: self.isPatient),
             requests: { _ in [request] },
             interrupted: Event.interrupted,
-            read: { line, _ in
+            read: { line, connection in
                 guard line.kind == .reply, line.id == nil else { return .nothing }
                 guard line.isOK == true, let number = line.hold else { return .refusal }
+                taken(connection)
                 return .event(.taken(number))
             }
         )

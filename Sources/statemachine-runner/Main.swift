@@ -102,7 +102,7 @@ struct RunnerCommand: ParsableCommand, Sendable {
         NIOSingletons.blockingPoolThreadCountSuggestion = 1
         let command: RunnerCommand
         do {
-            if let objection = ArgumentWords.objection { throw ValidationError(objection) }
+            if let objection = ArgumentWords.objection() { throw ValidationError(objection) }
             var parsed = try self.parseAsRoot(ArgumentWords.all)
             guard let own = parsed as? RunnerCommand else {
                 // The help, which prints itself.

@@ -115,7 +115,7 @@ struct WebCommand: ParsableCommand, Sendable {
     /// Serves until it is told to end; returns the exit status.
     private static func perform() async -> CInt {
         do {
-            if let objection = ArgumentWords.objection { throw ValidationError(objection) }
+            if let objection = ArgumentWords.objection() { throw ValidationError(objection) }
             var parsed = try self.parseAsRoot(ArgumentWords.all)
             guard let command = parsed as? WebCommand else {
                 // The help, which prints itself.

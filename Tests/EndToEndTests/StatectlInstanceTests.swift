@@ -96,4 +96,30 @@ import Testing
             #expect(status == .signaled(15))
         }
     }
+
+    /// `left` is ready(true), `right` is ready(false).
+    @Test(
+        arguments: [
+            ("machines ready:value=true", 0, "left"), ("machines dataRetrieval", 1, ""),
+            ("machines ready", 0, "left right"), ("machines nosuch", 2, ""),
+            ("get --all ready:value=true", 0, "left"), ("get --all dataRetrieval", 1, ""),
+            ("get -m left -m right !ready:value=true", 0, "right"), ("get --all nosuch", 2, ""),
+            ("get -m left ready", 2, ""), ("is --all ready", 0, "left right"),
+            ("is --all ready:value=true", 1, "left right"), ("is -q --all ready", 0, ""),
+            ("is --all ready --for 0", 0, "left right"), ("is --all nosuch", 2, ""),
+        ] as [(String, CInt, String)]
+    )
+    func patternsSelectMachines(words: String, status: CInt, names: String) async throws {
+        try await self.run { environment in
+            let shown = try await BuiltProduct.statectl.run(
+                words.split(separator: " ").map(String.init),
+                environment: environment
+            )
+            #expect(shown.status == .exited(status), "\(shown.errors)")
+            let lines = shown.output.split(separator: "\n").compactMap {
+                $0.split(separator: " ").first
+            }
+            #expect(lines.map(String.init).sorted().joined(separator: " ") == names)
+        }
+    }
 }

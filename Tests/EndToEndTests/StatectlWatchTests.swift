@@ -288,6 +288,35 @@ import Testing
             #expect(status == .exited(0))
         }
     }
+
+    @Test(arguments: [false, true])
+    func aWatchOfStaysLeavesUpdatesOut(isEach: Bool) async throws {
+        let machine = """
+            machine: lamp
+            start: dark
+            states:
+              dark: {}
+              dim: {fields: {level: integer}}
+              bright: {}
+            """
+        try await DaemonProcess.run(machine: machine) { daemon in
+            let cursor = try #require(try await daemon.ask(\.control, "get").string("cursor"))
+            for words in ["set dim level=1", "update level=2", "update level=3", "set bright"] {
+                let made = try await daemon.statectl(words.split(separator: " ").map(String.init))
+                #expect(made.status == .exited(0), "\(made.errors)")
+            }
+            var arguments = ["watch", "--stays", "--since", cursor, "--count", "2"]
+            arguments +=
+                isEach
+                ? [
+                    "--each", "--exec", "sh", "-c",
+                    #"echo "$STATEMACHINE_STATE $STATEMACHINE_SEQ""#,
+                ]
+                : ["--format", "{state} {seq}"]
+            let watch = try await daemon.statectl(arguments)
+            #expect(watch.output == "dim 1\nbright 4\n", "\(watch.errors)")
+        }
+    }
 }
 
 extension DaemonProcess {

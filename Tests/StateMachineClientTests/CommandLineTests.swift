@@ -197,3 +197,10 @@ import Testing
         #expect(choice.style(isTerminal: isTerminal) { environment[$0] } == style)
     }
 }
+
+extension WatchCommand {
+    /// The words of the program to run, as they were before the parser was to take them all.
+    fileprivate var program: [String] {
+        self.exec.map { String($0.dropFirst(Statectl.verbatim.count)) }
+    }
+}

@@ -55,7 +55,7 @@ extension DaemonCommand {
             )
         }
         do {
-            if let objection = ArgumentWords.objection { throw ValidationError(objection) }
+            if let objection = ArgumentWords.objection() { throw ValidationError(objection) }
             var command = try self.parseAsRoot(ArgumentWords.all)
             do {
                 try command.run()

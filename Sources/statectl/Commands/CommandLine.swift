@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
@@ -30,12 +29,15 @@ struct WordCheck {
 
     /// The words of the command line, without those of a program that is to be run.
     private let words: [String]
+    /// How many there are with those.
+    private let count: Int
     /// The first word that is neither an option nor an option's value, and the next such word.
     private let command: String?
     private let topic: String?
 
     init(_ words: [String]) {
         self.words = Array(words.prefix { $0 != "--" && $0 != "--exec" })
+        self.count = words.count
         var rest = self.words[...]
         while let word = rest.first, word.hasPrefix("-") {
             let takesValue = ["--runtime-directory", "--machine", "-m", "--color"].contains(word)
@@ -43,6 +45,15 @@ struct WordCheck {
         }
         self.command = rest.first
         self.topic = rest.dropFirst().first { !$0.hasPrefix("-") }
+    }
+
+    /// Where, among the words, those of a program begin that is to be run; nil if there is none.
+    ///
+    /// They come last, and are passed on byte for byte.
+    var programStart: Int? {
+        guard ["hold", "guard", "watch"].contains(self.command), self.words.count < self.count
+        else { return nil }
+        return self.words.count + 1
     }
 
     /// The commands by their names.
@@ -58,9 +69,11 @@ struct WordCheck {
 
     /// The commands' names in other programs.
     private static let otherNames = [
-        "follow": "watch", "info": "describe", "list": "machines", "log": "history",
-        "logs": "history", "ls": "machines", "monitor": "top", "show": "status", "stat": "status",
-        "state": "get", "tail": "watch", "validate": "check",
+        "emit": "send", "events": "describe, which lists them, or watch", "follow": "watch",
+        "info": "describe", "list": "machines",
+        "lock": "hold", "log": "history", "logs": "history", "ls": "machines", "monitor": "top",
+        "show": "status", "stat": "status", "state": "get", "tail": "watch", "trigger": "send",
+        "validate": "check", "version": "--version",
     ]
 
     /// What is wrong with the name of the command; nil if nothing is.

@@ -1,8 +1,9 @@
 import ArgumentParser
+import Glibc
+import Processes
 import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
-import Subprocess
 import SystemPackage
 
 struct GraphCommand: DaemonCommand {
@@ -98,25 +99,54 @@ enum Graphviz {
     /// 16 MiB: a hundred times what the largest machine takes.
     private static let pictureBytes = 16 << 20
 
+    /// How long it may take.
+    ///
+    /// 30 s: longer than anybody looks at a terminal in which nothing comes. Not tuned.
+    private static let limit = Duration.seconds(30)
+    /// What it has to end in, once it is told to.
+    ///
+    /// 1 s: it has nothing to lose. Not tuned.
+    private static let grace = Duration.seconds(1)
+
+    private static let noProgram = Refusal(
+        "cannot run dot; install the package graphviz, or take another --format"
+    )
+    private static let cannotDraw = Refusal(
+        "dot could not draw the machine; take another --format"
+    )
+
     /// The picture as SVG.
-    static func picture(of graph: String) async throws -> String {
-        let picture: String?
-        do {
-            let result = try await Subprocess.run(
-                .name("dot"),
-                arguments: ["-Tsvg"],
-                input: .string(graph),
-                output: .string(limit: Self.pictureBytes),
-                error: .discarded
+    ///
+    /// - Throws: ``Refusal``, or `CancellationError`.
+    static func picture(
+        of graph: String,
+        by program: [String] = ["dot", "-Tsvg"],
+        within limit: Duration = limit
+    ) async throws -> String {
+        let (picture, errors) = (ProgramStart.memoryFile(), ProgramStart.memoryFile())
+        defer { for file in [picture, errors] { close(file) } }
+        guard picture >= 0, errors >= 0, let dot = ChildCommand(program) else {
+            throw Self.noProgram
+        }
+        let run: Race.Entry<ChildCommand.Ending> = {
+            await dot.run(input: graph, output: picture, errors: errors, grace: Self.grace)
+        }
+        let ending = try await Race.run([run], within: limit) {
+            throw Refusal(
+                "dot has not drawn the machine within \(limit / .seconds(1)) s, and was ended; take another --format"
             )
-            picture = result.terminationStatus.isSuccess ? result.standardOutput : nil
-        } catch {
-            throw Refusal("cannot run dot; install the package graphviz, or take another --format")
         }
-        guard let picture else {
-            throw Refusal("dot could not draw the machine; take another --format")
+        switch ending {
+        case .exited(0): break
+        case .notFound, .notStarted: throw Self.noProgram
+        case .exited, .signalled, .left: throw Self.cannotDraw
         }
-        return picture
+        let file = FileDescriptor(rawValue: picture)
+        try file.seek(offset: 0, from: .start)
+        let bytes = try file.bytes(atMost: Self.pictureBytes + 1)
+        guard bytes.count <= Self.pictureBytes, let text = String(validating: bytes, as: UTF8.self)
+        else { throw Self.cannotDraw }
+        return text
     }
 }
 

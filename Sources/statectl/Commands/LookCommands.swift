@@ -7,7 +7,14 @@ struct GetCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
         abstract: "Show the current state.",
+        usage: """
+            statectl get [--format TEXT]
+            statectl get --all|-m NAME -m NAME … [PATTERN …] [--format TEXT]
+            """,
         discussion: """
+            With patterns, which need several machines, those are shown whose state is one of these. Exit codes: 0 one is, \
+            1 none is, 69 one cannot be asked, 2 no machine has such a state.
+
             Examples:
 
               statectl get
@@ -21,13 +28,42 @@ struct GetCommand: DaemonCommand {
 
     @OptionGroup var machines: SeveralMachines
 
-    func validate() throws { try self.format.check(beside: self.options) }
+    @Argument(
+        help: .value("pattern", "Of several machines those whose state matches one of these.")
+    )
+    var patterns: [Pattern] = []
+
+    func validate() throws {
+        try self.format.check(beside: self.options)
+        guard self.patterns.isEmpty || self.machines.all || self.options.machine.count > 1 else {
+            throw ValidationError(
+                "a pattern chooses among several machines: statectl get --all PATTERN …; of one machine ask statectl is PATTERN …"
+            )
+        }
+    }
 
     func run() async throws {
-        try await self.machines.targets(self.options, self.format).each { target in
-            let reply = try await target.client.accepted(.get)
-            try target.print(reply) { $0.report(reply) }
+        var looks = SeveralLooks(patterns: self.patterns)
+        var isAny = self.patterns.isEmpty
+        var failure: ExitStatus?
+        for target in try self.machines.targets(self.options, self.format) {
+            let own = try await target.attempt {
+                let client = try await target.client
+                var line = try await client.accepted(.get)
+                if !self.patterns.isEmpty {
+                    guard let reply = try await looks.look(at: target, client), reply.isOK == true
+                    else { return }
+                    isAny = true
+                    // What was looked at is what is shown.
+                    if reply.seq != line.seq { line = reply }
+                }
+                try target.print(line) { $0.report(line) }
+            }
+            failure = failure ?? own
         }
+        if let failure { throw failure }
+        try looks.check()
+        if !isAny { throw ExitStatus.no }
     }
 }
 
@@ -38,7 +74,7 @@ struct StatusCommand: DaemonCommand {
         discussion: """
             Shows the state, since when, who set it and why; the holds and guards, and the states that they apply \
             to; the watchers, how many changes each is behind, with its command and service if they can be seen; \
-            and what runs in the state and what failed last. Without a command, statectl shows this on a terminal.
+            and what runs in the state and what failed last. Without a command, statectl shows this.
 
             What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
             text says so. With --json one object: state, data, seq, at, stay, due, by, cause, holds, guards, \
@@ -155,19 +191,26 @@ struct MachinesCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "machines",
         abstract: "List the machines, with their states.",
+        usage: "statectl machines [PATTERN …] [--json]",
         discussion: """
             Looks into $STATEMACHINE_RUNTIME_DIRECTORY, /run/statemachine and $XDG_RUNTIME_DIR/statemachine, and into \
             the directories in them, one for each instance. With --json a line for each machine: instance, directory, \
             machine, state, data, seq and at, or error. Exit codes: 0 at least one answers, 69 none does.
 
+            With patterns, only those are listed whose state is one of these; a machine that has no such state is in none. \
+            Exit codes: 0 one is, 1 none is, 2 no machine has such a state, 69 none answers.
+
             Examples:
 
-              statectl machines
+              statectl machines bright
               statectl machines --json
             """
     )
 
     @OptionGroup var options: SharedOptions
+
+    @Argument(help: .value("pattern", "Only machines whose state matches one of these."))
+    var patterns: [Pattern] = []
 
     func validate() throws {
         guard self.options.runtimeDirectory == nil, self.options.machine.isEmpty else {
@@ -184,13 +227,41 @@ struct MachinesCommand: DaemonCommand {
                 .unreachable
             )
         }
-        let rows = await instances.concurrentlyMapped(Self.row)
+        var rows = await instances.concurrentlyMapped(Self.row)
+        let isAnswered = rows.contains { $0.report != nil }
+        if !self.patterns.isEmpty { rows = try await self.selected(rows) }
         if self.options.json {
             for row in rows { try StandardOutput.offer(row.object.description) }
-        } else {
+        } else if !rows.isEmpty {
             try StandardOutput.offer(self.options.text.machines(rows))
         }
-        guard rows.contains(where: { $0.report != nil }) else { throw ExitStatus.unreachable }
+        guard isAnswered else { throw ExitStatus.unreachable }
+        guard !rows.isEmpty else { throw ExitStatus.no }
+    }
+
+    /// Those rows whose machines are in one of the states; one that does not answer is said to be so.
+    private func selected(_ rows: [MachineRow]) async throws -> [MachineRow] {
+        var looks = SeveralLooks(patterns: self.patterns)
+        var selected: [MachineRow] = []
+        for var row in rows {
+            let name = row.instance.name?.printable ?? MachineMark.unnamed
+            guard let report = row.report else {
+                StandardError.say("\(name): \(row.error?.printable ?? "it does not answer")")
+                continue
+            }
+            do {
+                guard let reply = try await looks.look(Client(row.instance.directory)),
+                    reply.isOK == true
+                else { continue }
+                if reply.seq != report.seq { row.report = reply }
+                selected.append(row)
+            } catch let error as ClientError {
+                if case .refused = error { throw error }
+                StandardError.say("\(name): \(error.description.printable)")
+            }
+        }
+        try looks.check()
+        return selected
     }
 
     @Sendable private static func row(of instance: Instance) async -> MachineRow {

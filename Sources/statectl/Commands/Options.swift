@@ -37,7 +37,7 @@ struct SharedOptions: ParsableArguments {
             "Which machine: the name of its instance.",
             """
             Looked for in $STATEMACHINE_RUNTIME_DIRECTORY, then beside it if it is a machine's own, then among the system's, \
-            then among this user's; statectl machines lists them. For get, watch, history, timeline, stats and top it may be given several times.
+            then among this user's; statectl machines lists them. For get, is, watch, history, timeline, stats and top it may be given several times.
             """
         ),
         completion: .instances

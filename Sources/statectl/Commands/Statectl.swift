@@ -56,11 +56,8 @@ struct Statectl: DaemonCommand {
 
     @OptionGroup var options: SharedOptions
 
-    func run() async throws {
-        // Whoever types nothing else wants to see something.
-        if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
-        throw ValidationError("name a command; statectl --help lists them")
-    }
+    /// Whoever types nothing else wants to see something.
+    func run() async throws { try await StatusCommand.show(self.options) }
 
     /// The words of a command line in a form that the parser can tell apart.
     ///
@@ -149,7 +146,8 @@ struct Statectl: DaemonCommand {
         ProcessStart.prepare("statectl", orExit: ExitStatus.unreachable.rawValue)
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
-        if let objection = ArgumentWords.objection {
+        let words = WordCheck(Array(CommandLine.arguments.dropFirst()))
+        if let objection = ArgumentWords.objection(inFirst: words.programStart) {
             StandardError.say(objection)
             Glibc.exit(ExitStatus.usage.rawValue)
         }

@@ -14,6 +14,7 @@ extension WatchCommand {
         _ file: CursorFile?
     ) async throws {
         var progress = EachProgress(since: follow.watch.since)
+        var stays = StaySelection()
         func keep(_ line: Line) throws {
             guard let cursor = line.cursor, cursor != progress.cursor else { return }
             try file?.write(cursor)
@@ -22,6 +23,10 @@ extension WatchCommand {
         try await follow.run { news in
             guard case .line(let line) = news else {
                 news.complain()
+                return .next
+            }
+            if self.stays, !stays.lineReceived(line) {
+                try keep(line)
                 return .next
             }
             switch progress.lineReceived(line) {

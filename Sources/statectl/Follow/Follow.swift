@@ -85,6 +85,19 @@ extension ClientError {
     var awaiting: String { "\(self.description.printable); waiting for the daemon" }
 }
 
+extension Client {
+    /// Waits for the daemon, and says once that it does.
+    func arrival() async throws {
+        for try await event in self.watch(isPatient: true) {
+            switch event {
+            case .interrupted(let error, attempt: 1, _): StandardError.say(error.awaiting)
+            case .interrupted: break
+            case .line, .reached: return
+            }
+        }
+    }
+}
+
 /// Several things that are done at once until one of them ends, which ends the others.
 enum Race {
     typealias Entry<End> = @Sendable () async throws -> End

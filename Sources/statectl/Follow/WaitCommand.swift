@@ -99,6 +99,10 @@ struct IsCommand: DaemonCommand {
             Shows the current state; the exit code is 0 for yes and 1 for no. With --for it is yes only if one of \
             these states has lasted that long without a break, as far back as the daemon keeps changes.
 
+            With --all, or several machines, it is yes if each of them is in one of these states. A machine that has no such \
+            state is in none. Exit codes: 0 each is, 1 one is not, 69 one cannot be asked and the others are, 2 no machine \
+            has such a state. Whether any of them is: statectl machines PATTERN.
+
             Examples:
 
               statectl is dark dim
@@ -107,6 +111,8 @@ struct IsCommand: DaemonCommand {
     )
 
     @OptionGroup var options: SharedOptions
+
+    @OptionGroup var machines: SeveralMachines
 
     @Argument(help: .value("pattern", "States to compare with."))
     var patterns: [Pattern]
@@ -121,15 +127,69 @@ struct IsCommand: DaemonCommand {
     var span: Seconds?
 
     func run() async throws {
-        let client = try self.options.client
-        let reply = try await client.look(for: self.patterns)
-        var isYes = reply.isOK == true
-        if isYes, let span = self.span?.duration {
-            let age = try await client.age(of: reply)
-            isYes = try await client.hasLasted(reply, in: self.patterns, for: span, age: age)
+        var isYes = true
+        var failure: ExitStatus?
+        var looks = SeveralLooks(patterns: self.patterns)
+        for target in try self.machines.targets(self.options) {
+            let own = try await target.attempt {
+                let client = try await target.client
+                let reply = try await looks.look(at: target, client)
+                var isHere = reply?.isOK == true
+                if isHere, let reply, let span = self.span?.duration {
+                    let age = try await client.age(of: reply)
+                    isHere = try await client.hasLasted(
+                        reply,
+                        in: self.patterns,
+                        for: span,
+                        age: age
+                    )
+                }
+                if !isHere { isYes = false }
+                guard !self.quiet else { return }
+                let line: Line
+                if let reply { line = reply } else { line = try await client.accepted(.get) }
+                try target.print(line) { $0.report(line) }
+            }
+            failure = failure ?? own
         }
-        if !self.quiet { try self.options.print(reply) { $0.report(reply) } }
+        try looks.check()
         if !isYes { throw ExitStatus.no }
+        if let failure { throw failure }
+    }
+}
+
+/// Looks whether several machines are in one of some states, of which not each machine needs to have all.
+struct SeveralLooks {
+    let patterns: [Pattern]
+    /// Whether a machine knows the states.
+    private var isKnown = false
+    /// The first refusal of one that does not.
+    private var refusal: Line?
+
+    init(patterns: [Pattern]) { self.patterns = patterns }
+
+    /// The daemon's answer; nil if its machine is one of several and does not have such states.
+    mutating func look(at target: MachineTarget, _ client: Client) async throws -> Line? {
+        try await self.look(isOneOfSeveral: target.mark != nil, client)
+    }
+
+    /// The same of a machine that `isOneOfSeveral`.
+    mutating func look(isOneOfSeveral: Bool = true, _ client: Client) async throws -> Line? {
+        do {
+            let reply = try await client.look(for: self.patterns)
+            self.isKnown = true
+            return reply
+        } catch ClientError.refused(let reply)
+            where isOneOfSeveral && [.unknownState, .badData].contains(reply.error)
+        {
+            self.refusal = self.refusal ?? reply
+            return nil
+        }
+    }
+
+    /// Throws if no machine that answered has such states.
+    func check() throws {
+        if !self.isKnown, let refusal { throw ClientError.refused(refusal) }
     }
 }
 

@@ -9,7 +9,7 @@ struct WatchCommand: DaemonCommand {
         abstract: "Show the state and every change as it happens.",
         usage: """
             statectl watch [PATTERN …] [--count N] [--since CURSOR] [--cursor-file FILE] [--latest] \
-            [--every TIME] [--beat TIME] [--stuck TIME] [--until PATTERN …] [--no-wait] \
+            [--stays] [--every TIME] [--beat TIME] [--stuck TIME] [--until PATTERN …] [--no-wait] \
             [--each [--retry]] [--gone] [--exec COMMAND … | -- COMMAND …]
             """,
         discussion: """
@@ -38,8 +38,9 @@ struct WatchCommand: DaemonCommand {
             With --stuck the command is run once for each stay that has lasted that long, and not for states and \
             changes; --gone adds the daemon's going and coming back.
 
-            SIGINT and SIGTERM end the watch when the command that runs has ended; a second signal does not wait for \
-            it.
+            SIGINT and SIGTERM end the watch when the command that runs has ended. With a second signal, or if statectl is \
+            killed, the command gets SIGTERM, and after ten seconds SIGKILL, and so do the processes that it has started, \
+            but for those in a session of their own.
 
             Examples:
 
@@ -81,6 +82,9 @@ struct WatchCommand: DaemonCommand {
     @Flag(help: "Leave out changes that are no longer the newest.")
     var latest = false
 
+    @Flag(help: "A line for each stay, and none for what is updated in it.")
+    var stays = false
+
     @Option(help: .value("time", "At most one change in this time."))
     var every: Seconds?
 
@@ -118,9 +122,6 @@ struct WatchCommand: DaemonCommand {
     )
     var exec: [String] = []
 
-    /// The program to run, and its arguments.
-    var program: [String] { self.exec.map { String($0.dropFirst(Statectl.verbatim.count)) } }
-
     func validate() throws {
         try demand(self.count.map({ $0 > 0 }) ?? true, "--count must be at least 1")
         try OptionLimits.checkCursor("--since", self.since)
@@ -148,7 +149,7 @@ struct WatchCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let command = ChildCommand(self.program)
+        let command = ChildCommand(bytes: ArgumentWords.last(self.exec.count))
         try command?.check()
         let one = [
             (self.since != nil, "--since"), (self.cursorFile != nil, "--cursor-file"),
@@ -196,6 +197,7 @@ struct WatchCommand: DaemonCommand {
         if self.each, let command { return try await self.each(follow, command, for: target, file) }
         let keeper = file.map { CursorKeeper($0) }
         var run = WatchRun(follow: follow, target: target, keeper: keeper)
+        run.showsStaysOnly = self.stays
         run.queue = command.map { command in
             CommandQueue(command, target: target) { keeper?.note($0.cursor) }
         }
@@ -217,6 +219,8 @@ struct WatchRun: Sendable {
     var queue: CommandQueue?
     /// Whether a command is also run when the daemon goes or comes back.
     var tellsOfDaemon = false
+    /// Whether updates within a stay are left out.
+    var showsStaysOnly = false
     /// Reports states that last too long; a command is run for these then, and for no other state.
     var stuck: StuckWatch?
 
@@ -256,9 +260,14 @@ struct WatchRun: Sendable {
     @Sendable private func hear() async throws {
         // Whether the daemon is back and its state has not come since.
         var isBack = false
+        var stays = StaySelection()
         try await self.follow.run { news in
             switch news {
             case .line(let line):
+                if self.showsStaysOnly, !stays.lineReceived(line) {
+                    self.pass(line)
+                    return .next
+                }
                 let isState = line.kind == .state || line.kind == .live
                 try self.take(line, isBack: isState && isBack)
                 if isState { isBack = false }
@@ -281,6 +290,12 @@ struct WatchRun: Sendable {
             }
             return .next
         }
+    }
+
+    /// Passes over a line that is not asked for.
+    private func pass(_ line: Line) {
+        if let queue { queue.pass(line) } else { self.keeper?.note(line.cursor) }
+        self.stuck?.lineReceived(line)
     }
 
     private func take(_ line: Line, isBack: Bool) throws {
@@ -307,6 +322,24 @@ struct WatchRun: Sendable {
         } else {
             try self.target.show(line)
         }
+    }
+}
+
+/// Decides which lines of a watch begin a stay that has not been shown; it has no effects.
+struct StaySelection {
+    /// The number of the last stay that was shown.
+    private var last: UInt64?
+
+    /// Whether a line is to be shown: the first of its stay that comes, and all that are no changes.
+    mutating func lineReceived(_ line: Line) -> Bool {
+        guard [.state, .change].contains(line.kind), line.isSelected, let seq = line.seq else {
+            return true
+        }
+        let stay = line.stay ?? seq
+        let previous = exchange(&self.last, with: stay)
+        if line.kind == .state { return true }
+        // What was before the cursor that a replay begins with has been shown before.
+        return previous.map { $0 != stay } ?? (stay == seq || !line.isReplay)
     }
 }
 

@@ -6,29 +6,38 @@ import StateMachineCore
 import SystemPackage
 
 /// A command as it stands on the command line: a program and its arguments, no shell.
+///
+/// It ends with this process.
 struct ChildCommand: Sendable {
-    /// How long a command that was told to end may take before it is killed.
+    /// How long a command that is told to end, as this process has ended or no longer wants it, may take before it is
+    /// killed.
     ///
     /// 10 s: the time that container runtimes give.
     static let grace = Duration.seconds(10)
 
-    /// The program, looked up in PATH unless it has a slash, and its arguments.
-    let words: [String]
+    /// The program, looked up in PATH unless it has a slash, and its arguments, byte for byte.
+    private let words: [[UInt8]]
     /// The directory of the daemon that it runs for, so that a client in it asks the same one.
     var directory: RuntimeDirectory?
 
     /// Nil without any word.
-    init?(_ words: [String]) {
+    init?(bytes words: [[UInt8]]) {
         guard !words.isEmpty else { return nil }
         self.words = words
     }
+
+    /// The same of words that are UTF-8.
+    init?(_ words: [String]) { self.init(bytes: words.map { Array($0.utf8) }) }
+
+    /// What the program is called, for people.
+    var name: String { String(decoding: self.words[0], as: UTF8.self).printable }
 
     /// Where the program is.
     private func path() throws(Ending) -> [UInt8] {
         // Where there is no PATH, as confstr(3) has it.
         let directories = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
         do throws(ProgramStart.Failure) {
-            return try ProgramStart.path(of: Array(self.words[0].utf8), in: Array(directories.utf8))
+            return try ProgramStart.path(of: self.words[0], in: Array(directories.utf8))
         } catch {
             throw switch error {
             case .program(ENOENT): .notFound
@@ -50,39 +59,55 @@ struct ChildCommand: Sendable {
         }
     }
 
-    /// Runs it to its end, with this process's output and errors.
+    /// Runs it to its end.
     ///
-    /// If the task is cancelled, the command gets SIGTERM.
+    /// If the task is cancelled, or this process ends, the command is ended.
     ///
     /// - Parameters:
     ///   - environment: variables added to this process's; nil unsets one.
     ///   - input: its standard input; nil leaves it this process's own.
+    ///   - output: its standard output; nil leaves it this process's own.
     ///   - errors: its standard error; nil leaves it this process's own.
-    ///   - timeout: how long after SIGTERM it is killed.
-    ///   - begun: called with its process.
+    ///   - descriptor: what stays open as long as anything of the command is there, also after this process.
+    ///   - grace: how long after SIGTERM it is killed.
+    ///   - begun: called once it has been started.
     /// - Returns: how it ended.
     func run(
         environment: [String: String?] = [:],
         input: String? = nil,
+        output: CInt? = nil,
         errors: CInt? = nil,
-        timeout: Duration = grace,
-        begun: (pid_t) -> Void = { _ in }
+        keeping descriptor: CInt? = nil,
+        grace: Duration = grace,
+        begun: (KeptCommand) -> Void = { _ in }
     ) async -> Ending {
-        let process: RunningProgram
+        let process: KeptCommand
         do throws(Ending) {
-            process = try self.start(environment, input, errors: errors)
+            let path = try self.path()
+            do throws(ProgramStart.Failure) {
+                process = try KeptCommand(
+                    path: path,
+                    words: self.words,
+                    environment: self.environment(environment),
+                    streams: KeptCommand.Streams(
+                        input: input.map { Array($0.utf8) },
+                        output: output,
+                        errors: errors
+                    ),
+                    keeping: descriptor,
+                    grace: grace
+                )
+            } catch {
+                throw Ending(error)
+            }
         } catch {
             return error
         }
-        begun(process.pid)
-        let end = await withTaskCancellationHandler {
-            await process.end()
+        begun(process)
+        return await withTaskCancellationHandler {
+            Ending(await process.end())
         } onCancel: {
-            process.stop(killingAfter: timeout)
-        }
-        switch end {
-        case .exited(let code): return .exited(code)
-        case .signalled(let signal): return .signalled(signal)
+            process.stop()
         }
     }
 
@@ -99,29 +124,6 @@ struct ChildCommand: Sendable {
         }
         return await errors.during {
             await self.run(environment: environment, input: input, errors: errors.writeEnd)
-        }
-    }
-
-    private func start(
-        _ updates: [String: String?],
-        _ text: String?,
-        errors: CInt?
-    ) throws(Ending) -> RunningProgram {
-        var program = ProgramStart(
-            path: try self.path(),
-            words: self.words.map { Array($0.utf8) },
-            environment: self.environment(updates)
-        )
-        program.errors = errors
-        program.input = text.map { Array($0.utf8) }
-        do throws(ProgramStart.Failure) {
-            return try program.start()
-        } catch {
-            switch error {
-            case .program(ENOENT): throw .notFound
-            case .program(let code), .directory(let code), .scarcity(let code):
-                throw .notStarted(String(cString: strerror(code)))
-            }
         }
     }
 
@@ -164,6 +166,25 @@ extension ChildCommand {
         case notFound
         /// The system would not start it.
         case notStarted(String)
+        /// It could not be ended: something of it is still there.
+        case left
+
+        fileprivate init(_ end: KeptCommand.End) {
+            switch end {
+            case .exited(let code): self = .exited(code)
+            case .signalled(let signal): self = .signalled(signal)
+            case .notStarted(let code): self.init(.program(code))
+            case .left: self = .left
+            }
+        }
+
+        fileprivate init(_ failure: ProgramStart.Failure) {
+            switch failure {
+            case .program(ENOENT): self = .notFound
+            case .program(let code), .directory(let code), .scarcity(let code):
+                self = .notStarted(String(cString: strerror(code)))
+            }
+        }
 
         /// The status as in a shell's `$?`.
         var status: Int32 {
@@ -172,18 +193,20 @@ extension ChildCommand {
             case .signalled(let signal): 128 + signal
             case .notFound: 127
             case .notStarted: 126
+            case .left: 128 + SIGKILL
             }
         }
 
         /// What to say about a command that did not succeed; nil if it did.
         func complaint(about command: ChildCommand) -> String? {
-            let name = command.words[0].printable
+            let name = command.name
             return switch self {
             case .exited(0): nil
             case .exited(let code): "\(name) ended with status \(code)"
             case .signalled(let signal): "\(name) was ended by signal \(signal)"
             case .notFound: "there is no command \(name)"
             case .notStarted(let why): "\(name) could not be started: \(why.printable)"
+            case .left: "\(name) could not be ended, and something of it still runs"
             }
         }
     }

@@ -1,5 +1,6 @@
 public import ArgumentParser
 import Glibc
+import Processes
 public import StateMachineClient
 import StateMachineCore
 
@@ -9,7 +10,7 @@ struct GuardCommand: DaemonCommand {
         abstract: "Let a command decide whether states may be entered.",
         usage: """
             statectl guard --before PATTERN … [--required NAME] [--timeout TIME] \
-            [--on-timeout allow|deny] [--why TEXT] -- COMMAND …
+            [--on-timeout allow|deny] [--why TEXT] [--wait] -- COMMAND …
             """,
         discussion: """
             The guard is asked before a state is entered that matches. A pattern with values (closed:armed=true) is \
@@ -22,8 +23,9 @@ struct GuardCommand: DaemonCommand {
             For each question COMMAND is run with the daemon's line on its standard input and STATEMACHINE_STATE, \
             _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE and _LEFT_MS in its environment. Exit \
             code 0 allows; any other denies, with the first line of its standard error as the reason, or else --why. \
-            A command that takes longer than the daemon waits gets SIGTERM. SIGINT and SIGTERM end the guard and a \
-            command that runs with it.
+            A command that takes longer than the daemon waits gets SIGTERM, and after ten seconds SIGKILL, and so do the \
+            processes that it has started, but for those in a session of their own. A command that runs ends with the guard \
+            in the same way, whatever ends that.
 
             Examples:
 
@@ -49,6 +51,9 @@ struct GuardCommand: DaemonCommand {
     @Option(help: .value("name", "Deny the states while no guard of this name is connected."))
     var required: String?
 
+    @Flag(help: "Wait for the daemon if it is not there at the start.")
+    var wait = false
+
     @Flag(
         help:
             "Say on standard error when the guard is registered and what it says, also where that is not a terminal."
@@ -70,17 +75,21 @@ struct GuardCommand: DaemonCommand {
     }
 
     func run() async throws {
-        guard var command = ChildCommand(self.command) else { return }
+        guard var command = ChildCommand(bytes: ArgumentWords.last(self.command.count)) else {
+            return
+        }
         try command.check()
-        let client = try self.options.client
+        var forever: Duration?
+        let client = try await self.options.client(isPatient: self.wait, within: &forever)
         command.directory = client.directory
-        let guarding = client.guard(
+        var guarding = client.guard(
             before: self.before,
             timeout: self.timeout?.duration,
             onTimeout: self.onTimeout,
             why: self.why,
             required: self.required
         )
+        guarding.isPatient = self.wait
         var run = GuardRun(
             guarding: guarding,
             command: command,
@@ -132,13 +141,16 @@ struct GuardRun: Sendable {
                     if isAnew {
                         self.complain("connected; guard \(number) is registered again")
                     } else {
-                        let command = self.command.words[0].printable
-                        self.report("guard \(number) is registered; \(command) decides")
+                        self.report("guard \(number) is registered; \(self.command.name) decides")
                     }
                     isAnew = true
                 case .asked(let question): group.addTask { try await self.answer(question) }
                 case .interrupted(let error, let attempt, _):
                     guard attempt == 1 else { continue }
+                    guard isAnew else {
+                        self.complain(error.awaiting)
+                        continue
+                    }
                     let fate =
                         self.isRequired
                         ? "the states that it guards are denied"
@@ -175,7 +187,7 @@ struct GuardRun: Sendable {
         // A command that was told to end has not decided anything.
         try Task.checkCancellation()
         if answer == nil {
-            let name = self.command.words[0].printable
+            let name = self.command.name
             self.complain("\(name) took longer than the daemon waits, and was stopped")
         }
         return answer
@@ -189,7 +201,7 @@ struct GuardRun: Sendable {
         switch ending {
         case .exited(0): return (true, nil)
         case .exited: break
-        case .signalled, .notFound, .notStarted:
+        case .signalled, .notFound, .notStarted, .left:
             // Cancellation shows as a signal; whose it was does not matter any more then.
             if !Task.isCancelled, let words = ending.complaint(about: self.command) {
                 self.complain(words)

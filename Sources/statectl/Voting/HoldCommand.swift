@@ -9,9 +9,10 @@ struct HoldCommand: DaemonCommand {
         commandName: "hold",
         abstract: "Keep states from being entered, for a while.",
         usage: """
-            statectl hold --before PATTERN … [--when PATTERN …] [--when-not PATTERN …] [--within TIME] \
-            [--mode block|delay] [--max TIME] [--why TEXT] [-- COMMAND …]
-            statectl hold --before PATTERN … --as NAME --until WHEN|--max TIME [--mode block|delay] [--why TEXT]
+            statectl hold --before PATTERN … [--when PATTERN …] [--when-not PATTERN …] [--within TIME] [--wait] \
+            [--mode block|delay [--max TIME]] [--why TEXT] [-- COMMAND …]
+            statectl hold --before PATTERN … --as NAME --until WHEN|--max TIME [--wait] [--why TEXT]
+            statectl hold --before PATTERN … --as NAME --until WHEN --mode delay [--max TIME] [--wait] [--why TEXT]
             """,
         discussion: """
             A pattern with values (closed:armed=true) also stops an update that would make it match. What matches \
@@ -23,13 +24,21 @@ struct HoldCommand: DaemonCommand {
             which gets them from the terminal too. If the daemon is lost meanwhile, the command continues, and the hold \
             is taken again; until then a daemon with a history denies the states for up to ten seconds.
 
+            If statectl itself is killed, by SIGKILL too, the command gets SIGTERM, and after ten seconds SIGKILL, and so \
+            do the processes that it has started; the hold lasts until they have ended. A process that has begun a \
+            session of its own (setsid, a daemon) is left alone, and nothing waits for it.
+
             With --when and --when-not the hold is taken first, and the command begins when the state is one of the first \
             and none of the second, so the held states cannot be entered in between. With --within it gives up after that time, \
-            gives the hold back, runs nothing and ends with exit code 124; the state is checked at least once.
+            gives the hold back, runs nothing and ends with exit code 124; the state is checked at least once. With \
+            --wait it also waits for a daemon that is not there.
 
             With --as the hold belongs to the user, and statectl ends at once: it outlives logout, a restart and a power cut, \
             until WHEN (18:00, "mon 9:00", tomorrow, "2026-12-01 09:00") or for --max TIME, or until "statectl release NAME". \
             Taking it again under the same name renews it.
+
+            --max means two things. With --mode delay it says how long a set waits for the hold before it is made: at \
+            most 60s, and 1s if it is left out. Otherwise it says how long a hold with --as lasts, in place of --until.
 
             Examples:
 
@@ -58,7 +67,7 @@ struct HoldCommand: DaemonCommand {
     @Option(
         help: .value(
             "time",
-            "With --when or --when-not: give up after this time, with exit code 124."
+            "With --when, --when-not or --wait: give up after this time, with exit code 124."
         )
     )
     var within: Seconds?
@@ -69,7 +78,7 @@ struct HoldCommand: DaemonCommand {
     @Option(
         help: .value(
             "time",
-            "With --mode delay: how long a set waits, at most 60s (default: 1s). Else, with --as: how long the hold lasts."
+            "With --mode delay: how long a set waits (default: 1s). With --as and without --mode delay: how long the hold lasts."
         )
     )
     var max: Seconds?
@@ -85,6 +94,9 @@ struct HoldCommand: DaemonCommand {
 
     @Option(help: .value("text", "The reason, shown to whoever is refused."))
     var why: String?
+
+    @Flag(help: "Wait for the daemon if it is not there at the start.")
+    var wait = false
 
     @Flag(help: "Say on standard error when the hold is taken, also where that is not a terminal.")
     var verbose = false
@@ -103,8 +115,10 @@ struct HoldCommand: DaemonCommand {
                 "--max needs --mode delay (how long a set waits) or --as NAME (how long the hold lasts)"
             )
         }
-        guard self.within == nil || self.isConditional else {
-            throw ValidationError("--within can be used only with --when or --when-not")
+        guard self.within == nil || self.isConditional || self.wait && !self.command.isEmpty else {
+            throw ValidationError(
+                "--within can be used only with --when, --when-not or --wait, and a command"
+            )
         }
         try OptionLimits.checkExceptions("--when-not", self.whenNot, instead: "--when")
         try OptionLimits.checkVote("--max", self.max)
@@ -176,7 +190,10 @@ struct HoldCommand: DaemonCommand {
             why: self.why,
             lasting: (name, time)
         )
-        let reply = try await self.options.client.accepted(request)
+        var forever: Duration?
+        let client = try await self.options.client(isPatient: self.wait, within: &forever)
+        if self.wait { try await client.arrival() }
+        let reply = try await client.accepted(request)
         let end = WallTime(microseconds: WallTime.now.microseconds + time.wholeMicroseconds)
         try self.options.print(reply) { text in
             "hold \(reply.hold.map(String.init) ?? "?") is taken as \(name), until \(text.second(end) ?? "?")"
@@ -193,26 +210,30 @@ struct HoldCommand: DaemonCommand {
 
     func run() async throws {
         if let name { return try await self.take(as: name) }
-        let client = try self.options.client
-        let hold = client.hold(
+        var left = self.within?.duration
+        let client = try await self.options.client(isPatient: self.wait, within: &left)
+        var hold = client.hold(
             before: self.before,
             mode: self.mode ?? .block,
             limit: self.max?.duration,
             why: self.why
         )
+        hold.isPatient = self.wait
         var run = HoldRun(hold: hold, purpose: self.purpose)
         if self.verbose || StandardError.isTerminal { run.report = StandardError.say }
         if self.isConditional {
             run.condition = HoldCondition(client: client, when: self.when, whenNot: self.whenNot)
-            run.limit = self.within?.duration
         }
-        guard var command = ChildCommand(self.command) else { return try await run.keep() }
+        run.limit = left
+        guard var command = ChildCommand(bytes: ArgumentWords.last(self.command.count)) else {
+            return try await run.keep()
+        }
         try command.check()
         command.directory = client.directory
         let ending = try await run.keep(during: command)
         switch ending {
         case .exited, .signalled: break
-        case .notFound, .notStarted:
+        case .notFound, .notStarted, .left:
             if let complaint = ending.complaint(about: command) { run.complain(complaint) }
         }
         throw ProcessEnd.status(ending.status)
@@ -235,8 +256,14 @@ struct HoldRun: Sendable {
     /// Called with what goes wrong.
     var complain: @Sendable (String) -> Void = StandardError.say
 
+    /// Why the command is not run where the hold alone was waited for.
+    private static let timeUp = Refusal(
+        "the hold was not taken in time; the command is not run",
+        .timeout
+    )
+
     /// Keeps the hold until the task is cancelled.
-    func keep() async throws { try await self.keep { _ in } }
+    func keep() async throws { try await self.keep(self.hold) { _ in } }
 
     /// Takes the hold, runs the command, and gives the hold back.
     ///
@@ -246,15 +273,18 @@ struct HoldRun: Sendable {
         let (taken, take) = AsyncStream.makeStream(of: Void.self)
         // Whether the hold is in force.
         let force = SharedFlag()
+        let lifeline = HoldLifeline()
+        let hold = lifeline.following(self.hold)
         let end = self.limit.map { ContinuousClock.now.advanced(by: $0) }
         return try await Race.run(
             {
                 var isTaken = false
                 while true {
                     do {
-                        try await self.keep { isInForce in
+                        try await self.keep(hold) { isInForce in
                             force.set(isInForce)
                             guard isInForce else { return }
+                            await lifeline.renew()
                             isTaken = true
                             take.finish()
                         }
@@ -276,16 +306,21 @@ struct HoldRun: Sendable {
                     try Task.checkCancellation()
                     try await self.condition?.wait(until: end, report: self.report) { force.isSet }
                 }
-                try await Race.run([condition], within: time) { throw HoldCondition.timeUp }
-                return await Self.runPassingOnSignals(command)
+                try await Race.run([condition], within: time) {
+                    throw self.condition == nil ? Self.timeUp : HoldCondition.timeUp
+                }
+                return await Self.runPassingOnSignals(command, lifeline)
             }
         )
     }
 
     /// Keeps the hold, and reports when it comes into force and when it no longer is.
-    private func keep(_ changed: (_ isInForce: Bool) -> Void) async throws {
+    private func keep(
+        _ hold: Hold,
+        _ changed: (_ isInForce: Bool) async -> Void
+    ) async throws {
         var isAnew = false
-        for try await event in self.hold {
+        for try await event in hold {
             switch event {
             case .taken(let number):
                 if isAnew {
@@ -295,29 +330,77 @@ struct HoldRun: Sendable {
                     self.report("hold \(number) is taken\(purpose)")
                 }
                 isAnew = true
-                changed(true)
+                await changed(true)
             case .interrupted(let error, let attempt, _):
-                changed(false)
+                await changed(false)
                 guard attempt == 1 else { continue }
-                self.complain(error.reconnecting)
+                self.complain(isAnew ? error.reconnecting : error.awaiting)
             }
         }
     }
 
-    private static func runPassingOnSignals(_ command: ChildCommand) async -> ChildCommand.Ending {
+    private static func runPassingOnSignals(
+        _ command: ChildCommand,
+        _ lifeline: HoldLifeline
+    ) async -> ChildCommand.Ending {
         // What a terminal sends to the command as well is caught and dropped; all else is passed on. Whatever
         // comes, the hold lasts until the command has ended.
         let signals = Signals.stream(Signals.ofTerminals + Signals.passedOn)
         var passing: Task<Void, Never>?
         defer { passing?.cancel() }
-        // Once told to end, the command may take the time that it needs.
-        return await command.run(timeout: .seconds(1_000_000_000)) { pid in
+        return await command.run(keeping: lifeline.descriptor) { process in
+            lifeline.attach(process)
             passing = Task(executorPreference: QueueExecutor.shared) {
                 for await number in signals where !Signals.ofTerminals.contains(number) {
-                    kill(pid, number)
+                    process.send(number)
                 }
             }
         }
+    }
+}
+
+/// The connection of a hold, which the keeper of its command has as well: if this process is killed, the hold lasts
+/// until nothing is left of the command.
+///
+/// Guarded state: all of it, behind its lock.
+private final class HoldLifeline: Sendable {
+    private struct State {
+        var connection: Connection?
+        var descriptor: CInt?
+        var command: KeptCommand?
+    }
+
+    private let state = Lock(State())
+
+    deinit { self.state.withLock { if let descriptor = $0.descriptor { close(descriptor) } } }
+
+    /// Its socket, for a keeper that is about to begin.
+    var descriptor: CInt? { self.state.withLock { $0.descriptor } }
+
+    /// The same hold, whose connection is noted each time that it is taken.
+    func following(_ hold: Hold) -> Hold {
+        var hold = hold
+        hold.taken = { connection in self.state.withLock { $0.connection = connection } }
+        return hold
+    }
+
+    /// Has the keeper keep that connection from now on.
+    func renew() async {
+        guard let new = await self.state.withLock({ $0.connection })?.duplicate() else { return }
+        let (old, command) = self.state.withLock { state in
+            (exchange(&state.descriptor, with: new), state.command)
+        }
+        command?.keep(new)
+        if let old { close(old) }
+    }
+
+    /// Notes whose keeper it is; the hold may have been taken again while that began.
+    func attach(_ command: KeptCommand) {
+        let descriptor = self.state.withLock { state in
+            state.command = command
+            return state.descriptor
+        }
+        if let descriptor { command.keep(descriptor) }
     }
 }
 
