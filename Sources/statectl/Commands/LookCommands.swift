@@ -212,7 +212,10 @@ struct MachineRow {
             JSONMember("directory", .string(self.instance.directory.path)),
         ]
         if let machine { members.append(JSONMember("machine", .string(machine))) }
-        members += self.report?.members(["state", "data", "seq", "at", "stay", "due"]) ?? []
+        let keys = [
+            "state", "data", "seq", "at", "stay", "due", "trouble", "suspended", "overdue",
+        ]
+        members += self.report?.members(keys) ?? []
         if let error { members.append(JSONMember("error", .string(error))) }
         return .object(members)
     }
