@@ -412,6 +412,7 @@ let package = Package(
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineProtocol",
+                "StateMachineTesting",
                 "TestSupport",
                 "statectl",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),

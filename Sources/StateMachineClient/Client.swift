@@ -63,18 +63,21 @@ public struct Client: Sendable {
     /// - Parameters:
     ///   - request: one that has one reply. `set`, `send`, `update` and those about holds and guards
     ///     need the control door; all others also work for users who may only open the events door.
-    ///   - limit: after how long to give up on a silent daemon; nil means only once it shows no sign of life either.
-    ///   - isAlive: called each ``answerLimit`` in which a daemon that lives has not answered; only without a limit.
+    ///   - limit: after how long to give up on a silent daemon; nil means only once it has shown no sign of life either,
+    ///     for ``answerLimit``.
+    ///   - stillWaiting: called while no answer has come, with whether the daemon has shown that it lives; only without a
+    ///     limit.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, or `CancellationError`.
     public func reply(
         to request: Request,
         within limit: Duration? = answerLimit,
-        isAlive: @escaping @Sendable () -> Void = {}
+        stillWaiting: @escaping @Sendable (_ isAlive: Bool) -> Void = { _ in }
     ) async throws -> Line {
         let dialogue = try await self.dialogue(isReading: request.operation.isReading)
         let vigil =
-            limit == nil ? Vigil(over: dialogue.connection, of: self, isAlive: isAlive) : nil
+            limit == nil
+            ? Vigil(over: dialogue.connection, of: self, stillWaiting: stillWaiting) : nil
         defer { vigil?.end() }
         let reply = try await dialogue.reply(to: request, within: limit)
         await dialogue.connection.close()

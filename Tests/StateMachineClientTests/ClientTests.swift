@@ -77,7 +77,7 @@ import Testing
 
     /// A set may wait for votes, and a search may find nothing, for as long as the daemon lives.
     @Test func whatMayTakeLongIsWaitedForWhileTheDaemonLives() async throws {
-        // The second connection is the one that asks for a sign of life.
+        // The second connection is the one that asks for a sign of life, and the third again, without an answer.
         let control = ScriptedDoor(
             [.awaitRequest],
             [.awaitRequest, .send(Self.yes + "\n"), .awaitRequest],
@@ -88,8 +88,8 @@ import Testing
             client.patience = .milliseconds(200)
             let alive = Recorder<Void>()
             let path = daemon.directory.socketPath(of: .control)
-            await #expect(throws: ClientError.silent(path: path, .milliseconds(300))) {
-                try await client.reply(to: .set("a"), within: nil) { alive.record(()) }
+            await #expect(throws: ClientError.silent(path: path, .milliseconds(200))) {
+                try await client.reply(to: .set("a"), within: nil) { if $0 { alive.record(()) } }
             }
             #expect(alive.heard.count == 1)
             #expect(

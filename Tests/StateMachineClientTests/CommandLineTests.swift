@@ -46,20 +46,20 @@ import Testing
             try await Statectl.command(Statectl.words(words))
         }
         let set = try await parsed("set", "--cause=", "text", "idle") as? SetCommand
-        #expect(set?.cause == "" && set?.state == "text" && set?.values == ["idle"])
+        #expect(set?.change.cause == "" && set?.state == "text" && set?.values == ["idle"])
         let state = try await parsed("set", "--if-state=", "text", "idle") as? SetCommand
-        #expect(state?.conditions.ifState == [""] && state?.state == "text")
+        #expect(state?.change.conditions.ifState == [""] && state?.state == "text")
         let unless = try await parsed("set", "--unless-state=", "neg", "idle") as? SetCommand
-        #expect(unless?.conditions.unlessState == [""] && unless?.state == "neg")
+        #expect(unless?.change.conditions.unlessState == [""] && unless?.state == "neg")
         let update = try await parsed("update", "--cause=", "s=z", "t=q") as? UpdateCommand
-        #expect(update?.cause == "" && update?.values == ["s=z", "t=q"])
+        #expect(update?.change.cause == "" && update?.values == ["s=z", "t=q"])
         let history = try await parsed("history", "--cause=", "text") as? HistoryCommand
         #expect(history?.cause == "" && history?.patterns == ["text"])
         let last = try await parsed("set", "text", "s=x", "--cause=") as? SetCommand
-        #expect(last?.cause == "" && last?.values == ["s=x"])
+        #expect(last?.change.cause == "" && last?.values == ["s=x"])
         // A value that ends in the sign, and a program's own words, stay as they are.
         let value = try await parsed("set", "text", "s=", "--cause=x=") as? SetCommand
-        #expect(value?.cause == "x=" && value?.values == ["s="])
+        #expect(value?.change.cause == "x=" && value?.values == ["s="])
         let hold = try await parsed("hold", "--before", "a", "--why=", "--", "run", "--x=")
         #expect((hold as? HoldCommand)?.command == ["run", "--x="])
         #expect((hold as? HoldCommand)?.why == "")
@@ -79,7 +79,7 @@ import Testing
     @Test func whatMayBeGivenAgainIsAList() async throws {
         let words = ["set", "a", "--if-state", "b", "--if-state", "c", "--unless-state", "d", "x"]
         let command = try #require(try await Statectl.command(words) as? SetCommand)
-        #expect(command.conditions.patterns == ["b", "c", "!d"])
+        #expect(command.change.conditions.patterns == ["b", "c", "!d"])
         #expect(command.values == ["x"])
         let hold = ["hold", "--before", "a", "--before", "b", "--json", "--json"]
         #expect(try await (Statectl.command(hold) as? HoldCommand)?.before == ["a", "b"])

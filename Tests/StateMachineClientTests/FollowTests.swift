@@ -59,7 +59,8 @@ import Testing
 
     @Test func aStayIsReportedOnceAndOnlyIfTheMachineIsStillInIt() async throws {
         func present(_ number: UInt64) throws -> (line: Line, stay: StayTimer.Stay) {
-            (try Line.of(Self.state(Int(number))), StayTimer.Stay(number: number, due: .now))
+            let stay = StayTimer.Stay(beginning: Cursor("e:\(number)"), due: .now)
+            return (try Line.of(Self.state(Int(number))), stay)
         }
         let timer = StayTimer()
         timer.note(try present(1).stay)
@@ -78,6 +79,40 @@ import Testing
             return try present(3)
         }
         #expect(next.seq == 3 && asked == 3)
+    }
+
+    /// A numbering may begin again, and then its numbers say nothing of what was reported before.
+    @Test func aStayOfAnotherNumberingIsAnotherStayAndThatOfAContinuedOneTheSame() async throws {
+        let now = ContinuousClock.now
+        func stay(_ cursor: String) -> StayTimer.Stay {
+            StayTimer.Stay(beginning: Cursor(cursor), due: now)
+        }
+        let (line, timer) = (try Line.of(Self.state(1)), StayTimer())
+        func report(_ stay: StayTimer.Stay) async throws -> Int {
+            timer.note(stay)
+            var asked = 0
+            _ = try await timer.next {
+                asked += 1
+                return (line, stay)
+            }
+            return asked
+        }
+        #expect(try await report(stay("a:1")) == 1)
+        #expect(try await report(stay("b:1")) == 1)
+        let epoch = try #require(Cursor("c:0")).epoch
+        timer.numberingContinues(as: epoch)
+        timer.note(stay("c:1"))
+        #expect(timer.pending == nil)
+        timer.note(stay("b:1"))
+        #expect(timer.pending == stay("b:1"))
+        // A stay of a daemon that came meanwhile, and has the number that was noted, is not the one that was noted.
+        timer.note(stay("c:3"))
+        var found = ["d:3", "c:4"]
+        _ = try await timer.next {
+            defer { timer.note(stay("c:4")) }
+            return (line, stay(found.removeFirst()))
+        }
+        #expect(found.isEmpty)
     }
 
     @Test func theFirstEndEndsTheOthers() async throws {

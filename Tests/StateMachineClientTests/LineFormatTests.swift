@@ -17,13 +17,19 @@ import Testing
         ("{state} {phase}", "playing on"), ("#{seq}", "#42"), ("{at}", "21:55:04.000"),
         ("{age}", "11 s ago"), ("{by}", "root (4711)"), ("{by.uid}", "0"), ("{from}", "menu"),
         ("{from.state}", "menu"), ("{sub.x} {data.seq} {sub}", #"1 7 {"x":1}"#),
-        ("{event}:{cursor}", "change:e:42"), ("{nosuch}[{sub.y}]", "[]"),
+        ("{event}:{cursor}", "change:e:42"), ("{stayCursor} {stayCursor:json}", #"e:42 "e:42""#),
+        ("{nosuch}[{sub.y}]", "[]"),
         (#"{{{state}}}\t\n\\"#, "{playing}\t\n\\"),
         // Nothing in a value acts on the terminal.
         ("{cause}", #"a\u{a}b"#),
     ])
     func namesStandForWhatALineSays(format: String, text: String) throws {
         #expect(try self.shown(format) == text)
+    }
+
+    @Test func theCursorOfAStayIsThatOfTheChangeThatBeganIt() throws {
+        let updated = Self.line.replacing(#""cursor""#, with: #""stay":40,"cursor""#)
+        #expect(try self.shown("{stayCursor}", updated) == "e:40")
     }
 
     @Test func whatALineHasNothingForIsNothing() throws {

@@ -34,6 +34,45 @@ import Testing
         )
     }
 
+    /// As `status`, `top` and `machines` show it, too.
+    @Test(arguments: [
+        (
+            #","overdue":{"ms":70000,"by":[{"hold":7,"uid":0,"pid":812,"why":"unsaved work"}]}"#,
+            "next: menu overdue for 70 s   denied by hold 7 of root (812): unsaved work"
+        ),
+        (
+            #","suspended":{"moves":3,"inMs":600000},"overdue":{"ms":7200000}"#,
+            "next: menu overdue for 2 h   automatic transitions are suspended after 3 within 10 min"
+        ),
+        (
+            #","trouble":"cannot write /h: disk is full","overdue":{"ms":1}"#,
+            "next: menu any moment   changes are refused: cannot write /h: disk is full"
+        ),
+    ])
+    func whatKeepsAMachineFromWhatIsDueIsSaid(keys: String, text: String) throws {
+        let due = #""due":{"state":"menu","data":{},"at":"2026-11-20T21:55:05Z","leftMs":0}"#
+        let line = try Line.of(#"{"type":"reply","ok":true,\#(Self.active),\#(due)\#(keys)}"#)
+        let start = "authentication(phase: active)   12 s ago   #41   "
+        #expect(LineText.fixed().report(line) == start + text)
+    }
+
+    @Test(arguments: [
+        (#""guard":1,"why":"the water is not hot","as":"ready""#, "guard 1", "required as ready"),
+        (#""hold":1,"why":"year's end","as":"freeze""#, "hold 1", "taken as freeze"),
+        (#""hold":1,"why":"year's end","away":true"#, "hold 1", "its client is away"),
+    ])
+    func aRefusalSaysWhyBeforeWhatElseThereIsToKnow(
+        row: String,
+        name: String,
+        rest: String
+    ) throws {
+        let by = #"{"uid":0,"pid":812,\#(row)}"#
+        let why = try #require(JSONValue(parsing: by)?["why"]?.string)
+        let text = #"{"type":"reply","ok":false,"error":"denied","message":"m","by":[\#(by)]}"#
+        let refusal = LineText.fixed().refusal(try Line.of(text))
+        #expect(refusal == "denied by \(name) of root (812): \(why) (\(rest))")
+    }
+
     @Test func theLinesOfAWatchStandInColumns() throws {
         #expect(
             try self.event(#"{"type":"state",\#(Self.active)}"#)

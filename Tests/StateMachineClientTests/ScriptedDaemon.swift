@@ -18,6 +18,8 @@ enum Step {
 final class ScriptedDoor: Sendable {
     private struct Guarded {
         var scripts: [[Step]]
+        /// The script of each connection after those.
+        var others: [Step] = [.close]
         var requests: [String] = []
     }
 
@@ -27,6 +29,11 @@ final class ScriptedDoor: Sendable {
         self.guarded = Mutex(Guarded(scripts: scripts))
     }
 
+    /// The first connection has that script, and any other the second one.
+    init(first: [Step], others: [Step]) {
+        self.guarded = Mutex(Guarded(scripts: [first], others: others))
+    }
+
     /// All requests so far, over all connections.
     var requests: [String] { self.guarded.withLock { $0.requests } }
 
@@ -34,9 +41,9 @@ final class ScriptedDoor: Sendable {
         self.guarded.withLock { $0.requests.append(request) }
     }
 
-    /// The script of the next connection; beyond the last one it just closes.
+    /// The script of the next connection; beyond the last one it just closes, unless the test says otherwise.
     func nextScript() -> [Step] {
-        self.guarded.withLock { $0.scripts.isEmpty ? [.close] : $0.scripts.removeFirst() }
+        self.guarded.withLock { $0.scripts.isEmpty ? $0.others : $0.scripts.removeFirst() }
     }
 }
 

@@ -22,15 +22,98 @@ import Testing
         since: String,
         until: String
     ) throws {
+        try Self.inMiddleEurope {
+            let now = "2026-11-20T12:30:00Z"
+            let found = (try Self.past(text, at: now), try Self.past(text, at: now, isLater: true))
+            #expect(found == (since, until))
+        }
+    }
+
+    /// Of all moments at which a clock shows that, one before now has passed, and one after now is still to come.
+    @Test(arguments: [
+        // 02:10 for the first time, and for the second.
+        ("2026-10-25T00:10:00Z", "02:30", "2026-10-25T00:30:00.000000Z"),
+        ("2026-10-25T01:10:00Z", "02:30", "2026-10-25T01:30:00.000000Z"),
+        ("2026-10-25T01:10:00Z", "sun 02:30", "2026-10-25T01:30:00.000000Z"),
+        ("2026-10-25T01:10:00Z", "today 02:30", "2026-10-25T01:30:00.000000Z"),
+        ("2026-10-25T01:10:00Z", "2026-10-25 02:30", "2026-10-25T01:30:00.000000Z"),
+        ("2026-10-25T01:40:00Z", "02:30", "2026-10-26T01:30:00.000000Z"),
+        ("2026-10-25T01:40:00Z", "sun 02:30", "2026-11-01T01:30:00.000000Z"),
+        ("2026-10-24T00:40:00Z", "02:30", "2026-10-25T00:30:00.000000Z"),
+    ])
+    func theNextOfTheMomentsThatAClockShowsIsMeant(now: String, text: String, time: String) throws {
+        try Self.inMiddleEurope {
+            let now = try #require(WallTime(reading: now))
+            #expect(TypedPlace(now: now, isUTC: false).next(text)?.rfc3339 == time)
+        }
+    }
+
+    @Test(arguments: [
+        // 02:45 for the first time, and for the second.
+        ("2026-10-25T00:45:00Z", "02:44", "2026-10-25T00:44:00.000000Z"),
+        ("2026-10-25T01:45:00Z", "02:44", "2026-10-25T01:44:00.000000Z"),
+        ("2026-10-25T01:10:00Z", "02:30", "2026-10-25T00:30:00.000000Z"),
+        ("2026-10-25T01:10:00Z", "2026-10-25 02:30", "2026-10-25T00:30:00.000000Z"),
+        ("2026-10-25T01:10:00Z", "today 02:30", "2026-10-25T00:30:00.000000Z"),
+        ("2026-10-25T00:10:00Z", "02:30", "2026-10-24T00:30:00.000000Z"),
+        ("2026-10-25T00:10:00Z", "sun 02:30", "2026-10-18T00:30:00.000000Z"),
+        ("2026-10-26T00:10:00Z", "02:30", "2026-10-25T01:30:00.000000Z"),
+    ])
+    func theLastOfTheMomentsThatHavePassedIsMeant(now: String, text: String, time: String) throws {
+        try Self.inMiddleEurope {
+            let found = try Self.past(text, at: now, isLater: true)
+            #expect(found == time)
+        }
+    }
+
+    @Test(arguments: [
+        ("today 10:00", "2026-11-20T10:00:00.000000Z"),
+        ("yesterday", "2026-11-19T00:00:00.000000Z"),
+        ("yesterday 22:40", "2026-11-19T22:40:00.000000Z"),
+        ("mon 9:00", "2026-11-16T09:00:00.000000Z"),
+        ("fri 12:00", "2026-11-20T12:00:00.000000Z"),
+        ("fri 13:00", "2026-11-13T13:00:00.000000Z"),
+        ("13:00", "2026-11-19T13:00:00.000000Z"),
+    ])
+    func aPastIsNamedAsATimeToComeIs(text: String, time: String) throws {
+        #expect(try Self.past(text, at: Self.now, isUTC: true) == time)
+    }
+
+    /// Clocks are set without summer time, too: as Moscow's were in 2014.
+    @Test func anHourThatComesTwiceForGoodIsBothOfItsMoments() throws {
+        try Self.inZone("Europe/Moscow") {
+            // Where there are no files of zones the name is UTC, in which that hour comes once.
+            let first = "2014-10-25T21:30:00.000000Z"
+            guard try Self.past("2014-10-26 01:30", at: Self.now) == first else { return }
+            let last = try Self.past("2014-10-26 01:30", at: Self.now, isLater: true)
+            #expect(last == "2014-10-25T22:30:00.000000Z")
+        }
+    }
+
+    private static func inMiddleEurope(_ body: () throws -> Void) throws {
         // The rule itself and not a name, for which there may be no file.
-        setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1)
+        try self.inZone("CET-1CEST,M3.5.0,M10.5.0/3", body)
+    }
+
+    private static func inZone(_ zone: String, _ body: () throws -> Void) throws {
+        setenv("TZ", zone, 1)
         tzset()
         defer {
             unsetenv("TZ")
             tzset()
         }
-        #expect(try self.time("--since", text) == since)
-        #expect(try self.time("--until", text) == until)
+        try body()
+    }
+
+    private static func past(
+        _ text: String,
+        at now: String,
+        isLater: Bool = false,
+        isUTC: Bool = false
+    ) throws -> String? {
+        let now = try #require(WallTime(reading: now))
+        let place = TypedPlace(now: now, isUTC: isUTC, isLater: isLater).place(text)
+        return if case .time(let time)? = place { time.rfc3339 } else { nil }
     }
 
     @Test(
@@ -53,12 +136,6 @@ import Testing
         let typed = TypedPlace(now: .now, isUTC: true).place(text)
         let shown: String? = if case .time(let time)? = typed { time.rfc3339 } else { nil }
         #expect(shown == time)
-    }
-
-    private func time(_ option: String, _ text: String) throws -> String? {
-        let place = try SharedOptions.parse([]).place(option, text)
-        guard case .time(let time)? = place else { return nil }
-        return time.rfc3339
     }
 
     /// A Friday.

@@ -6,10 +6,7 @@ struct SetCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract: "Set the state.",
-        usage: """
-            statectl set STATE [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
-            [--reenter] [--cause TEXT]
-            """,
+        usage: "statectl set STATE [key=value … | --data JSON] \(ChangeOptions.usage) [--reenter]",
         discussion: """
             Examples:
 
@@ -32,22 +29,17 @@ struct SetCommand: DaemonCommand {
     )
     var values: [String] = []
 
-    @OptionGroup var typed: TypedValues
-
-    @OptionGroup var conditions: Conditions
+    @OptionGroup var change: ChangeOptions
 
     @Flag(help: "Make a transition even if the state is the same.")
     var reenter = false
 
-    @Option(help: .value("text", "The reason, shown with the change."))
-    var cause: String?
-
-    func validate() throws { try self.typed.check(self.values, cause: self.cause) }
+    func validate() throws { try self.change.check(self.values) }
 
     func run() async throws {
-        var call = try self.typed.call(self.state, self.values, self.conditions, self.cause)
+        var call = try self.change.call(self.state, self.values)
         call.reenter = self.reenter
-        try await self.options.change(by: Request(.set(call)))
+        try await self.change.make(Request(.set(call)), with: self.options)
     }
 }
 
@@ -55,10 +47,7 @@ struct SendCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
         abstract: "Send an event to the machine.",
-        usage: """
-            statectl send EVENT [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
-            [--cause TEXT] [--must]
-            """,
+        usage: "statectl send EVENT [key=value … | --data JSON] \(ChangeOptions.usage) [--must]",
         discussion: """
             The present state's "when" says where the event leads. An event that the present state does not handle \
             changes nothing; with --must this is an error, with exit code 1.
@@ -84,21 +73,16 @@ struct SendCommand: DaemonCommand {
     )
     var values: [String] = []
 
-    @OptionGroup var typed: TypedValues
-
-    @OptionGroup var conditions: Conditions
-
-    @Option(help: .value("text", "The reason, shown with the change."))
-    var cause: String?
+    @OptionGroup var change: ChangeOptions
 
     @Flag(help: "End with exit code 1 if the state does not handle the event.")
     var must = false
 
-    func validate() throws { try self.typed.check(self.values, cause: self.cause) }
+    func validate() throws { try self.change.check(self.values) }
 
     func run() async throws {
-        let call = try self.typed.call(self.event, self.values, self.conditions, self.cause)
-        let reply = try await self.options.change(by: Request(.send(call))) { reply in
+        let call = try self.change.call(self.event, self.values)
+        let reply = try await self.change.make(Request(.send(call)), with: self.options) { reply in
             reply.isHandled == false ? "does not handle \(self.event)" : nil
         }
         if self.must, reply.isHandled == false { throw ExitStatus.no }
@@ -109,10 +93,7 @@ struct UpdateCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Change fields of the present state without leaving it.",
-        usage: """
-            statectl update key=value key+=NUMBER … | --data JSON [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] \
-            [--if-stay N] [--cause TEXT]
-            """,
+        usage: "statectl update key=value key+=NUMBER … | --data JSON \(ChangeOptions.usage)",
         discussion: """
             Deadlines and commands continue. key:=null removes a field that may be absent. key+=1 adds to the value that the field has \
             when the update's turn comes (key+=-1 subtracts), so several clients can count without losing anything. \
@@ -136,23 +117,18 @@ struct UpdateCommand: DaemonCommand {
     )
     var values: [String] = []
 
-    @OptionGroup var typed: TypedValues
-
-    @OptionGroup var conditions: Conditions
-
-    @Option(help: .value("text", "The reason, shown with the change."))
-    var cause: String?
+    @OptionGroup var change: ChangeOptions
 
     func validate() throws {
-        guard !self.values.isEmpty || self.typed.data != nil else {
+        guard !self.values.isEmpty || self.change.typed.data != nil else {
             throw ValidationError("name the fields: statectl update key=value …")
         }
-        try self.typed.check(self.values, cause: self.cause, isUpdate: true)
+        try self.change.check(self.values, isUpdate: true)
     }
 
     func run() async throws {
-        let call = try self.typed.call("", self.values, self.conditions, self.cause, isUpdate: true)
-        try await self.options.change(by: Request(.update(call)))
+        let call = try self.change.call("", self.values, isUpdate: true)
+        try await self.change.make(Request(.update(call)), with: self.options)
     }
 }
 
@@ -175,7 +151,10 @@ struct ReloadCommand: DaemonCommand {
     @OptionGroup var options: SharedOptions
 
     func run() async throws {
-        let reply = try await self.options.client.reply(to: .reload, within: nil)
+        let reply = try await self.options.answer(
+            to: .reload,
+            doubt: "the files may or may not have been read again: statectl describe"
+        )
         guard reply.isOK == true else {
             guard reply.error == .badFile, !self.options.json else {
                 throw ClientError.refused(reply)

@@ -77,7 +77,8 @@ struct StatusCommand: DaemonCommand {
             and what runs in the state and what failed last. Without a command, statectl shows this.
 
             What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
-            text says so. With --json one object: state, data, seq, at, stay, due, by, cause, holds, guards, \
+            text says so. What keeps the machine from what is due, or from changing at all, is said with the state. \
+            With --json one object: state, data, seq, at, stay, due, by, cause, trouble, suspended, overdue, holds, guards, \
             watching, and runner, which is null or has pid, isThere, running, next, lastFailure, left and commands.
 
             Examples:
@@ -150,7 +151,10 @@ struct MachineStatus {
 
     /// The whole status as JSON.
     var object: JSONValue {
-        let keys = ["state", "data", "seq", "at", "stay", "due", "by", "cause", "ageMs", "stayMs"]
+        let keys = [
+            "state", "data", "seq", "at", "stay", "due", "by", "cause", "ageMs", "stayMs",
+            "trouble", "suspended", "overdue",
+        ]
         return .object(
             self.state.members(keys) + [
                 JSONMember("holds", .array(self.holds)),
@@ -293,7 +297,10 @@ struct MachineRow {
             JSONMember("directory", .string(self.instance.directory.path)),
         ]
         if let machine { members.append(JSONMember("machine", .string(machine))) }
-        members += self.report?.members(["state", "data", "seq", "at", "stay", "due"]) ?? []
+        let keys = [
+            "state", "data", "seq", "at", "stay", "due", "trouble", "suspended", "overdue",
+        ]
+        members += self.report?.members(keys) ?? []
         if let error { members.append(JSONMember("error", .string(error))) }
         return .object(members)
     }

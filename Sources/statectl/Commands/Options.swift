@@ -162,7 +162,7 @@ struct FormatOption: ParsableArguments {
             "text",
             "Show each line as this text, with names in braces replaced.",
             """
-            {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
+            {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {stayCursor} (for --if-stay), {event}, {instance}, the name of any \
             field of a state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A field that the \
             state does not have is shown as nothing. {name:json} is the value as JSON, with its quotes. \\n and \\t are a line's end and a tab, {{ and }} are braces.
             """
@@ -249,48 +249,6 @@ extension SharedOptions {
         return options
     }
 
-    /// Makes a request that changes the machine, and prints where that led; `remark` adds what else
-    /// to say about the reply.
-    @discardableResult
-    func change(
-        by request: Request,
-        remark: (Line) -> String? = { _ in nil }
-    ) async throws -> Line {
-        let reply: Line
-        let length = request.line.count - 1
-        guard length <= RequestLimits.lineBytes else {
-            throw Refusal(
-                "the request is too long: it has \(length) bytes, and may have \(RequestLimits.lineBytes)",
-                .usage
-            )
-        }
-        do {
-            // Without a limit: guards are asked, and holds may last.
-            reply = try await self.client.reply(to: request, within: nil) {
-                guard StandardError.isTerminal else { return }
-                StandardError.say(
-                    "the daemon is alive but has not answered yet; a hold or guard may be delaying it: "
-                        + "statectl status"
-                )
-            }
-            .accepted()
-        } catch let error as ClientError {
-            switch error {
-            case .lost, .silent: break
-            default: throw error
-            }
-            throw Refusal(
-                "\(error.description.printable); "
-                    + "the state may or may not have been changed: statectl get",
-                .lost
-            )
-        }
-        try self.print(reply) {
-            $0.report(reply, remark(reply) ?? (reply.hasChanged == false ? "unchanged" : nil))
-        }
-        return reply
-    }
-
     /// Ends the command because of a refusal: with `--json` the reply is the output, else its
     /// message goes to standard error.
     func refuse(_ reply: Line) throws -> Never {
@@ -298,37 +256,6 @@ extension SharedOptions {
         guard self.json else { throw Refusal(self.text.refusal(reply), status) }
         try StandardOutput.offer(reply.text)
         throw status
-    }
-}
-
-/// The conditions on the machine for a change to be made.
-struct Conditions: ParsableArguments {
-    @Option(help: .value("n", "Only if the machine is at this number."))
-    var ifSeq: UInt64?
-
-    @Option(
-        help: .value("pattern", "Only if the current state matches; if given again, one of them.")
-    )
-    var ifState: [Pattern] = []
-
-    @Option(
-        help: .value(
-            "pattern",
-            "Only if the current state does not match; if given again, none of them."
-        )
-    )
-    var unlessState: [Pattern] = []
-
-    @Option(help: .value("n", "Only in the stay that began with this number."))
-    var ifStay: UInt64?
-
-    /// What the current state has to match.
-    var patterns: [Pattern] { self.ifState + self.unlessState.map(!) }
-
-    func validate() throws {
-        try OptionLimits.checkNumber("--if-seq", self.ifSeq)
-        try OptionLimits.checkNumber("--if-stay", self.ifStay)
-        try OptionLimits.checkExceptions("--unless-state", self.unlessState, instead: "--if-state")
     }
 }
 
@@ -383,8 +310,8 @@ enum OptionLimits {
     }
 
     /// Checks the number of a change or of a stay.
-    static func checkNumber(_ option: String, _ number: UInt64?) throws {
-        guard let number, number >= RequestLimits.integerBound else { return }
+    static func checkNumber(_ option: String, _ change: ExpectedChange?) throws {
+        guard case .seq(let number)? = change, number >= RequestLimits.integerBound else { return }
         throw ValidationError("\(option) must be a number below 2^53, not \(number)")
     }
 }

@@ -7,22 +7,32 @@ import StateMachineCore
 final class StayTimer: Sendable {
     /// A stay that may come to last long.
     struct Stay: Equatable {
-        /// What tells it from others; nil if the daemon has to be asked for it.
-        let number: UInt64?
+        /// The change that began it, which tells it from others, also of another numbering; nil if the daemon has to be
+        /// asked for it.
+        let beginning: Cursor?
         /// When it has lasted for that long.
         let due: ContinuousClock.Instant
     }
 
-    /// The stay that is noted, and the number of the last one that was reported.
-    private let state = Lock<(stay: Stay?, reported: UInt64?)>((nil, nil))
+    /// The stay that is noted, and the beginning of the last one that was reported.
+    private let state = Lock<(stay: Stay?, reported: Cursor?)>((nil, nil))
     private let bell = Doorbell()
 
     /// Notes the stay that the machine is in; nil if it is in none that counts.
     ///
-    /// Does nothing if the noted stay has that number already. A stay must not be due before the one that it replaces.
-    func note(_ stay: Stay?, unlessIn number: UInt64? = nil) {
-        self.state.withLock { if number == nil || $0.stay?.number != number { $0.stay = stay } }
+    /// Does nothing if the noted stay has that beginning already. A stay must not be due before the one that it replaces.
+    func note(_ stay: Stay?, unlessIn beginning: Cursor? = nil) {
+        self.state.withLock {
+            if beginning == nil || $0.stay?.beginning != beginning { $0.stay = stay }
+        }
         self.bell.ring()
+    }
+
+    /// Notes that the numbering continues under that name, so that the stay which was reported is still the same.
+    func numberingContinues(as epoch: Epoch) {
+        self.state.withLock { state in
+            state.reported = state.reported.map { Cursor(epoch: epoch, seq: $0.seq) }
+        }
     }
 
     /// Returns the daemon's line for the next stay that has lasted long enough; each is reported once.
@@ -43,13 +53,13 @@ final class StayTimer: Sendable {
                     found = nil
                 }
                 let isToReport = self.state.withLock { state in
-                    if let found, found.stay.number == stay.number, stay.number != nil {
-                        state.reported = stay.number
+                    if let found, found.stay.beginning == stay.beginning, stay.beginning != nil {
+                        state.reported = stay.beginning
                         return true
                     }
                     // A line with the new state is on its way, unless only the daemon could say
                     // which it is.
-                    if state.stay == stay { state.stay = stay.number == nil ? found?.stay : nil }
+                    if state.stay == stay { state.stay = stay.beginning == nil ? found?.stay : nil }
                     return false
                 }
                 if isToReport, let found { return found.line }
@@ -59,9 +69,11 @@ final class StayTimer: Sendable {
     }
 
     /// The stay to be waited for.
-    private var pending: Stay? {
+    var pending: Stay? {
         self.state.withLock { state in
-            state.stay.flatMap { $0.number == nil || $0.number != state.reported ? $0 : nil }
+            state.stay.flatMap {
+                $0.beginning == nil || $0.beginning != state.reported ? $0 : nil
+            }
         }
     }
 }
@@ -82,16 +94,20 @@ struct StuckWatch: Sendable {
         case .change where line.isReplay: self.timer.note(nil)
         case .state where !line.isSelected: self.timer.note(nil)
         // How long it has lasted already is for the daemon to say.
-        case .live, .state: self.timer.note(StayTimer.Stay(number: nil, due: .now))
+        case .live, .state:
+            if line.kind == .live, let epoch = line.place?.epoch {
+                self.timer.numberingContinues(as: epoch)
+            }
+            self.timer.note(StayTimer.Stay(beginning: nil, due: .now))
         case .change:
-            let number = line.stay ?? line.seq
+            let beginning = line.beginning
             // An update belongs to the same stay.
-            let isNew = number == line.seq
+            let isNew = beginning?.seq == line.seq
             let stay = StayTimer.Stay(
-                number: isNew ? number : nil,
+                beginning: isNew ? beginning : nil,
                 due: isNew ? .now.advanced(by: self.span) : .now
             )
-            self.timer.note(stay, unlessIn: number)
+            self.timer.note(stay, unlessIn: beginning)
         case .beat, .reply, .declared, .ask, .bye, .other: break
         }
     }
@@ -109,7 +125,7 @@ struct StuckWatch: Sendable {
         }
         let left = self.span - (try await self.client.stayAge(of: line))
         let due = ContinuousClock.now.advanced(by: left)
-        return (line, StayTimer.Stay(number: line.stay ?? line.seq, due: due))
+        return (line, StayTimer.Stay(beginning: line.beginning, due: due))
     }
 }
 
@@ -120,6 +136,8 @@ struct StuckWatch: Sendable {
 struct LastingState {
     /// The seq of the last line, while the machine is in one of them; nil otherwise.
     private(set) var seq: UInt64?
+    /// The same in its numbering.
+    private(set) var place: Cursor?
     /// Since when; nil while it is in none.
     private(set) var since: ContinuousClock.Instant?
 
@@ -128,16 +146,19 @@ struct LastingState {
         switch line.kind {
         case .change, .state: break
         case .live where !line.isSelected: return self.left()
-        // The changes before it have said so.
-        case .live, .beat, .reply, .declared, .ask, .bye, .other: return
+        // The changes before it have said so, perhaps under the numbering's earlier name.
+        case .live:
+            if self.place != nil { self.place = line.place }
+            return
+        case .beat, .reply, .declared, .ask, .bye, .other: return
         }
         guard line.isSelected, let seq = line.seq else { return self.left() }
         let isNext = line.kind == .change && self.seq.map { $0 + 1 == seq } ?? false
         if !isNext { self.since = now.advanced(by: .zero - age) }
-        self.seq = seq
+        (self.seq, self.place) = (seq, line.place)
     }
 
-    private mutating func left() { (self.seq, self.since) = (nil, nil) }
+    private mutating func left() { (self.seq, self.place, self.since) = (nil, nil, nil) }
 }
 
 extension WaitCommand {
@@ -157,7 +178,7 @@ extension WaitCommand {
             {
                 try await timer.next {
                     let line = try await client.accepted(.get)
-                    return (line, StayTimer.Stay(number: line.seq, due: .now))
+                    return (line, StayTimer.Stay(beginning: line.place, due: .now))
                 }
             },
         ]
@@ -183,7 +204,7 @@ extension WaitCommand {
                 state.lineReceived(line, at: .now, try await client.age(ofReceived: line))
                 timer.note(
                     state.since.map {
-                        StayTimer.Stay(number: state.seq, due: $0.advanced(by: span))
+                        StayTimer.Stay(beginning: state.place, due: $0.advanced(by: span))
                     }
                 )
             case .reached(let line):
@@ -239,6 +260,16 @@ extension Client {
             if other != nil { return false }
         }
         return true
+    }
+}
+
+extension Line {
+    /// Its cursor; nil if that is none, as of no daemon.
+    fileprivate var place: Cursor? { self.cursor.flatMap { Cursor($0) } }
+
+    /// The change that began the stay which it shows.
+    var beginning: Cursor? {
+        self.place.map { Cursor(epoch: $0.epoch, seq: self.stay ?? $0.seq) }
     }
 }
 

@@ -13,8 +13,8 @@ struct HistoryCommand: DaemonCommand {
             [--oldest-first] [--stays] [--format TEXT]
             """,
         discussion: """
-            WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, yesterday), a time ago (30s, 1h, 2d), \
-            the number of a change, or a cursor. A time of day is the last one that has passed. --since begins with \
+            WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, "yesterday 10:00", "mon 9:00"), a time ago \
+            (30s, 1h, 2d), the number of a change, or a cursor. A time of day is the last one that has passed. --since begins with \
             that moment, or after that change; --until ends before it. WHO is the name or number of a user, or else \
             a command or a systemd unit; a user's unit may be named with or without its manager.
 

@@ -107,14 +107,14 @@ extension ClientError {
 // A daemon's refusal in one sentence for people.
 extension LineText {
     func refusal(_ reply: Line) -> String {
-        let denial = reply.error == .denied ? self.denial(reply) : nil
+        let denial = reply.error == .denied ? self.denial(reply.value) : nil
         return denial ?? self.localized(ClientError.refused(reply).description).printable
     }
 
     /// Who said no: `denied by hold 1 of root (4711): backup runs; and 3 more`.
-    private func denial(_ reply: Line) -> String? {
-        guard let rows = reply["by"]?.elements, !rows.isEmpty else { return nil }
-        let more = reply["more"]?.integer.map { ["and \($0) more"] } ?? []
+    func denial(_ answer: JSONValue) -> String? {
+        guard let rows = answer["by"]?.elements, !rows.isEmpty else { return nil }
+        let more = answer["more"]?.integer.map { ["and \($0) more"] } ?? []
         return "denied by " + (rows.map(self.denier) + more).joined(separator: "; ")
     }
 
@@ -124,10 +124,16 @@ extension LineText {
         }
         let name = names.first ?? row["delegate"]?.string?.printable ?? "?"
         if let absence = self.absence(row, name) { return absence }
-        let why = row["why"]?.string ?? ""
-        let named = row["as"]?.string.map { ", taken as \($0.printable)" } ?? ""
-        let away = row["away"]?.bool == true ? ", whose client is away" : ""
-        return name + self.origin(row) + named + away + (why.isEmpty ? "" : ": \(why.printable)")
+        let verb = row["guard"] == nil ? "taken" : "required"
+        let named = row["as"]?.string.map { ["\(verb) as \($0.printable)"] } ?? []
+        let notes = (named + (row["away"]?.bool == true ? ["its client is away"] : []))
+            .joined(separator: ", ")
+        let who = name + self.origin(row)
+        // The reason comes first, and then what else there is to know.
+        guard let why = row["why"]?.string, !why.isEmpty else {
+            return notes.isEmpty ? who : "\(who), \(notes)"
+        }
+        return "\(who): \(why.printable)" + (notes.isEmpty ? "" : " (\(notes))")
     }
 
     /// For a required guard that is not connected: which, since when, and what to do.

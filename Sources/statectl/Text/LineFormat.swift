@@ -51,7 +51,7 @@ struct LineFormat: Sendable, Equatable {
     private static let known = [
         "state", "seq", "at", "age", "cause", "by", "from", "cursor", "event", "instance", "data",
         "type", "stay", "due", "missed", "resync", "skipped", "changed", "declaration", "version",
-        "ageMs", "stayMs", "forMs", "until",
+        "ageMs", "stayMs", "forMs", "until", "stayCursor", "overdue", "suspended", "trouble",
     ]
     /// The names inside `by`.
     private static let actor = ["uid", "pid", "comm", "unit"]
@@ -117,6 +117,8 @@ struct LineFormat: Sendable, Equatable {
             case .name(["age"], let isJSON):
                 let age = line.at.map { LineText.age(of: $0, at: text.now) } ?? ""
                 return isJSON ? age.quoted : age
+            case .name(["stayCursor"], isJSON: true):
+                return line.beginning?.description.quoted ?? "null"
             case .name(let path, isJSON: true):
                 return (Self.member(path, of: line) ?? .null).printableJSON
             case .name(let path, isJSON: false): return Self.value(path, line, text).printable
@@ -131,6 +133,7 @@ struct LineFormat: Sendable, Equatable {
         case ["at"]: line.at.flatMap { text.clock($0) } ?? ""
         case ["by"]: line[.by].map { text.peer($0) } ?? ""
         case ["from"]: line.from?.text ?? ""
+        case ["stayCursor"]: line.beginning?.description ?? ""
         default: self.member(path, of: line).map { $0.string ?? $0.description } ?? ""
         }
     }

@@ -29,10 +29,26 @@ struct LineText {
         parts += self.origin(line)
         // What will lead out of the state comes after what has led to it.
         if let due = line.due {
-            let left = line["due"]?["leftMs"]?.integer.map { max(0, $0) }
-            parts.append(StyledText("next: \(self.due(due, leftMs: left))", as: .aside))
+            parts.append(StyledText("next: \(self.due(due, in: line))", as: .aside))
         }
-        return parts
+        return parts + self.obstacles(line).map { StyledText($0, as: .notice) }
+    }
+
+    /// What keeps the machine from what is asked for, or is due: `denied by hold 7 of anna (812): unsaved work`.
+    private func obstacles(_ line: Line) -> [String] {
+        var texts: [String] = []
+        if let overdue = line[.overdue], let denial = self.denial(overdue) { texts.append(denial) }
+        if let breaker = line[.suspended] { texts.append(Self.suspension(breaker)) }
+        if let trouble = line.trouble { texts.append("changes are refused: \(trouble.printable)") }
+        return texts
+    }
+
+    /// How many moves within what time suspend those of the machine's own: `automatic transitions are suspended after 50
+    /// within 60 s`.
+    static func suspension(_ breaker: JSONValue) -> String {
+        let span = (breaker["inMs"]?.integer).map { self.span($0 / 1000) } ?? "?"
+        let moves = breaker["moves"]?.shortText ?? "?"
+        return "automatic transitions are suspended after \(moves) within \(span)"
     }
 
     /// Parts with spaces between them, on as many lines as it takes; `indent` is for all but the first.
@@ -183,11 +199,14 @@ struct LineText {
         return left / 1_000_000 + (left % 1_000_000 > 0 ? 1 : 0)
     }
 
-    /// What the deadline will do to the state, and when; `leftMs` is what the daemon says of that.
-    private func due(_ due: (state: NamedState, at: WallTime), leftMs: Int64?) -> String {
+    /// What the deadline will do to the state, and when, as far as the line says so by a clock that nobody sets.
+    private func due(_ due: (state: NamedState, at: WallTime), in line: Line) -> String {
         var seconds = Self.seconds(until: due.at, at: self.now)
-        // A clock that was set says nothing of a deadline that is still to come.
-        if let leftMs { seconds = leftMs > 0 ? (leftMs + 999) / 1000 : min(0, seconds) }
+        if let overdue = line.overdue {
+            seconds = -overdue.components.seconds
+        } else if let left = line["due"]?["leftMs"]?.integer {
+            seconds = left > 0 ? (left + 999) / 1000 : min(0, seconds)
+        }
         switch seconds {
         case ..<(-1): return "\(due.state.text) overdue for \(Self.span(-seconds))"
         case ..<1: return "\(due.state.text) any moment"

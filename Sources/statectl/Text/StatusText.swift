@@ -283,12 +283,8 @@ struct DescriptionText {
         if let groups = reply["groups"]?.members, !groups.isEmpty {
             sections.append(self.section("groups", self.table(groups.map(Self.group))))
         }
-        if let breaker = reply["breaker"], let moves = breaker["moves"]?.shortText,
-            let span = breaker["inMs"]?.integer
-        {
-            let line =
-                "automatic transitions are suspended after \(moves) within \(LineText.span(span / 1000))"
-            sections.append(self.section("breaker", [line]))
+        if let breaker = reply["breaker"] {
+            sections.append(self.section("breaker", [LineText.suspension(breaker)]))
         }
         if withLimits {
             for title in ["operations", "limits"] {

@@ -271,7 +271,10 @@ struct ReleaseCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let reply = try await self.options.client.reply(to: self.request)
+        let reply = try await self.options.answer(
+            to: self.request,
+            doubt: "it may or may not have been given back: statectl status"
+        )
         // A required guard has a name, too.
         if reply.error == .notFound, let hold, UInt64(hold) == nil, !self.options.json {
             let refusal = self.options.text.refusal(reply)

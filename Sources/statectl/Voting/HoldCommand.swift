@@ -166,7 +166,10 @@ struct HoldCommand: DaemonCommand {
                         "--until is not a time: \(text.quoted); write \(TypedPlace.endExample)"
                     )
                 }
-                try demand(end > place.now, "--until is in the past: \(text.quoted)")
+                try demand(
+                    end > place.now,
+                    "--until must be later than now, not \(text.quoted); write \(TypedPlace.endExample)"
+                )
                 time = .microseconds(end.microseconds - place.now.microseconds)
             case (_?, _?):
                 throw ValidationError("--until and --max cannot be used together; give one")
@@ -190,10 +193,15 @@ struct HoldCommand: DaemonCommand {
             why: self.why,
             lasting: (name, time)
         )
-        var forever: Duration?
-        let client = try await self.options.client(isPatient: self.wait, within: &forever)
-        if self.wait { try await client.arrival() }
-        let reply = try await client.accepted(request)
+        if self.wait {
+            var forever: Duration?
+            try await self.options.client(isPatient: true, within: &forever).arrival()
+        }
+        let reply = try await self.options.answer(
+            to: request,
+            doubt: "the hold may or may not be taken: statectl status"
+        )
+        .accepted()
         let end = WallTime(microseconds: WallTime.now.microseconds + time.wholeMicroseconds)
         try self.options.print(reply) { text in
             "hold \(reply.hold.map(String.init) ?? "?") is taken as \(name), until \(text.second(end) ?? "?")"
