@@ -17,7 +17,13 @@ import Testing
     /// Not with the next word in the place of an empty value, nor in a directory of another name.
     @Test(arguments: [
         (
-            BuiltProduct.statemachine, "--instance= --ephemeral", EX_CONFIG,
+            BuiltProduct.statemachine, "--instance= lamp --ephemeral", EX_USAGE,
+            "Unexpected argument 'lamp'"
+        ),
+        (.runner, "--instance= lamp --children", EX_USAGE, "Unexpected argument 'lamp'"),
+        (.web, "--host= lamp --listen unix:page", EX_USAGE, "Unexpected argument 'lamp'"),
+        (
+            .statemachine, "--instance= --ephemeral", EX_CONFIG,
             "--instance must be a word"
         ),
         (.statemachine, "--runtime-directory= --ephemeral", EX_CONFIG, "must be a path, not \"\""),
