@@ -57,6 +57,7 @@ package final class KeptCommand: Sendable {
         keeping descriptor: CInt? = nil,
         grace: Duration
     ) throws(ProgramStart.Failure) {
+        ProcessStart.keepOwnDescriptors()
         let input = try streams.input.map(ProgramStart.memoryFile)
         defer { if let input { close(input) } }
         let standard = [input ?? -1, streams.output ?? -1, streams.errors ?? -1]

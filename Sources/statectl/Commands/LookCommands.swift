@@ -7,10 +7,6 @@ struct GetCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
         abstract: "Show the current state.",
-        usage: """
-            statectl get [--format TEXT]
-            statectl get --all|-m NAME -m NAME … [PATTERN …] [--format TEXT]
-            """,
         discussion: """
             With patterns, which need several machines, those are shown whose state is one of these. Exit codes: 0 one is, \
             1 none is, 69 one cannot be asked, 2 no machine has such a state.
@@ -195,7 +191,6 @@ struct MachinesCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "machines",
         abstract: "List the machines, with their states.",
-        usage: "statectl machines [PATTERN …] [--json]",
         discussion: """
             Looks into $STATEMACHINE_RUNTIME_DIRECTORY, /run/statemachine and $XDG_RUNTIME_DIR/statemachine, and into \
             the directories in them, one for each instance. With --json a line for each machine: instance, directory, \
