@@ -11,7 +11,8 @@ import Testing
     private static func restarted(after change: String) async throws -> String {
         try await withTemporaryDirectory { directory in
             _ = try await DaemonProcess.run(in: directory, isDurable: true) { daemon in
-                #expect(try await daemon.ask(\.control, Self.freeze).ok == true)
+                let reply = try await daemon.ask(\.control, Self.freeze)
+                #expect(reply.ok == true)
             }
             do {
                 let history = try Database("\(directory)/state/statemachine.sqlite")

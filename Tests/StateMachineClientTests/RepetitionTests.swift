@@ -52,7 +52,8 @@ import Testing
                     clock: clock
                 )
             }
-            #expect(end?.last == .refused(try Line.of(Self.denied)))
+            let last = try Line.of(Self.denied)
+            #expect(end?.last == .refused(last))
             #expect(clock.now.duration(to: .init(offset: .milliseconds(5500))) == .zero)
             #expect(door.requests.count { $0.contains("set") } == 7)
         }
