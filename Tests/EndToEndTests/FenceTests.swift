@@ -258,6 +258,7 @@ extension StringProtocol {
             .replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z/, with: "TIME")
             .replacing(/\b[0-9a-f]{8,32}(:\d+)/) { "EPOCH\($0.1)" }
             .replacing(/"(pid|uid|gid|leftMs|ageMs|stayMs)":\d+/) { "\"\($0.1)\":N" }
+            .replacing(/"overdue":{"ms":\d+/, with: "\"overdue\":{\"ms\":N")
             .replacing(/,?"unit":"[^"]*"/, with: "")
             .replacing(/"comm":"[^"]*"/, with: #""comm":"COMM""#)
             .replacing(/\((\d+), [^)]*\)/, with: "(PID, COMM)")
