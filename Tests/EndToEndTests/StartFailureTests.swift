@@ -20,8 +20,8 @@ import Testing
             BuiltProduct.statemachine, "--instance= lamp --ephemeral", EX_USAGE,
             "Unexpected argument 'lamp'"
         ),
-        (.runner, "--instance= lamp --children", EX_USAGE, "Unexpected argument 'lamp'"),
-        (.web, "--host= lamp --listen unix:page", EX_USAGE, "Unexpected argument 'lamp'"),
+        (.runner, "--instance= lamp --children", EX_USAGE, "--instance is empty"),
+        (.web, "--host= lamp --listen unix:page", EX_USAGE, "--host is empty"),
         (
             .statemachine, "--instance= --ephemeral", EX_CONFIG,
             "--instance must be a word"

@@ -105,7 +105,8 @@ import Testing
             ("1min", .seconds(60)), ("1h30min", .seconds(5400)), ("2d", .seconds(172_800)),
             ("1w", .seconds(604_800)), ("0.25", .milliseconds(250)), ("0", .zero), ("0s", .zero),
             ("90", .seconds(90)), ("", nil), ("s", nil), ("1h30", nil), ("1y", nil), ("-1", nil),
-            ("1m", nil), ("1h30m", nil), ("1.5h", nil), ("1 min", nil), ("1min1min", nil),
+            ("1m", .seconds(60)), ("1h30m", .seconds(5400)), ("1M", nil), ("1.5h", nil),
+            ("1 min", nil), ("1min1min", nil),
             ("1min1h", nil), ("nan", nil), ("inf", nil), ("1e10", nil), ("99999w", nil),
             ("1..5s", nil),
         ] as [(String, Duration?)]

@@ -70,7 +70,7 @@ import Testing
                 try Instance.directory(of: "nosuch") { environment[$0] }
             }
             #expect(
-                error?.description.contains("\(sock)/water/nosuch, \(sock)/nosuch and ") == true
+                error?.description.contains("\(sock)/water/nosuch and \(sock)/nosuch and ") == true
             )
             chmod(sock, 0o757)
             #expect(throws: ClientError.self) {
