@@ -5,6 +5,35 @@ import Testing
 
 /// What becomes of a command, and of a gate, when statectl is killed.
 @Suite(.bounded) struct StatectlKilledTests {
+    /// A statectl whose output outlives it.
+    private struct Tool: Sendable {
+        let process: SpawnedProcess
+        private let output: String
+
+        /// Starts it for the daemon in `directory`.
+        init(_ directory: String, _ words: [String]) throws {
+            self.output = "\(directory)/tool.out"
+            self.process = try SpawnedProcess(
+                [try BuiltProduct.statectl.path, "--runtime-directory", "\(directory)/run"] + words,
+                output: self.output
+            )
+        }
+
+        /// Waits until it, or its command, has said that.
+        func wait(for text: String) async throws {
+            _ = try await TestSupport.wait(for: [text], in: self.output)
+        }
+    }
+
+    /// Runs a daemon, and `body` with the test's directory.
+    private func run(
+        _ body: @escaping @Sendable (DaemonProcess, _ directory: String) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            _ = try await DaemonProcess.run(in: directory) { try await body($0, directory) }
+        }
+    }
+
     /// Waits until a set is no longer denied.
     private func whenSet(_ daemon: DaemonProcess, _ line: String) async throws {
         let client = try daemon.connect(\.control)
@@ -16,110 +45,93 @@ import Testing
     }
 
     @Test func theGateOfAKilledHoldOpensWhenItsCommandHasEnded() async throws {
-        try await DaemonProcess.run { daemon in
-            let fifo = try FIFO(beside: daemon.directory)
+        try await self.run { daemon, directory in
+            let fifo = try FIFO(beside: directory)
             let script = """
                 trap 'echo told; read go <"$0"; exit' TERM
                 sh -c 'trap "" TERM; read go <"$0"' "$0" & echo begun; wait
                 """
-            let arguments = ["hold", "--before", "ready", "--", "sh", "-c", script, fifo.path]
-            let status = try await daemon.withStatectl(arguments) { hold in
-                #expect(try await hold.next() == "begun")
-                try hold.send(.kill)
-                #expect(try await hold.next() == "told")
-                let set = "set ready value=true"
-                #expect(try await daemon.ask(\.control, set).error == "denied")
-                // One for the command, and one for what it has started.
-                try fifo.open()
-                try fifo.open()
-                try await self.whenSet(daemon, set)
-            }
-            #expect(status == .signaled(9))
+            let hold = try Tool(
+                directory,
+                ["hold", "--before", "ready", "--", "sh", "-c", script, fifo.path]
+            )
+            try await hold.wait(for: "begun")
+            #expect(try await hold.process.end(by: SIGKILL) == -SIGKILL)
+            try await hold.wait(for: "told")
+            let set = "set ready value=true"
+            #expect(try await daemon.ask(\.control, set).error == "denied")
+            // One for the command, and one for what it has started.
+            try fifo.open()
+            try fifo.open()
+            try await self.whenSet(daemon, set)
         }
     }
 
     @Test func aHoldThatWasTakenAgainIsKeptForItsCommandToo() async throws {
         try await withTemporaryDirectory { directory in
-            let fifo = try FIFO(beside: "\(directory)/run")
+            let fifo = try FIFO(beside: directory)
             let script = """
                 trap 'echo told; read go <"$0"; exit' TERM
                 tail -f /dev/null & echo begun; wait
                 """
-            let (lines, sent) = AsyncStream.makeStream(of: Int.self)
-            let arguments = [
-                "--runtime-directory", "\(directory)/run", "hold", "--wait", "--verbose",
-                "--before", "ready", "--", "sh", "-c", script, fifo.path,
-            ]
-            async let hold = StatectlProcess.run(arguments) { hold in
-                defer { sent.finish() }
-                #expect(try await hold.next().hasSuffix("waiting for the daemon"))
-                sent.yield(0)
-                var next = ""
-                repeat { next = try await hold.next() } while next != "begun"
-                sent.yield(1)
-                #expect(try await hold.next().hasSuffix("; reconnecting"))
-                sent.yield(2)
-                #expect(try await hold.next().hasSuffix(" is taken again"))
-                try hold.send(.kill)
-                #expect(try await hold.next() == "told")
-                sent.yield(3)
-            }
-            var steps = lines.makeAsyncIterator()
-            _ = await steps.next()
+            let hold = try Tool(
+                directory,
+                ["hold", "--wait", "--verbose", "--before", "ready", "--", "sh", "-c", script]
+                    + [fifo.path]
+            )
+            try await hold.wait(for: "waiting for the daemon")
             _ = try await DaemonProcess.run(in: directory) { daemon in
-                var steps = lines.makeAsyncIterator()
-                _ = await steps.next()
+                try await hold.wait(for: "begun")
                 try daemon.send(.kill)
-                _ = await steps.next()
             }
             _ = try await DaemonProcess.run(in: directory) { daemon in
-                var steps = lines.makeAsyncIterator()
-                _ = await steps.next()
+                try await hold.wait(for: "is taken again")
+                let client = try daemon.connect(\.control)
+                try await hold.process.end(by: SIGKILL)
+                try await hold.wait(for: "told")
                 let set = "set ready value=true"
-                #expect(try await daemon.ask(\.control, set).error == "denied")
+                #expect(try await client.ask(set).error == "denied")
                 try fifo.open()
                 try await self.whenSet(daemon, set)
+                client.vanish()
             }
-            #expect(try await hold == .signaled(9))
         }
     }
 
     @Test(arguments: [["--each"], []])
     func theCommandOfAKilledWatchEnds(options: [String]) async throws {
-        try await DaemonProcess.run { daemon in
+        try await self.run { daemon, directory in
             let script = "trap 'echo told; exit' TERM; tail -f /dev/null & echo begun; wait"
-            let arguments = ["watch"] + options + ["--exec", "sh", "-c", script]
-            let status = try await daemon.withStatectl(arguments) { watch in
-                if !options.isEmpty {
-                    try await daemon.awaitWatches(1)
-                    #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
-                }
-                #expect(try await watch.next() == "begun")
-                try watch.send(.kill)
-                #expect(try await watch.next() == "told")
+            let watch = try Tool(directory, ["watch"] + options + ["--exec", "sh", "-c", script])
+            if !options.isEmpty {
+                try await daemon.awaitWatches(1)
+                #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
             }
-            #expect(status == .signaled(9))
+            try await watch.wait(for: "begun")
+            try await watch.process.end(by: SIGKILL)
+            try await watch.wait(for: "told")
         }
     }
 
-    @Test(arguments: [Signal.kill, .terminate])
-    func theCommandOfAGuardEndsWithIt(signal: Signal) async throws {
-        try await DaemonProcess.run { daemon in
-            let script = "trap 'echo told; exit' TERM; tail -f /dev/null & echo begun; wait"
-            let arguments = [
-                "guard", "--before", "authentication", "--timeout", "60", "--verbose", "--",
-                "sh", "-c", script,
-            ]
+    @Test(arguments: [SIGKILL, SIGTERM])
+    func theCommandOfAGuardEndsWithIt(signal: CInt) async throws {
+        try await self.run { daemon, directory in
+            // Its standard error is a pipe to statectl, which a killed one no longer reads.
+            let script = """
+                exec 2>/dev/null
+                trap 'echo told; exit' TERM; tail -f /dev/null & echo begun; wait
+                """
+            let voter = try Tool(
+                directory,
+                ["guard", "--before", "authentication", "--timeout", "60", "--verbose", "--"]
+                    + ["sh", "-c", script]
+            )
+            try await voter.wait(for: "sh decides")
             let client = try daemon.connect(\.control)
-            let status = try await daemon.withStatectl(arguments) { voter in
-                #expect(try await voter.next().hasSuffix("sh decides"))
-                try client.send("set authentication phase=active")
-                #expect(try await voter.next().hasPrefix("statectl: asked about "))
-                #expect(try await voter.next() == "begun")
-                try voter.send(signal)
-                #expect(try await voter.next() == "told")
-            }
-            #expect(status == .signaled(signal.rawValue))
+            try client.send("set authentication phase=active")
+            try await voter.wait(for: "begun")
+            try await voter.process.end(by: signal)
+            try await voter.wait(for: "told")
             // Nobody is left to say no.
             #expect(try await client.next().ok == true)
             client.vanish()
@@ -128,27 +140,24 @@ import Testing
 
     /// It is killed after ten seconds.
     @Test func aGuardEndsWhoseCommandIgnoresSIGTERM() async throws {
-        try await DaemonProcess.run { daemon in
+        try await self.run { daemon, directory in
             let script = "trap '' TERM; echo begun; while :; do tail -f /dev/null; done"
-            let arguments = [
-                "guard", "--before", "authentication", "--timeout", "60", "--verbose", "--",
-                "sh", "-c", script,
-            ]
+            let voter = try Tool(
+                directory,
+                ["guard", "--before", "authentication", "--timeout", "60", "--verbose", "--"]
+                    + ["sh", "-c", script]
+            )
+            try await voter.wait(for: "sh decides")
             let client = try daemon.connect(\.control)
-            let status = try await daemon.withStatectl(arguments) { voter in
-                #expect(try await voter.next().hasSuffix("sh decides"))
-                try client.send("set authentication phase=active")
-                #expect(try await voter.next().hasPrefix("statectl: asked about "))
-                #expect(try await voter.next() == "begun")
-                try voter.send(.terminate)
-            }
-            #expect(status == .signaled(15))
+            try client.send("set authentication phase=active")
+            try await voter.wait(for: "begun")
+            #expect(try await voter.process.end(by: SIGTERM) == -SIGTERM)
             client.vanish()
         }
     }
 
-    @Test(arguments: [Signal.kill, .terminate])
-    func dotEndsWithStatectl(signal: Signal) async throws {
+    @Test(arguments: [SIGKILL, SIGTERM])
+    func dotEndsWithStatectl(signal: CInt) async throws {
         try await withTemporaryDirectory { directory in
             let machine = "\(directory)/lamp.yaml"
             try "machine: lamp\nstart: dark\nstates: {dark: {}}\n"
@@ -164,7 +173,7 @@ import Testing
             let pid = try #require(
                 pid_t(try await wait(for: ["\n"], in: "\(directory)/pid").dropLast())
             )
-            try await drawing.end(by: signal.rawValue)
+            try await drawing.end(by: signal)
             try await blocking {
                 for _ in 0..<longestWait / 10 {
                     if kill(pid, 0) != 0 { return }

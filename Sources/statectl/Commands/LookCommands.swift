@@ -201,7 +201,7 @@ struct MachinesCommand: DaemonCommand {
 
             Examples:
 
-              statectl machines bright
+              statectl machines dim
               statectl machines --json
             """
     )

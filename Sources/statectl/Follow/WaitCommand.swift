@@ -130,6 +130,7 @@ struct IsCommand: DaemonCommand {
         var isYes = true
         var failure: ExitStatus?
         var looks = SeveralLooks(patterns: self.patterns)
+        var found: [(target: MachineTarget, line: Line)] = []
         for target in try self.machines.targets(self.options) {
             let own = try await target.attempt {
                 let client = try await target.client
@@ -148,11 +149,12 @@ struct IsCommand: DaemonCommand {
                 guard !self.quiet else { return }
                 let line: Line
                 if let reply { line = reply } else { line = try await client.accepted(.get) }
-                try target.print(line) { $0.report(line) }
+                found.append((target, line))
             }
             failure = failure ?? own
         }
         try looks.check()
+        for (target, line) in found { try target.print(line) { $0.report(line) } }
         if !isYes { throw ExitStatus.no }
         if let failure { throw failure }
     }

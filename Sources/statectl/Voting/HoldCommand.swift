@@ -332,13 +332,15 @@ struct HoldRun: Sendable {
             switch event {
             case .taken(let number):
                 if isAnew {
+                    // Said once the command's keeper has the connection, too.
+                    await changed(true)
                     self.complain("connected; hold \(number) is taken again")
                 } else {
                     let purpose = self.purpose.map { "; \($0)" } ?? ""
                     self.report("hold \(number) is taken\(purpose)")
+                    await changed(true)
                 }
                 isAnew = true
-                await changed(true)
             case .interrupted(let error, let attempt, _):
                 await changed(false)
                 guard attempt == 1 else { continue }
