@@ -78,10 +78,15 @@ public struct Client: Sendable {
         let vigil =
             limit == nil
             ? Vigil(over: dialogue.connection, of: self, stillWaiting: stillWaiting) : nil
-        defer { vigil?.end() }
-        let reply = try await dialogue.reply(to: request, within: limit)
-        await dialogue.connection.close()
-        return reply
+        do {
+            let reply = try await dialogue.reply(to: request, within: limit)
+            await vigil?.end()
+            await dialogue.connection.close()
+            return reply
+        } catch {
+            await vigil?.end()
+            throw error
+        }
     }
 
     /// Sends one request and returns its reply, which must not be a refusal.

@@ -118,10 +118,15 @@ extension Client {
     ) async throws -> Answer {
         let dialogue = try await self.dialogue(isReading: true)
         let vigil = Vigil(over: dialogue.connection, of: self)
-        defer { vigil.end() }
-        let answer = try await body(dialogue, vigil)
-        await dialogue.connection.close()
-        return answer
+        do {
+            let answer = try await body(dialogue, vigil)
+            await vigil.end()
+            await dialogue.connection.close()
+            return answer
+        } catch {
+            await vigil.end()
+            throw error
+        }
     }
 }
 

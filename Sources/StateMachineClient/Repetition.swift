@@ -38,55 +38,59 @@ extension Client {
         let end = clock.now.advanced(by: time)
         let bell = Doorbell()
         var rings = bell.rings.makeAsyncIterator()
-        var listener: Task<Void, Never>?
-        defer { listener?.cancel() }
         var pause = Self.retryPauses.lowerBound
         var resumption = Resumption(since: nil, isPatient: true)
         var random = SystemRandomNumberGenerator()
-        while true {
-            let left = clock.now.duration(to: end)
-            let reason: ClientError
-            do {
-                let reply = try await self.reply(
-                    to: request,
-                    within: nil,
-                    stillWaiting: stillWaiting
-                )
-                resumption.hasAnswered()
-                guard reply.isPutOff else { return reply }
-                reason = .refused(reply)
-                listener = listener ?? self.listener(after: reply.cursor, bell)
-            } catch let error as ClientError where error.isBeforeTheRequest {
-                guard resumption.connectionFailed(error, using: &random) != nil else { throw error }
-                reason = error
+        return try await withThrowingTaskGroup(of: Void.self, returning: Line.self) { group in
+            defer { group.cancelAll() }
+            var isListening = false
+            while true {
+                let left = clock.now.duration(to: end)
+                let reason: ClientError
+                do {
+                    let reply = try await self.reply(
+                        to: request,
+                        within: nil,
+                        stillWaiting: stillWaiting
+                    )
+                    resumption.hasAnswered()
+                    guard reply.isPutOff else { return reply }
+                    reason = .refused(reply)
+                    if !exchange(&isListening, with: true) {
+                        group.addTask { await self.listen(after: reply.cursor, bell) }
+                    }
+                } catch let error as ClientError where error.isBeforeTheRequest {
+                    guard resumption.connectionFailed(error, using: &random) != nil else {
+                        throw error
+                    }
+                    reason = error
+                }
+                guard left > .zero else { throw TimeUp(last: reason) }
+                putOff(reason)
+                let time = min(pause, max(.zero, clock.now.duration(to: end)))
+                let alarm = Task { [clock = clock.quiet] in
+                    do { try await clock.sleep(for: time) } catch { return }
+                    bell.ring()
+                }
+                _ = await rings.next()
+                alarm.cancel()
+                try Task.checkCancellation()
+                pause = min(pause * 2, Self.retryPauses.upperBound)
             }
-            guard left > .zero else { throw TimeUp(last: reason) }
-            putOff(reason)
-            let time = min(pause, max(.zero, clock.now.duration(to: end)))
-            let alarm = Task { [clock = clock.quiet] in
-                do { try await clock.sleep(for: time) } catch { return }
-                bell.ring()
-            }
-            defer { alarm.cancel() }
-            _ = await rings.next()
-            try Task.checkCancellation()
-            pause = min(pause * 2, Self.retryPauses.upperBound)
         }
     }
 
     /// Rings for what happens to the state after that cursor; in a flood of changes no more often than the shortest pause.
-    private func listener(after cursor: String?, _ bell: Doorbell) -> Task<Void, Never> {
-        Task(executorPreference: QueueExecutor.shared) {
-            let pace = Pace(isLatest: true, every: Self.retryPauses.lowerBound)
-            do {
-                for try await event in self.watch(since: cursor, pace: pace, isPatient: true) {
-                    guard case .line(let line) = event, line.kind == .state || line.kind == .change
-                    else { continue }
-                    bell.ring()
-                }
-            } catch {
-                // The pauses are enough.
+    private func listen(after cursor: String?, _ bell: Doorbell) async {
+        let pace = Pace(isLatest: true, every: Self.retryPauses.lowerBound)
+        do {
+            for try await event in self.watch(since: cursor, pace: pace, isPatient: true) {
+                guard case .line(let line) = event, line.kind == .state || line.kind == .change
+                else { continue }
+                bell.ring()
             }
+        } catch {
+            // The pauses are enough.
         }
     }
 }

@@ -70,8 +70,14 @@ public struct Subscription<Event>: AsyncIteratorProtocol {
                 case .disconnected:
                     self.stage = try await self.connect()
                 case .asked(let dialogue, let vigil):
-                    defer { vigil?.end() }
-                    let line = try await dialogue.next()
+                    let line: Line
+                    do {
+                        line = try await dialogue.next()
+                    } catch {
+                        await vigil?.end()
+                        throw error
+                    }
+                    await vigil?.end()
                     self.stage = .asked(dialogue, nil)
                     if let event = try self.event(line, dialogue) { return event }
                 }

@@ -49,8 +49,11 @@ final class Vigil: Sendable {
     /// Notes that a line has come.
     func lineReceived() { self.heard.set(true) }
 
-    /// Ends it.
-    func end() { self.task.cancel() }
+    /// Ends it, and returns once it uses no connection any more.
+    func end() async {
+        self.task.cancel()
+        await self.task.value
+    }
 
     deinit { self.task.cancel() }
 }
