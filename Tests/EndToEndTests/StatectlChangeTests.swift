@@ -38,7 +38,8 @@ import Testing
             #expect(json.status == .exited(124) && json.errors.isEmpty)
             #expect(try JSONLine(json.output).items("by")?.first?.string("why") == "backup runs")
             // What waiting does not help is no matter of time.
-            let conflict = try await daemon.statectl(set + ["--wait", "1h", "--if-state", "ready"])
+            let other = ["--wait", "1h", "--if-state", "authentication"]
+            let conflict = try await daemon.statectl(set + other)
             #expect(conflict.status == .exited(1))
         }
     }

@@ -50,7 +50,7 @@ import Testing
         ),
     ])
     func whatKeepsAMachineFromWhatIsDueIsSaid(keys: String, text: String) throws {
-        let due = #""due":{"state":"menu","data":{},"at":"2026-11-20T21:55:05Z","leftMs":0}"#
+        let due = #""due":{"state":"menu","data":{},"at":"2026-11-20T21:55:05.000000Z","leftMs":0}"#
         let line = try Line.of(#"{"type":"reply","ok":true,\#(Self.active),\#(due)\#(keys)}"#)
         let start = "authentication(phase: active)   12 s ago   #41   "
         #expect(LineText.fixed().report(line) == start + text)
