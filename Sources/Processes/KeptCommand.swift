@@ -106,7 +106,7 @@ package final class KeptCommand: Sendable {
         while waitpid(self.keeper, &status, 0) < 0, errno == EINTR {}
         if isSaid, packet.news == PLATFORM_KEPT_NOT_STARTED { return .notStarted(packet.value) }
         // A keeper that was killed has taken the command with it.
-        return End(isSaid ? packet.value : status)
+        return isSaid ? End(packet.value) : .signalled(SIGKILL)
     }
 
     /// Sends the command a signal, unless it has ended.
