@@ -303,7 +303,7 @@ static inline void platform_give_to_keeper(int channel, int descriptor) {
 // Waits for what a keeper says; 0 if it has ended without a word, as one that is killed does.
 static inline int platform_hear_keeper(int channel, struct platform_kept_packet *_Nonnull packet) {
     ssize_t count;
-    // One that ended with something unheard resets the connection; what it has said comes after that.
+    // A keeper that ends with something unread resets the connection, which is told before what it has said.
     do count = recv(channel, packet, sizeof *packet, 0);
     while (count < 0 && (errno == EINTR || errno == ECONNRESET));
     return count == (ssize_t)sizeof *packet;

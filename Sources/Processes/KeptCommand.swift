@@ -102,11 +102,10 @@ package final class KeptCommand: Sendable {
         let isSaid = platform_hear_keeper(channel, &packet) != 0
         // Its end may be a long time off.
         if isSaid, packet.news == PLATFORM_KEPT_LEFT { return .left }
-        var status: CInt = 0
-        while waitpid(self.keeper, &status, 0) < 0, errno == EINTR {}
+        while waitpid(self.keeper, nil, 0) < 0, errno == EINTR {}
         if isSaid, packet.news == PLATFORM_KEPT_NOT_STARTED { return .notStarted(packet.value) }
         // A keeper that was killed has taken the command with it.
-        return End(isSaid ? packet.value : status)
+        return isSaid ? End(packet.value) : .signalled(SIGKILL)
     }
 
     /// Sends the command a signal, unless it has ended.

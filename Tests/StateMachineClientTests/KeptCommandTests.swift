@@ -102,6 +102,17 @@ import Testing
         #expect(await run.value == .signalled(15))
     }
 
+    /// What it is told last may come when it no longer listens.
+    @Test func aCommandsEndIsHeardWhateverItsKeeperIsToldMeanwhile() async throws {
+        let command = try self.shell("exit 3")
+        for _ in 0..<50 {
+            let ending = await command.run { process in
+                for _ in 0..<100 { process.send(SIGCONT) }
+            }
+            #expect(ending == .exited(3))
+        }
+    }
+
     @Test func wordsArePassedOnByteForByte() async throws {
         let output = try Pipe()
         let words: [[UInt8]] = [Array("printf".utf8), Array("%s\n".utf8), [0x61, 0xff, 0xc3]]
