@@ -45,6 +45,14 @@ import Testing
             "next: menu overdue for 2 h   automatic transitions are suspended after 3 within 10 min"
         ),
         (
+            #","suspended":{"moves":3,"inMs":600000}"#,
+            "next: menu overdue for 10 s   automatic transitions are suspended after 3 within 10 min"
+        ),
+        (
+            #","suspended":{"moves":3,"inMs":60000},"overdue":{"ms":500}"#,
+            "next: menu overdue   automatic transitions are suspended after 3 within 60 s"
+        ),
+        (
             #","trouble":"cannot write /h: disk is full","overdue":{"ms":1}"#,
             "next: menu any moment   changes are refused: cannot write /h: disk is full"
         ),

@@ -209,6 +209,7 @@ struct LineText {
         }
         switch seconds {
         case ..<(-1): return "\(due.state.text) overdue for \(Self.span(-seconds))"
+        case ..<1 where line.isSuspended: return "\(due.state.text) overdue"
         case ..<1: return "\(due.state.text) any moment"
         default: return "\(due.state.text) in \(Self.span(seconds, roundingUp: true))"
         }
