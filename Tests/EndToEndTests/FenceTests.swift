@@ -271,7 +271,7 @@ extension StringProtocol {
             // Of the computer's own machines.
             .replacing(/; known: [^;]*; try statectl -m \S+$/, with: "")
             .replacing(/answered in [\d.]+ ms/, with: "answered in N ms")
-            .replacing(/just now|\d+ s ago/, with: "AGO")
+            .replacing(/just now|\d+ (s|min) ago/, with: "AGO")
             .replacing(/"version":"[^"]*"/, with: #""version":"V""#)
             .replacing(/version [\d.]+, protocol/, with: "version V, protocol")
     }
