@@ -43,6 +43,7 @@ package enum ArgumentWords {
     ///
     /// - Parameter count: how many words after the program's name are this program's own; nil: all. Others are those of a
     ///   program that is to be run.
+    /// - Returns: the objection, which names the word; nil if there is none.
     package static func objection(inFirst count: Int? = nil) -> String? {
         let own = self.words.prefix(count.map { $0 + 1 } ?? .max)
         if let word = own.lazy.compactMap({ self.unreadable($0) }).first {
