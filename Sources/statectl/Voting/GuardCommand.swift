@@ -17,8 +17,8 @@ struct GuardCommand: DaemonCommand {
             also asked about an update that makes it match, which then waits: give a guard of progress a short --timeout.
 
             While the guard is not connected, the states may be entered. With --required they are denied until it \
-            connects again, also across restarts of the daemon, or until "statectl release --required NAME". A daemon \
-            with a history waits 10 s for its guards at its next start, and the states that they guard wait with it.
+            connects again, also across restarts of the daemon, or until "statectl release --required NAME". For others a daemon \
+            with a history waits 10 s at its next start, and the states that they guard wait with it.
 
             For each question COMMAND is run with the daemon's line on its standard input and STATEMACHINE_STATE, \
             _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE and _LEFT_MS in its environment. Exit \
