@@ -100,7 +100,8 @@ extension RunnerCommand {
         return RuntimeDirectory("\(directory.path)/\(instance)")
     }
 
+    /// A variable of the environment; one that is empty is not set.
     private static func variable(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 }

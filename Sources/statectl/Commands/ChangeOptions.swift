@@ -22,8 +22,9 @@ struct ChangeOptions: ParsableArguments {
             "If it is denied, try again for this long.",
             """
             After each change of the state, and after pauses from 200ms to 2s. A daemon that is not there is waited for, too. \
-            When the time is up, the last refusal says who stood against it, and the exit code is 124. A condition that does \
-            not hold is refused at once; a connection that is lost before the answer ends it, with exit code 75.
+            When the time is up, the last refusal says who stood against it, and the exit code is 124; an attempt that is under \
+            way then is waited for. A condition that does not hold is refused at once; a connection that is lost before the \
+            answer ends it, with exit code 75.
             """
         )
     )
