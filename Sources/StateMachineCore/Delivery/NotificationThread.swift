@@ -26,8 +26,6 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
         var isStopped = false
         /// Whether the thread looks without being woken.
         var isAwake = false
-        /// Whether somebody polls the descriptor, who has to be woken for each job.
-        var isPolled = false
         var thread: ThreadIdentity?
     }
 
@@ -102,15 +100,7 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
     deinit { close(self.wakeups) }
 
     /// Readable when there is something to do; owned by the context; only poll it.
-    public var descriptor: CInt {
-        let isBehind = self.mail.withLock { mail in
-            mail.isPolled = true
-            mail.isAwake = false
-            return !mail.jobs.isEmpty
-        }
-        if isBehind { self.wake() }
-        return self.wakeups
-    }
+    public var descriptor: CInt { self.wakeups }
 
     /// Whether the calling code runs on this thread.
     public var isCurrent: Bool? { self.mail.withLock { $0.thread }?.isCurrent ?? false }
@@ -156,7 +146,7 @@ public final class NotificationThread: ExecutionContext, SerialExecutor {
             // One by one: a job that drains the thread itself runs those that came before.
             let job = self.mail.withLock { mail in
                 let job = mail.jobs.popFirst()
-                mail.isAwake = job != nil && self.ended != nil && !mail.isPolled
+                mail.isAwake = job != nil && self.ended != nil
                 guard job == nil else { return job }
                 // Gives back the room of a burst.
                 _ = mail.jobs.takeAll()
