@@ -68,6 +68,12 @@ struct WebProcess {
             output: self.log
         )
         try await notify.wait(for: "READY=1")
+        // Its log, where the port is, is written by a thread of its own.
+        for _ in 0..<3000 where path == Self.port {
+            let log = try String(contentsOfFile: self.log, encoding: .utf8)
+            if log.contains("address=http://") { break }
+            try await Task.sleep(for: .milliseconds(10))
+        }
     }
 
     /// Requests a path; returns the answer's status line, its fields and its body.
