@@ -19,7 +19,7 @@ import Testing
         #expect(heard.heard == [1])
     }
 
-    @Test func noOtherActorHasThePlaceOfOneThatIsGoneWhileItsLaneIsThere() async {
+    @Test func noOtherActorHasThePlaceOfOneThatIsGoneWhileItsDrainIsThere() async {
         let machine = StateMachine<AppState>()
         var places: Set<ObjectIdentifier> = []
         // Fewer than are looked through for those that are gone.

@@ -84,7 +84,7 @@ import Testing
         )
     }
 
-    @Test(arguments: ["machine.holder", "holder", "lanes", "delegates", "members"])
+    @Test(arguments: ["machine.holder", "holder", "drains", "delegates", "members"])
     func theListOfDelegatesIsPrivate(_ name: String) async throws {
         try await Self.expect(
             Self.application,

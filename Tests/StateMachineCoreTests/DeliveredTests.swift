@@ -104,7 +104,7 @@ private final class Told: StateDelegate {
     }
 
     /// On a new machine, whose state has seq 0.
-    @Test func whatALaneHasLetGoOfIsToldAfterWhatIsKeptAndFromTheVeryBeginning() async {
+    @Test func whatADrainHasLetGoOfIsToldAfterWhatIsKeptAndFromTheVeryBeginning() async {
         let machine = StateMachine<AppState> { $0.laneLimit = 10 }
         let held = HeldQueue()
         let told = Told()
@@ -238,6 +238,48 @@ private final class Told: StateDelegate {
         #expect(heard.heard.isEmpty)
         self.clock.advance(by: .seconds(1))
         #expect(await heard.wait(for: 1) == [8])
+    }
+
+    /// What was to ring for a batch that is delivered by its count, or by a flush, is not for the next one.
+    @Test(arguments: [true, false]) func aBatchesIntervalBeginsWithItsFirstValue(byCount: Bool) {
+        var coalescer = Coalescer<Int>(.batch(every: .seconds(1), atMost: byCount ? 2 : 99))
+        func step(_ action: Coalescer<Int>.Action) -> String {
+            switch action {
+            case .wait: "wait"
+            case .deliver(let batch, nil): "deliver \(batch.values)"
+            case .deliver(let batch, let pause?): "deliver \(batch.values), ring after \(pause)"
+            case .ring(let pause): "ring after \(pause)"
+            }
+        }
+        #expect(step(coalescer.received(1, seq: 1)) == "ring after 1.0 seconds")
+        let second = step(coalescer.received(2, seq: 2))
+        #expect((byCount ? second : step(coalescer.deliver())) == "deliver [1, 2]")
+        #expect(step(coalescer.received(3, seq: 3)) == "ring after 1.0 seconds")
+        #expect(step(coalescer.rang()) == "deliver [3]")
+        // One that still rings has nothing to deliver.
+        #expect(step(coalescer.rang()) == "wait")
+    }
+
+    @Test func whatListensBehindALimitHearsTheNewestOfWhatItMisses() async {
+        let machine = StateMachine<AppState> { $0.laneLimit = 2 }
+        let queue = DispatchQueue(label: "suspended")
+        let (closure, latest, entering, leaving, others) = (
+            Heard(), Heard(), Heard(), Heard(), Heard()
+        )
+        machine.addObserver(on: .queue(queue)) { closure.record($0) }
+        machine.addObserver(on: .queue(queue), delivering: .latest) { latest.record($0) }
+        machine.addObserver(on: .queue(queue), of: [.authentication]) { others.record($0) }
+        machine.onEnter(.dataRetrieval, on: .queue(queue)) { entering.record($0) }
+        machine.onExit(.ready, on: .queue(queue)) { leaving.record($0) }
+        queue.suspend()
+        machine.churn(11)
+        machine.state = .dataRetrieval(.active)
+        queue.resume()
+        await machine.flush()
+        for heard in [closure, latest, entering, leaving] {
+            #expect(heard.heard.last?.seq == 12)
+        }
+        #expect(others.heard.isEmpty)
     }
 }
 

@@ -162,4 +162,18 @@ extension EventReceptionist: Paging where Event == String {
         receptionist.flush()
         #expect(batches.heard == [[1, 2], [3]])
     }
+
+    @Test func aBatchOfAnySizeFills() {
+        let batches = Recorder<Delivery<Int>.Batch>()
+        let receptionist = EventReceptionist<Int>(
+            on: .immediate,
+            delivering: .batch(every: .seconds(1), atMost: 5000),
+            clock: ManualClock()
+        ) {
+            batches.record($0)
+        }
+        for event in 0..<5000 { receptionist.receive(event) }
+        #expect(batches.heard.map(\.values.count) == [5000])
+        #expect(batches.heard.map(\.dropped) == [0])
+    }
 }

@@ -306,4 +306,33 @@ private struct Bench {
         bench.asks.heard.last?.vote(.abstain)
         #expect(bench.errors == [nil])
     }
+
+    @Test func aVoterThatWaitsForItsOwnProposalIsRefusedThatAndItsNoCounts() async {
+        let machine = StateMachine<AppState>()
+        let refusals = Recorder<Refusal?>()
+        machine.addVoter(
+            label: "door",
+            before: { $0.proposed == .ready(true) },
+            asking: { _ in
+                do throws(TransitionError<AppState>) {
+                    _ = try await machine.propose(.authentication(.active))
+                    refusals.record(nil)
+                } catch {
+                    refusals.record(error.reason)
+                }
+                return .no("never")
+            }
+        )
+        #expect(
+            await returns {
+                await #expect(throws: TransitionError<AppState>.self) {
+                    try await machine.propose(.ready(true), asking: Question(deadline: nil))
+                }
+            }
+        )
+        #expect(refusals.heard == [.wouldWait])
+        #expect(machine.state == .ready(false))
+        // It may propose to another machine, and to this one once it has voted.
+        await #expect(throws: Never.self) { try await machine.propose(.authentication(.active)) }
+    }
 }

@@ -45,7 +45,7 @@ private final class Parting: Hearing {
 private let deadline: UInt32 = 30
 
 /// How a multicast delegate uses its delegates' contexts, with no lock held while client code runs.
-@Suite(.bounded) struct MulticastLaneTests {
+@Suite(.bounded) struct MulticastContextTests {
     @Test func aContextMayUseTheDelegatesWhenItsIdentityIsAsked() async {
         await #expect(processExitsWith: .success) {
             alarm(deadline)

@@ -335,4 +335,47 @@ private final class Filter: Filtering {
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("Permitter was added as a delegate, but does not conform"))
     }
+
+    @Test(arguments: [false, true])
+    func aDelegateThatIsRemovedIsWaitedForNoLonger(beforeItIsAsked: Bool) async {
+        let delegates = MulticastDelegate<AnyObject>()
+        let queue = DispatchQueue(label: "asked")
+        let asked = Listener()
+        let registration = delegates.add(asked, on: .queue(queue))
+        let replies = Recorder<@Sendable (Vote) -> Void>()
+        let verdicts = Recorder<[Vote.Denial]>()
+        if beforeItIsAsked { queue.suspend() }
+        delegates.ask(
+            (any StateDelegate).self,
+            Question(deadline: nil),
+            put: { replies.record($1) },
+            completion: { verdicts.record($0) }
+        )
+        if beforeItIsAsked {
+            delegates.remove(asked)
+        } else {
+            await replies.wait(for: 1)
+            registration.cancel()
+        }
+        #expect(await returns { await verdicts.wait(for: 1) })
+        #expect(verdicts.heard == [[]])
+        if beforeItIsAsked { queue.resume() }
+    }
+
+    @Test func aDelegateThatIsRemovedAmendsNothing() async {
+        let delegates = MulticastDelegate<AnyObject>()
+        let queue = DispatchQueue(label: "asked")
+        let asked = Listener()
+        delegates.add(asked, on: .queue(queue))
+        queue.suspend()
+        defer { queue.resume() }
+        let amended = Task.immediate {
+            await delegates.amend((any StateDelegate).self, 1, Question(deadline: nil)) { $1 + 1 }
+        }
+        await others()
+        delegates.remove(asked)
+        let values = Recorder<Int?>()
+        #expect(await returns { values.record(await amended.value) })
+        #expect(values.heard == [1])
+    }
 }

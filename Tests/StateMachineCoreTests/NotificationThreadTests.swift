@@ -250,6 +250,23 @@ import Testing
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("drain() must be called on its notification thread"))
     }
+
+    @Test func aJobThatDrainsItsThreadRunsWhatWasSentBeforeInOrder() async {
+        let thread = NotificationThread(name: "nested")
+        let ran = Recorder<Int>()
+        let gate = TestSupport.Gate()
+        thread.enqueue { gate.pass() }
+        thread.enqueue {
+            ran.record(1)
+            thread.enqueue { ran.record(4) }
+            thread.drain()
+        }
+        thread.enqueue { ran.record(2) }
+        thread.enqueue { ran.record(3) }
+        gate.open()
+        #expect(await ran.wait(for: 4) == [1, 2, 3, 4])
+        thread.stop()
+    }
 }
 
 private actor Pinned {

@@ -84,7 +84,7 @@ import Testing
             { heard.record($0) }
         )
         machine.state = .authentication(.active)
-        // Not a flush, which would wake the lane once more.
+        // Not a flush, which would wake the drain once more.
         #expect(await heard.wait(for: 2).map(\.seq) == [1, 2])
         cursor.registration.cancel()
     }

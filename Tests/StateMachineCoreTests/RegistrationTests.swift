@@ -109,7 +109,7 @@ import Testing
         let held = HeldQueue()
         let listener = Listener()
         let registration = machine.addDelegate(listener, on: held.context)
-        // Another listener keeps the lane, so the cancelled one still stands before what it missed.
+        // Another listener keeps the drain, so the cancelled one still stands before what it missed.
         let other = Listener()
         machine.addDelegate(other, on: held.context)
         machine.churn(10)

@@ -260,3 +260,37 @@ extension StateMachine.Heard {
         }
     }
 }
+
+/// Lets other tasks run for a while: what is to come later has the time to come too early.
+func others() async {
+    for _ in 0..<1000 { await Task.yield() }
+}
+
+/// Begins what is recorded when it has ended, and lets other tasks run.
+func begin(
+    _ what: String,
+    in events: Recorder<String>,
+    _ body: @escaping @Sendable () async -> Void
+) async {
+    Task.immediate {
+        await body()
+        events.record(what)
+    }
+    await others()
+}
+
+/// Whether `body` returns; left behind after a minute if it does not.
+func returns(_ body: @escaping @Sendable () async -> Void) async -> Bool {
+    let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+    Task {
+        await body()
+        end.yield(true)
+    }
+    let limit = Task {
+        try await Task.sleep(for: .milliseconds(Int(longestWait)))
+        end.yield(false)
+    }
+    defer { limit.cancel() }
+    for await hasReturned in ends { return hasReturned }
+    return false
+}

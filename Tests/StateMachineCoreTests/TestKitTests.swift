@@ -131,6 +131,20 @@ import Testing
         #expect(taken == Set(moves.all.map { [$0.old, $0.new] }))
         #expect(moves.paths(from: .gone) == [])
     }
+
+    @Test func whoeverWaitsForSleepersStopsWhenItsTaskIsCancelled() async {
+        let clock = ManualClock()
+        let waiting = Task.immediate { await clock.sleepers(1) }
+        await others()
+        waiting.cancel()
+        #expect(await returns { await waiting.value })
+        let early = Task {
+            await others()
+            await clock.sleepers(1)
+        }
+        early.cancel()
+        #expect(await returns { await early.value })
+    }
 }
 
 private enum Named: EnumState {

@@ -46,6 +46,27 @@ import Testing
         }
         #expect(machine.responders(to: .ready) == 0)
     }
+
+    @Test(arguments: [false, true])
+    func anIteratorThatComesLateGetsTheNewestOnly(perKey: Bool) async {
+        let machine = StateMachine<AppState>()
+        let delivery: Delivery<Transition<AppState>> =
+            perKey ? .latestPer { $0.new.name } : .latest
+        var iterator = machine.transitions(starting: .next, delivering: delivery)
+            .map { $0.seq }
+            .makeAsyncIterator()
+        for _ in 0..<100 {
+            machine.state = .authentication(.active)
+            machine.state = .ready(true)
+            await machine.flush()
+        }
+        if perKey {
+            #expect(await iterator.next() == 199)
+        }
+        #expect(await iterator.next() == 200)
+        machine.state = .ready(false)
+        #expect(await iterator.next() == 201)
+    }
 }
 
 /// A screen that iterates in its own isolation.
@@ -158,93 +179,5 @@ private actor Screen {
         let before = allocations_of_this_thread()
         body()
         return Int(allocations_of_this_thread() - before)
-    }
-}
-
-/// States as a sequence, and waiting for one.
-@Suite(.bounded) struct StatesTests {
-    @Test func thePresentStateComesFirstAndThenEachThatIsEntered() async throws {
-        let machine = StateMachine<AppState>()
-        var iterator = machine.states.makeAsyncIterator()
-        machine.state = .ready(true)
-        machine.state = .authentication(.active)
-        let heard = [
-            try await iterator.next(), try await iterator.next(), try await iterator.next(),
-        ]
-        #expect(heard == [.ready(false), .ready(true), .authentication(.active)])
-    }
-
-    @Test func theyEndWithTheMachine() async throws {
-        var machine: StateMachine<AppState>? = StateMachine<AppState>()
-        let states = machine?.states
-        machine?.state = .ready(true)
-        var heard: [AppState] = []
-        let iterator = states?.makeAsyncIterator()
-        machine = nil
-        var left = iterator
-        while let state = try await left?.next() { heard.append(state) }
-        #expect(heard == [.ready(true)])
-    }
-
-    @Test func whoIsLateGoesOnWithTheNewest() async throws {
-        let machine = StateMachine<AppState>()
-        var iterator = machine.states.makeAsyncIterator()
-        machine.churn(2001)
-        await machine.flush()
-        #expect(try await iterator.next() == .ready(false))
-        #expect(try await iterator.next() == machine.state)
-    }
-
-    @Test func theStateThatIsThereIsNotWaitedFor() async throws {
-        let machine = StateMachine<AppState>()
-        machine.state = .ready(true)
-        let found = try await machine.wait { $0 == .ready(true) }
-        #expect(found == machine.snapshot)
-    }
-
-    @Test func aStateCountsHoweverBriefly() async throws {
-        let machine = StateMachine<AppState>()
-        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
-        async let found = machine.wait { state in
-            beginning.finish()
-            return state == .authentication(.failure)
-        }
-        for await _ in began {}
-        // The first state it checks is the one that was already there.
-        machine.churn(3000)
-        machine.state = .authentication(.failure)
-        machine.churn(3000)
-        #expect(try await found.seq == 3001)
-    }
-
-    @Test func afterTheTimeThereIsNone() async throws {
-        let clock = ManualClock()
-        let machine = StateMachine<AppState> { $0.clock = clock }
-        async let found = machine.wait(until: { $0 == .ready(true) }, within: .seconds(5))
-        await clock.sleepers(1)
-        clock.advance(by: .seconds(5))
-        #expect(try await found == nil)
-        #expect(machine.responders(to: .ready) == 0)
-    }
-
-    @Test func cancelledItThrowsAndLeavesNothing() async throws {
-        let machine = StateMachine<AppState>()
-        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
-        let waiting = Task {
-            try await machine.wait { _ in
-                beginning.finish()
-                return false
-            }
-        }
-        for await _ in began {}
-        waiting.cancel()
-        await #expect(throws: CancellationError.self) { try await waiting.value }
-        #expect(machine.responders(to: .ready) == 0)
-        await #expect(throws: CancellationError.self) {
-            try await Task {
-                withUnsafeCurrentTask { $0?.cancel() }
-                try await machine.wait { _ in true }
-            }.value
-        }
     }
 }

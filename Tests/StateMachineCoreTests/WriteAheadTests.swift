@@ -433,6 +433,40 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         #expect(self.log.groups.heard.map(\.transitions.count) == [128, 172])
         #expect(self.committed == (1...300).map { $0 })
     }
+
+    @Test func aLogThatAnswersAGroupTwiceEndsTheProcessAndNotTheNextGroup() async {
+        await #expect(processExitsWith: .failure) {
+            let log = PatientLog<AppState>()
+            let machine = StateMachine<AppState> { $0.log = log }
+            machine.propose(.ready(true)) { _ in }
+            log.finish(0)
+            machine.propose(.authentication(.active)) { _ in }
+            // The second group is under way.
+            guard log.groups.heard.count == 2 else { exit(0) }
+            log.finish(0)
+        }
+    }
+
+    @Test func aProposalThatGathersBehindAStuckLogIsWithdrawnWithItsTask() async {
+        let log = PatientLog<Door>()
+        let machine = StateMachine<Door> { $0.log = log }
+        let answers = Recorder<String>()
+        machine.propose(.open(1)) { answers.record("open: \($0.isCommitted)") }
+        let waiting = Task.immediate { try await machine.propose(.closed) }
+        await others()
+        // Legal only after the one that is withdrawn.
+        machine.propose(.locked) { answers.record("locked: \($0.isCommitted)") }
+        machine.propose(.open(2)) { answers.record("open again: \($0.isCommitted)") }
+        waiting.cancel()
+        let outcome = Recorder<Refusal?>()
+        #expect(await returns { outcome.record(await waiting.refusal) })
+        #expect(outcome.heard == [.withdrawn])
+        #expect(answers.heard == [])
+        log.finish(0)
+        log.finish(1)
+        #expect(answers.heard == ["open: true", "locked: false", "open again: true"])
+        #expect(machine.state == .open(2))
+    }
 }
 
 extension Result where Failure == any Error {
@@ -448,6 +482,27 @@ extension Result where Failure == any Error {
         case .success: return false
         case .failure(let error):
             return (error as? TransitionError<AppState>)?.reason == .wouldWait
+        }
+    }
+}
+
+extension Result where Failure == TransitionError<Door>, Success == StateMachine<Door>.Acceptance {
+    fileprivate var isCommitted: Bool {
+        switch self {
+        case .success(.committed): true
+        case .success(.unchanged), .failure: false
+        }
+    }
+}
+
+extension Task where Success == StateMachine<Door>.Acceptance, Failure == any Error {
+    /// Why the proposal was refused; nil if it was not.
+    fileprivate var refusal: Refusal? {
+        get async {
+            switch await self.result {
+            case .success: nil
+            case .failure(let error): (error as? TransitionError<Door>)?.reason
+            }
         }
     }
 }
