@@ -336,6 +336,17 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "CAllocations", path: "Tests/CAllocations"),
+        .target(
+            name: "DaemonScripts",
+            dependencies: [
+                "StateMachineClient",
+                "TestSupport",
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("NIOPosix", of: "swift-nio"),
+            ],
+            path: "Tests/DaemonScripts",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "StateMachineCoreTests",
             dependencies: [
@@ -407,18 +418,30 @@ let package = Package(
         .testTarget(
             name: "StateMachineClientTests",
             dependencies: [
+                "DaemonScripts",
+                "StateMachineClient",
+                "StateMachineCore",
+                "StateMachineProtocol",
+                "StateMachineTesting",
+                "TestSupport",
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("NIOEmbedded", of: "swift-nio"),
+                .daemon("NIOPosix", of: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "statectlTests",
+            dependencies: [
+                "DaemonScripts",
                 "Processes",
                 "StateMachineClient",
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineProtocol",
-                "StateMachineTesting",
                 "TestSupport",
                 "statectl",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
-                .daemon("NIOCore", of: "swift-nio"),
-                .daemon("NIOEmbedded", of: "swift-nio"),
-                .daemon("NIOPosix", of: "swift-nio"),
                 .daemon("SystemPackage", of: "swift-system"),
             ],
             swiftSettings: strict
@@ -455,7 +478,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
-            name: "StateMachineConfigurationTests",
+            name: "StateMachineEmbeddingTests",
             dependencies: [
                 "StateMachineEmbedding",
                 "StateMachineServer",

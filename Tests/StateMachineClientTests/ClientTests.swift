@@ -1,3 +1,4 @@
+import DaemonScripts
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import DaemonScripts
 import NIOCore
 import NIOEmbedded
 import NIOPosix

@@ -1,3 +1,4 @@
+import DaemonScripts
 import StateMachineClient
 import StateMachineCore
 import Testing
@@ -68,12 +69,5 @@ import Testing
         #expect(reader.state(named) == .authentication(.active))
         #expect(reader.named(.authentication(.active)) == named)
         #expect(reader.state(NamedState("elsewhere")) == nil)
-    }
-}
-
-extension Line {
-    /// Parses a text, which must be a line.
-    static func of(_ text: String) throws -> Line {
-        try #require(Line(Array(text.utf8)))
     }
 }

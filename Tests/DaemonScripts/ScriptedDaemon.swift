@@ -1,12 +1,12 @@
 import Glibc
 import NIOCore
 import NIOPosix
-import StateMachineClient
+package import StateMachineClient
 import Synchronization
 import TestSupport
 
 /// What a daemon does with one connection, step by step; after the last step it does nothing.
-enum Step {
+package enum Step: Sendable {
     /// Sends the text as it is, with or without a newline.
     case send(String)
     /// Waits until another request has been received.
@@ -15,7 +15,7 @@ enum Step {
 }
 
 /// Listens at a door and plays the test's scripts, one per connection.
-final class ScriptedDoor: Sendable {
+package final class ScriptedDoor: Sendable {
     private struct Guarded {
         var scripts: [[Step]]
         /// The script of each connection after those.
@@ -25,17 +25,17 @@ final class ScriptedDoor: Sendable {
 
     private let guarded: Mutex<Guarded>
 
-    init(_ scripts: [Step]...) {
+    package init(_ scripts: [Step]...) {
         self.guarded = Mutex(Guarded(scripts: scripts))
     }
 
     /// The first connection has that script, and any other the second one.
-    init(first: [Step], others: [Step]) {
+    package init(first: [Step], others: [Step]) {
         self.guarded = Mutex(Guarded(scripts: [first], others: others))
     }
 
     /// All requests so far, over all connections.
-    var requests: [String] { self.guarded.withLock { $0.requests } }
+    package var requests: [String] { self.guarded.withLock { $0.requests } }
 
     func received(_ request: String) {
         self.guarded.withLock { $0.requests.append(request) }
@@ -48,9 +48,9 @@ final class ScriptedDoor: Sendable {
 }
 
 /// A directory of one test's own, containing scripted doors.
-struct ScriptedDaemon {
-    let directory: RuntimeDirectory
-    let client: Client
+package struct ScriptedDaemon {
+    package let directory: RuntimeDirectory
+    package let client: Client
     private let group: MultiThreadedEventLoopGroup
 
     /// Opens the doors and runs `body`; nothing is left of them afterwards.
@@ -60,7 +60,7 @@ struct ScriptedDaemon {
     ///   - events: the same for the events door.
     ///   - body: the test.
     /// - Throws: what `body` throws, or ``TestFailure``.
-    static func with(
+    package static func with(
         control: ScriptedDoor? = nil,
         events: ScriptedDoor? = nil,
         _ body: (ScriptedDaemon) async throws -> Void
@@ -102,7 +102,7 @@ struct ScriptedDaemon {
     }
 
     /// Makes a door one that this test's client may not open, even if tests run as root.
-    func lock(_ door: Door) async throws {
+    package func lock(_ door: Door) async throws {
         try self.change(self.directory.socketPath(of: door), to: 0)
         try self.change(self.directory.path, to: 0o755)
         guard geteuid() == 0, let symbol = dlsym(dlopen(nil, RTLD_NOW), "setfsuid") else { return }
@@ -160,26 +160,5 @@ private final class ScriptPlayer: ChannelInboundHandler {
             }
             self.steps = self.steps.dropFirst()
         }
-    }
-}
-
-/// A clock on which every sleep returns at once, with its time passed.
-final class InstantClock: Clock {
-    struct Instant: InstantProtocol {
-        let offset: Duration
-
-        func advanced(by duration: Duration) -> Instant { Instant(offset: self.offset + duration) }
-        func duration(to other: Instant) -> Duration { other.offset - self.offset }
-        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
-    }
-
-    private let offset = Mutex(Duration.zero)
-
-    var now: Instant { Instant(offset: self.offset.withLock { $0 }) }
-    var minimumResolution: Duration { .nanoseconds(1) }
-
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        try Task.checkCancellation()
-        self.offset.withLock { $0 = max($0, deadline.offset) }
     }
 }

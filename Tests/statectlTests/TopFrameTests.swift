@@ -1,4 +1,5 @@
 import ArgumentParser
+import DaemonScripts
 import StateMachineClient
 import StateMachineCore
 import Testing

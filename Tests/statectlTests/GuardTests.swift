@@ -1,3 +1,4 @@
+import DaemonScripts
 import StateMachineClient
 import TestSupport
 import Testing

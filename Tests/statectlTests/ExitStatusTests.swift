@@ -1,3 +1,4 @@
+import DaemonScripts
 import Glibc
 import StateMachineClient
 import Testing
