@@ -31,8 +31,8 @@ struct LineJudge: Sendable {
         }
         switch try self.coding.described.resolved(call) {
         case .set(let call):
-            _ = call.ifState?.contains { self.coding.matches($0, self.current) }
-            let state = try self.coding.state(call.name, data: call.data)
+            _ = call.condition.ifState?.contains { self.coding.matches($0, self.current) }
+            let state = try self.coding.state(call.state, data: call.data)
             _ = state == self.current
             return self.coding.fragment(of: state).count
         case .watch(let call):

@@ -10,7 +10,7 @@ import Testing
         guard case .set(let call) = try self.coding.described.resolved(request.call) else {
             return nil
         }
-        return try self.coding.state(call.name, data: call.data)
+        return try self.coding.state(call.state, data: call.data)
     }
 
     @Test(

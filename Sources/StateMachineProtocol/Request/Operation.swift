@@ -26,14 +26,16 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     private var table: [RequestKey] {
         switch self {
         case .get, .unwatch, .reload, .describe, .stats, .ping, .help: []
-        case .set, .send, .update: ChangeCall.arguments(of: self).map(\.key)
-        case .watch: WatchCall.arguments(of: self).map(\.key)
-        case .wait: WaitCall.arguments(of: self).map(\.key)
-        case .hold: HoldCall.arguments(of: self).map(\.key)
-        case .release: ReleaseCall.arguments(of: self).map(\.key)
-        case .guard: GuardCall.arguments(of: self).map(\.key)
-        case .vote: VoteCall.arguments(of: self).map(\.key)
-        case .history: HistoryCall.arguments(of: self).map(\.key)
+        case .set: SetCall.arguments.map(\.key)
+        case .send: SendCall.arguments.map(\.key)
+        case .update: UpdateCall.arguments.map(\.key)
+        case .watch: WatchCall.arguments.map(\.key)
+        case .wait: WaitCall.arguments.map(\.key)
+        case .hold: HoldCall.arguments.map(\.key)
+        case .release: ReleaseCall.arguments.map(\.key)
+        case .guard: GuardCall.arguments.map(\.key)
+        case .vote: VoteCall.arguments.map(\.key)
+        case .history: HistoryCall.arguments.map(\.key)
         }
     }
 

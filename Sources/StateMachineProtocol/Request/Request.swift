@@ -9,9 +9,9 @@ public struct Request: Hashable, Sendable {
     /// The operations with their arguments.
     package indirect enum Call: Hashable, Sendable {
         case get
-        case set(ChangeCall)
-        case send(ChangeCall)
-        case update(ChangeCall)
+        case set(SetCall)
+        case send(SendCall)
+        case update(UpdateCall)
         case watch(WatchCall)
         case unwatch
         case wait(WaitCall)
@@ -63,8 +63,9 @@ public struct Request: Hashable, Sendable {
         var members = [JSONMember(RequestKey.op.rawValue, .string(operation.rawValue))]
         switch self.call {
         case .get, .unwatch, .reload, .describe, .stats, .ping, .help: break
-        case .set(let call), .send(let call), .update(let call):
-            members += call.written(for: operation)
+        case .set(let call): members += call.written(for: operation)
+        case .send(let call): members += call.written(for: operation)
+        case .update(let call): members += call.written(for: operation)
         case .watch(let call): members += call.written(for: operation)
         case .wait(let call): members += call.written(for: operation)
         case .hold(let call): members += call.written(for: operation)

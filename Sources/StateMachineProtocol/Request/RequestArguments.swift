@@ -5,9 +5,6 @@ protocol RequestArguments: Hashable, Sendable {
     /// Each key and its property, in writing order.
     static var arguments: [RequestArgument<Self>] { get }
 
-    /// The keys of one operation; by default all.
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>]
-
     /// Completes what was read with what the daemon takes where nothing is given.
     ///
     /// - Throws: `bad-request` for what does not go together.
@@ -15,13 +12,11 @@ protocol RequestArguments: Hashable, Sendable {
 }
 
 extension RequestArguments {
-    static func arguments(of operation: Operation) -> [RequestArgument<Self>] { self.arguments }
-
     mutating func complete(_ operation: Operation) {}
 
     /// The members of the request's object; what is not given is left out.
     func written(for operation: Operation) -> [JSONMember] {
-        Self.arguments(of: operation).compactMap { argument in
+        Self.arguments.compactMap { argument in
             argument.write(self).map { JSONMember(argument.key.rawValue, $0) }
         }
     }
@@ -299,7 +294,7 @@ struct RequestKeys {
 
     /// What the operation takes.
     func arguments<Call: RequestArguments>(of operation: Operation) throws(WireError) -> Call {
-        let arguments = Call.arguments(of: operation)
+        let arguments = Call.arguments
         // By their places: an argument is not copied for its key.
         try self.check(for: operation) { key in
             arguments.indices.contains { arguments[$0].key == key }

@@ -137,25 +137,26 @@ extension Request.Call {
             }
             self = .release(ReleaseCall(number: number))
             rest.removeFirst()
-        case .set, .send:
-            guard let name = rest.first else {
-                throw WireError(
-                    .badRequest,
-                    operation == .set
-                        ? "set needs a state: set STATE [key=value …]"
-                        : "send needs an event: send EVENT [key=value …]"
-                )
-            }
-            let fields = try FieldWords(Array(rest.dropFirst()), in: operation.rawValue)
-            let call = ChangeCall(name: name, data: fields.data, words: fields.words)
-            self = operation == .set ? .set(call) : .send(call)
+        case .set:
+            let (state, fields) = try rest.named(
+                for: operation,
+                orElse: "set needs a state: set STATE [key=value …]"
+            )
+            self = .set(SetCall(state: state, data: fields.data, words: fields.words))
+            return
+        case .send:
+            let (event, fields) = try rest.named(
+                for: operation,
+                orElse: "send needs an event: send EVENT [key=value …]"
+            )
+            self = .send(SendCall(event: event, data: fields.data, words: fields.words))
             return
         case .update:
             guard !rest.isEmpty else {
                 throw WireError(.badRequest, "update needs a field: update key=value …")
             }
             let fields = try FieldWords(rest, in: operation.rawValue, isUpdate: true)
-            self = .update(ChangeCall(data: fields.data, words: fields.words, add: fields.amounts))
+            self = .update(UpdateCall(data: fields.data, words: fields.words, add: fields.amounts))
             return
         case .watch:
             let patterns = try PatternList(words: rest)
@@ -176,6 +177,17 @@ extension Request.Call {
                 "\(operation.rawValue) takes no more words, but \(surplus.quoted) was given"
             )
         }
+    }
+}
+
+extension [String] {
+    /// A name, and the fields after it.
+    fileprivate func named(
+        for operation: Operation,
+        orElse objection: String
+    ) throws(WireError) -> (name: String, fields: FieldWords) {
+        guard let name = self.first else { throw WireError(.badRequest, objection) }
+        return (name, try FieldWords(Array(self.dropFirst()), in: operation.rawValue))
     }
 }
 

@@ -237,22 +237,22 @@ extension StateSchema {
         }
         switch call {
         // As most are.
-        case .set(let set) where set.ifState == nil && set.words.isEmpty: return call
+        case .set(let set) where set.condition.ifState == nil && set.words.isEmpty: return call
         case .set(var set):
-            set.ifState = try read(given: set.ifState)
-            try set.interpretWords { name in
-                self.cases.first { $0.name.isSpelled(name) }.map { ($0.name, $0.fields) }
-            }
+            set.condition.ifState = try read(given: set.condition.ifState)
+            try set.interpretWords(
+                by: self.cases.first { $0.name.isSpelled(set.state) }.map { ($0.name, $0.fields) }
+            )
             return .set(set)
         case .send(var call):
-            call.ifState = try read(given: call.ifState)
-            try call.interpretWords { name in
-                ([Self.endOfRun] + self.events).first { $0.name.isSpelled(name) }
+            call.condition.ifState = try read(given: call.condition.ifState)
+            try call.interpretWords(
+                by: ([Self.endOfRun] + self.events).first { $0.name.isSpelled(call.event) }
                     .map { ($0.name, $0.fields) }
-            }
+            )
             return .send(call)
         case .update(var call):
-            call.ifState = try read(given: call.ifState)
+            call.condition.ifState = try read(given: call.condition.ifState)
             return .update(call)
         case .watch(var call):
             call.only = try read(given: call.only)
@@ -321,14 +321,14 @@ extension StateSchema {
 }
 
 extension ChangeCall {
-    /// Makes data of the words, if there are any, by the types of the fields of what it names; `find` looks that up.
+    /// Makes data of the words, if there are any, by the types of the fields of what it names; nil: nothing has that name.
     fileprivate mutating func interpretWords(
-        of find: (_ name: String) -> (name: String, fields: [StateField])?
+        by named: (name: String, fields: [StateField])?
     ) throws(WireError) {
         guard !self.words.isEmpty else { return }
         defer { self.words = [] }
         // An unknown state, and data that is no object, are refused where they are used.
-        guard let named = find(self.name), let values = (self.data ?? [:]).members else { return }
+        guard let named, let values = (self.data ?? [:]).members else { return }
         self.data = .object(
             try FieldWords(values: values, words: self.words)
                 .members(typedBy: named.fields, of: named.name)

@@ -22,12 +22,12 @@ extension StateServer {
     /// 64, of 1 KiB: more than most machines have, and some hundreds of KiB at most. Not tuned.
     private static let (recentStates, recentBytes) = (64, 1024)
 
-    func decide(_ state: Value, _ call: ChangeCall, by setter: Peer) -> Move.Answer? {
+    func decide(_ state: Value, _ call: SetCall, by setter: Peer) -> Move.Answer? {
         guard !self.machine.hasLog else { return nil }
         self.stays?.lift()
         let move = Move(
             to: state,
-            if: Move.Condition(call, by: self.states),
+            if: Move.Condition(call.condition, by: self.states),
             reenter: call.reenter,
             cause: call.cause,
             by: setter
@@ -43,7 +43,7 @@ extension StateServer {
     }
 
     /// The move to that state, if it may follow the one that there is at its turn.
-    func move(to state: Value, _ call: ChangeCall, by setter: Peer) -> Move {
+    func move(to state: Value, _ call: SetCall, by setter: Peer) -> Move {
         self.stays?.lift()
         let schema = self.states
         // Another file than it was read by may be in force at its turn.
@@ -62,46 +62,51 @@ extension StateServer {
         return self.move(to: target, call, as: call.reenter ? .enter : .set, by: setter)
     }
 
-    /// The move that an event or an update comes to at its turn.
-    func move(
-        for operation: StateMachineProtocol.Operation,
-        _ call: ChangeCall,
-        by setter: Peer
-    ) throws(WireError) -> Move {
-        let isUpdate = operation == .update
+    /// The move that an event comes to at its turn.
+    func move(for call: SendCall, by setter: Peer) throws(WireError) -> Move {
         guard self.states.hasStays else {
-            throw isUpdate
-                ? WireError(.unknownOperation, "this machine has no update; set the whole state")
-                : WireError(.unknownEvent, "this machine has no events; set a state")
+            throw WireError(.unknownEvent, "this machine has no events; set a state")
         }
-        if let data = call.data, data.members == nil {
-            let name = isUpdate ? operation.rawValue : call.name.excerpt()
-            throw WireError(.badData, "data of \(name) must be an object")
-        }
-        if !isUpdate, call.isEndOfRun { return try self.move(forEndOfRun: call) }
+        try call.checkData(of: call.event.excerpt())
+        if call.isEndOfRun { return try self.move(forEndOfRun: call) }
         // What is no event of the machine's asks for nothing.
-        if isUpdate || self.schema.events.contains(where: { $0.name.isSpelled(call.name) }) {
+        if self.schema.events.contains(where: { $0.name.isSpelled(call.event) }) {
             self.stays?.lift()
         }
         let (schema, starts) = (self.states, self.stays?.starts)
         let target = Move.Target.made { (place) throws(Refused) in
             try place.judged { () throws(WireError) in
-                if isUpdate { return try schema.made(ofUpdate: call, from: place) }
-                return try schema.made(ofEvent: call, from: place) {
+                try schema.made(ofEvent: call, from: place) {
                     starts?.renew($0.stay, after: $0.seq)
                 }
             }
         }
-        return self.move(to: target, call, as: isUpdate ? .update : .enter, by: setter)
+        return self.move(to: target, call, as: .enter, by: setter)
+    }
+
+    /// The move that an update comes to at its turn.
+    func move(for call: UpdateCall, by setter: Peer) throws(WireError) -> Move {
+        guard self.states.hasStays else {
+            throw WireError(.unknownOperation, "this machine has no update; set the whole state")
+        }
+        try call.checkData(of: StateMachineProtocol.Operation.update.rawValue)
+        self.stays?.lift()
+        let schema = self.states
+        let target = Move.Target.made { (place) throws(Refused) in
+            try place.judged { () throws(WireError) in
+                try schema.made(ofUpdate: call, from: place)
+            }
+        }
+        return self.move(to: target, call, as: .update, by: setter)
     }
 
     private func move(
         to target: Move.Target,
-        _ call: ChangeCall,
+        _ call: some ChangeCall,
         as kind: MoveKind,
         by setter: Peer
     ) -> Move {
-        let condition = Move.Condition(call, by: self.states)
+        let condition = Move.Condition(call.condition, by: self.states)
         return Move(to: target, if: condition, as: kind, cause: call.cause, by: setter)
     }
 
@@ -172,9 +177,9 @@ extension StateServer {
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
     /// may be withheld like them. Whoever knows of it then comes again; that it comes twice does nothing, since the
     /// stay is over.
-    private func move(forEndOfRun call: ChangeCall) throws(WireError) -> Move {
+    private func move(forEndOfRun call: SendCall) throws(WireError) -> Move {
         let name = StateSchema.endOfRun.name
-        guard let stay = call.ifStay else {
+        guard let stay = call.condition.ifStay else {
             throw WireError(
                 .badRequest,
                 "\(name) needs \"ifStay\", the cursor or the number of the stay whose command has ended"
@@ -201,14 +206,22 @@ extension StateServer {
                 try schema.made(ofEndOfRun: end, expecting: cause, from: place)
             }
         }
-        let condition = Move.Condition(call, by: schema)
+        let condition = Move.Condition(call.condition, by: schema)
         return Move(to: target, if: condition, as: .enter, cause: cause)
     }
 }
 
 extension ChangeCall {
+    /// Refuses data that is no object; `name` is whose it is.
+    fileprivate func checkData(of name: String) throws(WireError) {
+        guard let data = self.data, data.members == nil else { return }
+        throw WireError(.badData, "data of \(name) must be an object")
+    }
+}
+
+extension SendCall {
     /// Whether it tells that the command of a stay has ended.
-    var isEndOfRun: Bool { self.name.isSpelled(StateSchema.endOfRun.name) }
+    var isEndOfRun: Bool { self.event.isSpelled(StateSchema.endOfRun.name) }
 }
 
 extension Place {
@@ -227,12 +240,12 @@ extension Place {
 extension Schema {
     /// What an event comes to; `willRenew` is called if the deadline is to begin anew.
     fileprivate func made(
-        ofEvent call: ChangeCall,
+        ofEvent call: SendCall,
         from place: Place,
         renewing willRenew: (Place) -> Void
     ) throws(WireError) -> Move.Made {
         let data = call.data?.members ?? []
-        switch try self.reaction(to: call.name, data: data, in: place.value) {
+        switch try self.reaction(to: call.event, data: data, in: place.value) {
         case .enter(let next): return .enter(try self.checked(next))
         case .stay:
             willRenew(place)
@@ -244,16 +257,11 @@ extension Schema {
 
     /// What an update comes to.
     fileprivate func made(
-        ofUpdate call: ChangeCall,
+        ofUpdate call: UpdateCall,
         from place: Place
     ) throws(WireError) -> Move.Made {
         let value = place.value
-        let given = FieldWords(
-            values: call.data?.members ?? [],
-            words: call.words,
-            amounts: call.add
-        )
-        let data = try given.members(
+        let data = try call.given.members(
             typedBy: self.fields(of: value),
             of: value.name,
             isUpdate: true
@@ -288,20 +296,20 @@ extension Schema {
 /// What a `set` requires of the machine: its seq, its state, its stay.
 extension Move.Condition {
     /// All of the request's conditions, its cursors placed; a seq alone costs no closure.
-    init(_ call: ChangeCall, by schema: any Schema) {
-        switch call.ifSeq {
-        case nil where !call.asksForState: self.init(seq: nil)
-        case .seq(let seq) where !call.asksForState: self.init(seq: seq)
-        case nil, .seq, .cursor: self = .holds { schema.matches(call, $0) }
+    init(_ expected: ChangeCondition, by schema: any Schema) {
+        switch expected.ifSeq {
+        case nil where !expected.asksForState: self.init(seq: nil)
+        case .seq(let seq) where !expected.asksForState: self.init(seq: seq)
+        case nil, .seq, .cursor: self = .holds { schema.matches(expected, $0) }
         }
     }
 }
 
 extension Schema {
     /// Whether the machine is where a request expects it to be.
-    func matches(_ call: ChangeCall, _ place: Place) -> Bool {
-        (call.ifSeq.map { $0.seq == place.seq } ?? true)
-            && (call.ifStay.map { $0.seq == place.stay } ?? true)
-            && (call.ifState?.contains { self.matches($0, place.value) } ?? true)
+    func matches(_ expected: ChangeCondition, _ place: Place) -> Bool {
+        (expected.ifSeq.map { $0.seq == place.seq } ?? true)
+            && (expected.ifStay.map { $0.seq == place.stay } ?? true)
+            && (expected.ifState?.contains { self.matches($0, place.value) } ?? true)
     }
 }

@@ -123,9 +123,9 @@ extension Connection {
         case .set(let call):
             try self.sets.set(call, id: request.id, lineLength: line.count)
         case .send(let call):
-            try self.sets.change(by: .send, call, id: request.id)
+            try self.sets.send(call, id: request.id)
         case .update(let call):
-            try self.sets.change(by: .update, call, id: request.id)
+            try self.sets.update(call, id: request.id)
         case .watch(let call):
             try self.watches.begin(call, id: request.id, line)
         case .unwatch:

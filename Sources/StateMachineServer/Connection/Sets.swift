@@ -10,14 +10,19 @@ final class Sets: @unchecked Sendable {
     /// is on its way to the disk.
     private struct UnderWay {
         let number: UInt64
-        let operation: StateMachineProtocol.Operation
-        let call: ChangeCall
-        /// The request's.
-        let id: RequestID?
+        let request: Asked
         /// Whether it is answered in the order of the requests; one that votes may hold up is not.
         let isOrdered: Bool
         /// Nil while it is being proposed.
         var proposal: Machine.Proposal?
+    }
+
+    /// What of a request its answer depends on.
+    private struct Asked {
+        let id: RequestID?
+        let condition: ChangeCondition
+        /// Whether it is said if the state asked for it: of a `send`.
+        var isEvent = false
     }
 
     private let output: Output
@@ -40,29 +45,35 @@ final class Sets: @unchecked Sendable {
     // MARK: - Requests
 
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
-    func set(_ call: ChangeCall, id: RequestID?, lineLength: Int) throws(WireError) {
+    func set(_ call: SetCall, id: RequestID?, lineLength: Int) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
-        let state = try self.server.state(call.name, data: call.data, lineLength: lineLength)
+        let state = try self.server.state(call.state, data: call.data, lineLength: lineLength)
         self.noteSet()
+        let asked = Asked(id: id, condition: call.condition)
         if let answer = self.server.decide(state, call, by: self.output.peer) {
-            self.answer(answer, .set, call, id: id)
+            self.answer(answer, to: asked)
         } else {
-            self.propose(self.server.move(to: state, call, by: self.output.peer), .set, call, id)
+            self.propose(self.server.move(to: state, call, by: self.output.peer), asked)
         }
     }
 
-    /// Carries out what changes a machine by an event or an update; the reply comes when it is decided.
-    func change(
-        by operation: StateMachineProtocol.Operation,
-        _ call: ChangeCall,
-        id: RequestID?
-    ) throws(WireError) {
+    /// Carries out a `send`; the reply comes when it is decided.
+    func send(_ call: SendCall, id: RequestID?) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
-        let move = try self.server.move(for: operation, call, by: self.output.peer)
-        self.propose(move, operation, call, id)
+        let move = try self.server.move(for: call, by: self.output.peer)
+        self.propose(move, Asked(id: id, condition: call.condition, isEvent: true))
+    }
+
+    /// Carries out an `update`; the reply comes when it is decided.
+    func update(_ call: UpdateCall, id: RequestID?) throws(WireError) {
+        guard !self.server.isClosing else { throw .shuttingDown }
+        let call = call.placed(by: self.server.past.seq(of:))
+        self.noteSet()
+        let move = try self.server.move(for: call, by: self.output.peer)
+        self.propose(move, Asked(id: id, condition: call.condition))
     }
 
     private func noteSet() {
@@ -71,25 +82,12 @@ final class Sets: @unchecked Sendable {
     }
 
     /// Lists a set, and has it decided at its turn, under its number.
-    private func propose(
-        _ move: Move,
-        _ operation: StateMachineProtocol.Operation,
-        _ call: ChangeCall,
-        _ id: RequestID?
-    ) {
+    private func propose(_ move: Move, _ request: Asked) {
         let (server, isOwnMove) = (self.server, move.setter == nil)
         let hasVoters = server.beginGathering()
         self.listed += 1
         let number = self.listed
-        self.underWay.append(
-            UnderWay(
-                number: number,
-                operation: operation,
-                call: call,
-                id: id,
-                isOrdered: !hasVoters
-            )
-        )
+        self.underWay.append(UnderWay(number: number, request: request, isOrdered: !hasVoters))
         if !hasVoters { self.ordered += 1 }
         server.undecidedSets += 1
         let proposal = server.machine.propose(
@@ -151,7 +149,7 @@ final class Sets: @unchecked Sendable {
     func refuse() {
         for set in self.underWay {
             self.output.append(
-                ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
+                ServerLine.refusal(id: set.request.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
         }
@@ -174,31 +172,25 @@ final class Sets: @unchecked Sendable {
         if set.isOrdered { self.ordered -= 1 }
         if isWithdrawn { return self.output.want() }
         self.output.setWasDecided()
-        self.answer(answer, set.operation, set.call, id: set.id)
+        self.answer(answer, to: set.request)
     }
 
     /// Tells the client what became of its request.
-    private func answer(
-        _ answer: Move.Answer,
-        _ operation: StateMachineProtocol.Operation,
-        _ call: ChangeCall,
-        id: RequestID?
-    ) {
-        // Of a `send` it is said whether the state asked for it.
-        let isSend = operation == .send
+    private func answer(_ answer: Move.Answer, to request: Asked) {
+        let id = request.id
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch answer {
         case .success(.committed(let change)):
             let report = self.server.report(of: change)
-            self.accept(id, isChanged: true, isHandled: isSend ? true : nil, report)
+            self.accept(id, isChanged: true, isHandled: request.isEvent ? true : nil, report)
         case .success(.unchanged(let place, let why)):
-            let isHandled = isSend ? why != .unhandled : nil
+            let isHandled = request.isEvent ? why != .unhandled : nil
             self.accept(id, isChanged: false, isHandled: isHandled, self.server.report(of: place))
         case .failure(let refused):
             if let error = refused.error as? WireError {
                 self.refuse(id, error, refused.current)
             } else {
-                self.refuse(id, call, refused)
+                self.refuse(request, refused)
             }
         }
         self.server.scheduleFlush()
@@ -231,13 +223,13 @@ final class Sets: @unchecked Sendable {
     // MARK: - Refusals
 
     /// Tells the client why its request changes nothing.
-    private func refuse(_ id: RequestID?, _ call: ChangeCall, _ refused: Refused) {
-        let current = refused.current
+    private func refuse(_ request: Asked, _ refused: Refused) {
+        let (id, current) = (request.id, refused.current)
         let name = self.server.encoded(current.value).name
         let state = refused.proposed ?? current.value
         switch refused.reason {
         case .conflict:
-            let expected = call.expected(at: current)
+            let expected = request.condition.expected(at: current)
             let message =
                 "expected \(expected), but the state is \(current.value.shortText) at seq \(current.seq)"
             self.refuse(id, WireError(.conflict, message), current)
@@ -305,7 +297,7 @@ extension Value {
     }
 }
 
-extension ChangeCall {
+extension ChangeCondition {
     /// Where the machine was to be, and is not, for people.
     func expected(at current: Place) -> String {
         if let seq = self.ifSeq, seq.seq != current.seq { return "seq \(seq.text)" }

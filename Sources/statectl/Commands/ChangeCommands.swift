@@ -37,9 +37,10 @@ struct SetCommand: DaemonCommand {
     func validate() throws { try self.change.check(self.values) }
 
     func run() async throws {
-        var call = try self.change.call(self.state, self.values)
-        call.reenter = self.reenter
-        try await self.change.make(Request(.set(call)), with: self.options)
+        let fields = try self.change.typed.fields(self.values)
+        let call = SetCall(state: self.state, reenter: self.reenter)
+        let request = Request(.set(self.change.completed(call, with: fields)))
+        try await self.change.make(request, with: self.options)
     }
 }
 
@@ -81,7 +82,8 @@ struct SendCommand: DaemonCommand {
     func validate() throws { try self.change.check(self.values) }
 
     func run() async throws {
-        let call = try self.change.call(self.event, self.values)
+        let fields = try self.change.typed.fields(self.values)
+        let call = self.change.completed(SendCall(event: self.event), with: fields)
         let reply = try await self.change.make(Request(.send(call)), with: self.options) { reply in
             reply.isHandled == false ? "does not handle \(self.event)" : nil
         }
@@ -127,7 +129,8 @@ struct UpdateCommand: DaemonCommand {
     }
 
     func run() async throws {
-        let call = try self.change.call("", self.values, isUpdate: true)
+        let fields = try self.change.typed.fields(self.values, isUpdate: true)
+        let call = self.change.completed(UpdateCall(add: fields?.amounts ?? []), with: fields)
         try await self.change.make(Request(.update(call)), with: self.options)
     }
 }

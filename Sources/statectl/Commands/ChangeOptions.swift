@@ -30,17 +30,22 @@ struct ChangeOptions: ParsableArguments {
     )
     var wait: Seconds?
 
-    /// What the values, the conditions and the cause ask for.
-    func call(_ name: String, _ words: [String], isUpdate: Bool = false) throws -> ChangeCall {
-        let fields = try self.typed.fields(words, isUpdate: isUpdate)
-        var call = ChangeCall(of: name)
-        (call.words, call.add) = (fields?.words ?? [], fields?.amounts ?? [])
-        // An update that only adds has no data.
-        let values = fields?.values ?? []
-        if fields != nil, call.add.isEmpty || !values.isEmpty { call.data = .object(values) }
-        let conditions = self.conditions
-        (call.ifSeq, call.ifStay, call.cause) = (conditions.ifSeq, conditions.ifStay, self.cause)
-        call.ifState = conditions.patterns.isEmpty ? nil : PatternList(conditions.patterns)
+    /// The request with the values, the conditions and the cause.
+    func completed<Call: ChangeCall>(_ call: Call, with fields: FieldWords?) -> Call {
+        var call = call
+        if let fields {
+            call.words = fields.words
+            // An update that only adds has no data.
+            if fields.amounts.isEmpty || !fields.values.isEmpty {
+                call.data = .object(fields.values)
+            }
+        }
+        call.condition = ChangeCondition(
+            ifSeq: self.conditions.ifSeq,
+            ifState: self.conditions.patterns,
+            ifStay: self.conditions.ifStay
+        )
+        call.cause = self.cause
         return call
     }
 

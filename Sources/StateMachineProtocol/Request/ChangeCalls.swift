@@ -1,0 +1,328 @@
+/// What requests of a change have in common: a `set`, a `send` and an `update`.
+package protocol ChangeCall: Sendable {
+    var data: JSONValue? { get set }
+    /// Further fields, as words that the fields' types interpret.
+    var words: [JSONMember] { get set }
+    var condition: ChangeCondition { get set }
+    var cause: String? { get set }
+}
+
+/// Where a machine has to be for a change to be made; all of it has to hold.
+package struct ChangeCondition: Hashable, Sendable {
+    /// Only at this change.
+    package var ifSeq: ExpectedChange?
+    /// Only if the current state matches.
+    package var ifState: PatternList?
+    /// Only in the stay that began with this change.
+    package var ifStay: ExpectedChange?
+
+    package init(
+        ifSeq: ExpectedChange? = nil,
+        ifState: [Pattern] = [],
+        ifStay: ExpectedChange? = nil
+    ) {
+        self.ifSeq = ifSeq
+        self.ifState = ifState.isEmpty ? nil : PatternList(ifState)
+        self.ifStay = ifStay
+    }
+
+    /// Whether it depends on the current state, and not on its seq alone.
+    package var asksForState: Bool { self.ifState != nil || self.ifStay != nil }
+}
+
+/// A request that a state be entered.
+package struct SetCall: ChangeCall, RequestArguments {
+    package var state = ""
+    package var data: JSONValue?
+    package var words: [JSONMember] = []
+    package var condition = ChangeCondition()
+    /// Makes a transition even to the identical state.
+    package var reenter = false
+    package var cause: String?
+
+    init() {}
+
+    package init(
+        state: String,
+        data: JSONValue? = nil,
+        words: [JSONMember] = [],
+        condition: ChangeCondition = ChangeCondition(),
+        reenter: Bool = false,
+        cause: String? = nil
+    ) {
+        self.state = state
+        self.data = data
+        self.words = words
+        self.condition = condition
+        self.reenter = reenter
+        self.cause = cause
+    }
+
+    static let arguments =
+        [.init(.state, \.state, .string)] + fields + conditions
+        + [.init(.reenter, \.reenter, .bool, unless: false), .init(.cause, \.cause, .text)]
+
+    func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
+}
+
+/// An event that is sent to a machine.
+package struct SendCall: ChangeCall, RequestArguments {
+    package var event = ""
+    package var data: JSONValue?
+    package var words: [JSONMember] = []
+    package var condition = ChangeCondition()
+    package var cause: String?
+
+    init() {}
+
+    package init(
+        event: String,
+        data: JSONValue? = nil,
+        words: [JSONMember] = [],
+        condition: ChangeCondition = ChangeCondition(),
+        cause: String? = nil
+    ) {
+        self.event = event
+        self.data = data
+        self.words = words
+        self.condition = condition
+        self.cause = cause
+    }
+
+    static let arguments =
+        [.init(.event, \.event, .string)] + fields + conditions + [.init(.cause, \.cause, .text)]
+
+    func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
+}
+
+/// A request that fields of the present state get other values.
+package struct UpdateCall: ChangeCall, RequestArguments {
+    /// Null removes a field that may be absent.
+    package var data: JSONValue?
+    package var words: [JSONMember] = []
+    /// What is added to the present values of further fields: numbers.
+    package var add: [JSONMember] = []
+    package var condition = ChangeCondition()
+    package var cause: String?
+
+    init() {}
+
+    package init(
+        data: JSONValue? = nil,
+        words: [JSONMember] = [],
+        add: [JSONMember] = [],
+        condition: ChangeCondition = ChangeCondition(),
+        cause: String? = nil
+    ) {
+        self.data = data
+        self.words = words
+        self.add = add
+        self.condition = condition
+        self.cause = cause
+    }
+
+    static let arguments =
+        fields + [.init(.add, \.add, .amounts, unless: [])] + conditions
+        + [.init(.cause, \.cause, .text)]
+
+    func complete(_ operation: Operation) throws(WireError) {
+        guard self.data != nil || !self.words.isEmpty || !self.add.isEmpty else {
+            throw .lacks(.data, of: .update)
+        }
+        let given = try self.checkWords()
+        try given.check(self.add, "both set and added to")
+    }
+
+    /// All that it asks for, as it was given.
+    package var given: FieldWords {
+        FieldWords(values: self.data?.members ?? [], words: self.words, amounts: self.add)
+    }
+}
+
+extension ChangeCall where Self: RequestArguments {
+    fileprivate static var fields: [RequestArgument<Self>] {
+        [.init(.data, \.data, .json), .init(.words, \.words, .words, unless: [])]
+    }
+
+    fileprivate static var conditions: [RequestArgument<Self>] {
+        [
+            .init(.ifSeq, \.condition.ifSeq, .expectedChange),
+            .init(.ifState, \.condition.ifState, .plainPatterns),
+            .init(.ifStay, \.condition.ifStay, .expectedChange),
+        ]
+    }
+
+    /// Refuses words for what the data gives; returns what both give.
+    @discardableResult
+    fileprivate func checkWords() throws(WireError) -> [JSONMember] {
+        let given = self.data?.members ?? []
+        try given.check(self.words, "both in data and in words")
+        return given + self.words
+    }
+}
+
+extension [JSONMember] {
+    /// Refuses what is among these already.
+    fileprivate func check(_ further: [JSONMember], _ fault: String) throws(WireError) {
+        guard !further.isEmpty else { return }
+        let given = Set(self.map { Spelling($0.key) })
+        guard let doubled = further.first(where: { given.contains(Spelling($0.key)) }) else {
+            return
+        }
+        throw WireError(.badRequest, "\(doubled.key.quoted) is \(fault); give it once")
+    }
+}
+
+extension ChangeCall {
+    /// The same, with numbers for the cursors that `seq` knows the place of; the others can never be met.
+    package func placed(by seq: (_ cursor: String) -> UInt64?) -> Self {
+        var call = self
+        call.condition.ifSeq = self.condition.ifSeq?.placed(by: seq)
+        call.condition.ifStay = self.condition.ifStay?.placed(by: seq)
+        return call
+    }
+}
+
+/// The change that a request expects the machine to be at, or its stay to have begun with.
+public enum ExpectedChange: Hashable, Sendable {
+    /// The change of that number, whatever the numbering.
+    case seq(UInt64)
+    /// A cursor, `<epoch>:<seq>`: the change of that number in its own numbering, or in one that continues it.
+    ///
+    /// In any other numbering it is no change, so that what the request asks for is refused.
+    case cursor(String)
+
+    fileprivate func placed(by seq: (_ cursor: String) -> UInt64?) -> ExpectedChange {
+        switch self {
+        case .seq: self
+        case .cursor(let cursor): seq(cursor).map { .seq($0) } ?? self
+        }
+    }
+
+    /// The number; nil for a cursor.
+    package var seq: UInt64? {
+        switch self {
+        case .seq(let seq): seq
+        case .cursor: nil
+        }
+    }
+}
+
+extension ExpectedChange: ExpressibleByIntegerLiteral {
+    /// A number in whatever numbering.
+    public init(integerLiteral value: UInt64) { self = .seq(value) }
+}
+
+extension RequestForm<ExpectedChange> {
+    static var expectedChange: Self {
+        Self(
+            "an integer from 0 to 2^53 - 1, or a cursor",
+            { value in value.string.map { .cursor($0) } ?? value.count.map { .seq($0) } },
+            { expected in
+                switch expected {
+                case .seq(let seq): .integer(seq)
+                case .cursor(let cursor): .string(cursor)
+                }
+            }
+        )
+    }
+}
+
+// Changing the state.
+extension Request {
+    /// Requests that a state be entered.
+    ///
+    /// - Parameters:
+    ///   - state: the case's name.
+    ///   - data: the associated values; nil leaves the key out.
+    ///   - words: further values as people type them, in strings; the field's type says what each
+    ///     means.
+    ///   - ifSeq: only if the machine is at this change.
+    ///   - ifState: only if these patterns together select the current state; if empty, any state.
+    ///   - ifStay: only in the stay that began with this change.
+    ///   - reenter: whether even the identical state makes a transition.
+    ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func set(
+        _ state: String,
+        data: [JSONMember]? = nil,
+        words: [JSONMember] = [],
+        ifSeq: ExpectedChange? = nil,
+        ifState: [Pattern] = [],
+        ifStay: ExpectedChange? = nil,
+        reenter: Bool = false,
+        cause: String? = nil
+    ) -> Request {
+        let call = SetCall(
+            state: state,
+            data: data.map { .object($0) },
+            words: words,
+            condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
+            reenter: reenter,
+            cause: cause
+        )
+        return Request(.set(call))
+    }
+
+    /// Sends an event to a machine that has events.
+    ///
+    /// - Parameters:
+    ///   - event: its name.
+    ///   - data: what it carries; nil leaves the key out.
+    ///   - words: further fields as people type them, in strings; the field's type says what each
+    ///     means.
+    ///   - ifSeq: only if the machine is at this change.
+    ///   - ifState: only if these patterns together select the current state; if empty, any state.
+    ///   - ifStay: only in the stay that began with this change.
+    ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func send(
+        _ event: String,
+        data: [JSONMember]? = nil,
+        words: [JSONMember] = [],
+        ifSeq: ExpectedChange? = nil,
+        ifState: [Pattern] = [],
+        ifStay: ExpectedChange? = nil,
+        cause: String? = nil
+    ) -> Request {
+        let call = SendCall(
+            event: event,
+            data: data.map { .object($0) },
+            words: words,
+            condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
+            cause: cause
+        )
+        return Request(.send(call))
+    }
+
+    /// Gives fields of the present state new values, without leaving the state.
+    ///
+    /// - Parameters:
+    ///   - data: the new values; null removes a field that may be absent.
+    ///   - words: further values as people type them, in strings; the field's type says what each
+    ///     means.
+    ///   - amounts: numbers to be added to the values that further fields have at the request's turn.
+    ///   - ifSeq: only if the machine is at this change.
+    ///   - ifState: only if these patterns together select the current state; if empty, any state.
+    ///   - ifStay: only in the stay that began with this change.
+    ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func update(
+        _ data: [JSONMember],
+        words: [JSONMember] = [],
+        adding amounts: [JSONMember] = [],
+        ifSeq: ExpectedChange? = nil,
+        ifState: [Pattern] = [],
+        ifStay: ExpectedChange? = nil,
+        cause: String? = nil
+    ) -> Request {
+        let call = UpdateCall(
+            data: data.isEmpty && !amounts.isEmpty ? nil : .object(data),
+            words: words,
+            add: amounts,
+            condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
+            cause: cause
+        )
+        return Request(.update(call))
+    }
+}
