@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// An older copy of the database is put back: the seqs that clients saw after it are invalid.
-@Suite(.bounded) struct RestoredTests {
+@Suite(.bounded) struct EpochTests {
     @Test func aCopyThatEndsBeforeACleanStopBeginsAnEpoch() async throws {
         try await withHistory { history, first in
             let copy = try Self.changeTwice(history, in: first)

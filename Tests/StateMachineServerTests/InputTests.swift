@@ -1,0 +1,62 @@
+import NIOCore
+import Testing
+
+@testable import StateMachineServer
+
+/// What a client has sent, line by line.
+@Suite("input") struct InputTests {
+    private func text(_ next: Input.Next) -> String? {
+        guard case .line(let line) = next else { return nil }
+        return String(buffer: line)
+    }
+
+    @Test("is taken line by line, however it came") func isTakenLineByLine() {
+        var lines = Input()
+        lines.received(ByteBuffer(string: "on"))
+        #expect(self.text(lines.next()) == nil)
+        lines.received(ByteBuffer(string: "e\ntwo\n\nth"))
+        #expect(self.text(lines.next()) == "one")
+        #expect(self.text(lines.next()) == "two")
+        #expect(self.text(lines.next()) == "")
+        #expect(self.text(lines.next()) == nil)
+        #expect(lines.hasBytes)
+        lines.received(ByteBuffer(string: "ree\n"))
+        #expect(self.text(lines.next()) == "three")
+        #expect(!lines.hasBytes)
+    }
+
+    @Test("is not kept once it was taken, though no read ends with a line")
+    func isNotKeptOnceItWasTaken() {
+        var lines = Input()
+        let line = String(repeating: "x", count: 60_000)
+        lines.received(ByteBuffer(string: "x"))
+        for _ in 0..<1000 {
+            lines.received(ByteBuffer(string: "\n\(line)"))
+            #expect(self.text(lines.next()) != nil)
+        }
+        #expect(lines.capacity <= 512 * 1024)
+    }
+
+    @Test("takes no room once all of it was taken") func takesNoRoomOnceAllOfItWasTaken() {
+        var lines = Input()
+        lines.received(ByteBuffer(string: String(repeating: "x", count: 60_000) + "\n"))
+        #expect(self.text(lines.next()) != nil)
+        #expect(self.text(lines.next()) == nil)
+        #expect(lines.capacity == 0)
+    }
+
+    @Test("comes again where it was put back") func comesAgainWhereItWasPutBack() {
+        var lines = Input()
+        lines.received(ByteBuffer(string: "one\ntwo\nth"))
+        #expect(self.text(lines.next()) == "one")
+        lines.putBack()
+        #expect(lines.isPutBack && lines.hasLine && lines.hasUnseen)
+        lines.received(ByteBuffer(string: "ree\n"))
+        #expect(String(lines.bytes.map { Character(Unicode.Scalar($0)) }) == "one\ntwo\nthree\n")
+        #expect(self.text(lines.next()) == "one")
+        #expect(!lines.isPutBack)
+        #expect(self.text(lines.next()) == "two")
+        #expect(self.text(lines.next()) == "three")
+        #expect(!lines.hasBytes)
+    }
+}
