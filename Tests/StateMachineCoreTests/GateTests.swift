@@ -70,6 +70,35 @@ private struct Bench {
         #expect(bench.errors == [nil])
     }
 
+    /// A recast that looks the same keeps the seq: what was evaluated before it is evaluated again.
+    @Test func whatIsEnteredAtOnceDoesNotUndoARecastThatLooksTheSame() {
+        let machine = StateMachine<AppState>().machine
+        let recast = TypedValue(AppState.ready(false))
+        let bases = Recorder<Bool>()
+        let answer = machine.enterAtOnce(
+            Move(
+                to: .made { base in
+                    bases.record(base.value === recast)
+                    if bases.heard.count == 1 {
+                        machine.propose(
+                            Move(to: .recast { _ in (recast, looksSame: true) }, as: .update),
+                            asking: nil
+                        ) { _ in }
+                    }
+                    return .enter(TypedValue(AppState.ready(true)))
+                }
+            ),
+            asking: nil
+        )
+        #expect(bases.heard == [false, true])
+        guard case .success(.committed(let change)) = answer else {
+            Issue.record("nothing was entered")
+            return
+        }
+        #expect(change.seq == 1)
+        #expect(change.old === recast)
+    }
+
     @Test func aVoterThatDoesNotMatchKeepsTheCallStraight() throws {
         let bench = Bench()
         bench.addVoter { $0.proposed.name == .authentication }

@@ -1,6 +1,7 @@
 import Dispatch
 import StateMachineCore
 import StateMachineTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -325,6 +326,83 @@ private final class Filter: Filtering {
         #expect(asked.heard.sorted() == ["a", "a", "b", "b", "c"])
     }
 
+    /// Nothing tells when an object goes, so a question without a deadline looks.
+    @Test func aDelegateThatGoesWhileItsContextIsStuckIsWaitedForNoLonger() async {
+        let clock = ManualClock()
+        let delegates = MulticastDelegate<AnyObject>(clock: clock)
+        let held = HeldQueue()
+        var dying: Listener? = Listener()
+        if let dying { delegates.add(dying, on: held.context) }
+        let verdicts = Recorder<[Vote.Denial]>()
+        delegates.ask(
+            (any StateDelegate).self,
+            Question(deadline: nil),
+            put: { $1(.no("it is there")) },
+            completion: { verdicts.record($0) }
+        )
+        let values = Recorder<Int?>()
+        let amended = Task.immediate {
+            values.record(
+                await delegates.amend((any StateDelegate).self, 1, Question(deadline: nil)) {
+                    $1 + 1
+                }
+            )
+        }
+        await clock.sleepers(2)
+        dying = nil
+        clock.advance(by: .seconds(1))
+        #expect(await verdicts.wait(for: 1) == [[]])
+        #expect(await values.wait(for: 1) == [1])
+        await amended.value
+        held.open()
+    }
+
+    /// As with a machine: it calls for a while, and then leaves the rest to the next one.
+    @Test(arguments: [false, true])
+    func whoBroadcastsReturnsThoughOthersKeepBroadcasting(byHand: Bool) async {
+        let begun = Atomic<Int>(0)
+        let called = Atomic<Int>(0)
+        let hasReturned = Atomic<Bool>(false)
+        let first = TestSupport.Gate()
+        let receiver = Calling { _ in
+            let count = called.add(1, ordering: .sequentiallyConsistent).newValue
+            if count == 1 { first.pass() }
+            // There is always something left to call, if nobody takes over.
+            while count < 5000, !hasReturned.load(ordering: .sequentiallyConsistent),
+                begun.load(ordering: .sequentiallyConsistent) < count + 200
+            {}
+        }
+        let delegates = MulticastDelegate<AnyObject>()
+        delegates.add(receiver, on: .immediate)
+        let receptionist = EventReceptionist<Int>(on: .immediate) { _ in receiver.stateChanged() }
+        let broadcast = { @Sendable in
+            if byHand {
+                receptionist.receive(0)
+            } else {
+                delegates.broadcast(Calling.self) { $0.stateChanged() }
+            }
+        }
+        let callsByThen = Recorder<Int>()
+        await onThreads(2) { thread in
+            if thread == 0 {
+                broadcast()
+                callsByThen.record(called.load(ordering: .sequentiallyConsistent))
+                hasReturned.store(true, ordering: .sequentiallyConsistent)
+                return
+            }
+            while called.load(ordering: .sequentiallyConsistent) == 0 {}
+            var count = 0
+            while !hasReturned.load(ordering: .sequentiallyConsistent), count < 5200 {
+                count += 1
+                begun.store(count, ordering: .sequentiallyConsistent)
+                broadcast()
+                if count == 300 { first.open() }
+            }
+        }
+        // 256, and what it calls until somebody has come to take over.
+        #expect(callsByThen.heard.first ?? .max < 1000)
+    }
+
     @Test func addingWhatDoesNotConformTrapsWithItsType() async {
         let result = await #expect(
             processExitsWith: .failure,
@@ -378,4 +456,13 @@ private final class Filter: Filtering {
         #expect(await returns { values.record(await amended.value) })
         #expect(values.heard == [1])
     }
+}
+
+/// Does what a test wants when it is called.
+private final class Calling: Sendable {
+    private let body: @Sendable (Calling) -> Void
+
+    init(_ body: @escaping @Sendable (Calling) -> Void) { self.body = body }
+
+    func stateChanged() { self.body(self) }
 }

@@ -167,6 +167,35 @@ import Testing
         #expect(heard.heard == [1, 2])
     }
 
+    /// Its own job, which is in the queue by then, is put off until the delivery is over.
+    @Test func aThreadMayDrainItselfInWhatACursorCatchesUpWith() async {
+        await #expect(processExitsWith: .success) {
+            let machine = StateMachine<AppState>()
+            let thread = NotificationThread(name: "nested")
+            let heard = Recorder<UInt64>()
+            let cursor = machine.machine.follow(on: thread) { change in
+                heard.record(change.seq)
+                if change.seq == 1 { thread.drain() }
+            }.cursor
+            withinAMinute {
+                let done = DispatchSemaphore(value: 0)
+                thread.enqueue {
+                    machine.state = .ready(true)
+                    machine.state = .ready(false)
+                    cursor.catchUp()
+                    done.signal()
+                }
+                done.wait()
+                // What comes later is heard as ever.
+                machine.state = .ready(true)
+                thread.enqueue { done.signal() }
+                done.wait()
+                thread.stop()
+            }
+            guard heard.heard == [1, 2, 3] else { exit(3) }
+        }
+    }
+
     @Test func aThreadWhoseContextWasStoppedIsAdoptedAnew() async {
         let heard = Recorder<Int>()
         await onThreads(1) { _ in

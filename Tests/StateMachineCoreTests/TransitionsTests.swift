@@ -36,6 +36,34 @@ import Testing
         #expect(next?.seq == 6 && next?.old == now.state)
     }
 
+    @Test func aSlowKeyFunctionHoldsUpItsOwnIteratorOnly() async throws {
+        let clock = ManualClock()
+        let machine = StateMachine<AppState> { $0.clock = clock }
+        let (begun, gate) = (Recorder<Void>(), TestSupport.Gate())
+        let delivery = Delivery<Transition<AppState>>.latestPer { transition in
+            begun.record(())
+            gate.pass()
+            return transition.seq
+        }
+        var iterator = Transitions(of: machine, starting: .next, delivering: delivery)
+            .makeAsyncIterator()
+        machine.state = .ready(true)
+        await begun.wait(for: 1)
+        let late = Recorder<Bool>()
+        let waiting = Task.immediate {
+            let found = try? await machine.wait(until: { _ in false }, within: .seconds(1))
+            late.record(found == nil)
+        }
+        machine.after(.seconds(1), in: .ready) { _ in .authentication(.idle) }
+        await clock.sleepers(2)
+        clock.advance(by: .seconds(1))
+        #expect(await late.wait(for: 1) == [true])
+        #expect(try await machine.wait(until: { $0 == .authentication(.idle) }).seq == 2)
+        await waiting.value
+        gate.open()
+        #expect(await iterator.next()?.seq == 1)
+    }
+
     @Test func anIteratorThatIsGoneIsNotRegisteredAnyMore() {
         let machine = StateMachine<AppState>()
         do {

@@ -16,11 +16,17 @@ struct Audience: Sendable {
     /// In order of registration; `.immediate` stays last, so that all others are awake before the
     /// setting thread begins to deliver.
     private(set) var drains: [Drain] = []
-    private var places: [ObjectIdentifier: Drain] = [:]
+    /// The numbers of those, ascending.
+    private var numbers: [UInt64] = []
+    /// By the context's identity.
+    private var spots: [ObjectIdentifier: (drain: Drain, number: UInt64)] = [:]
+    /// How many drains have come so far.
+    private var drainNumber: UInt64 = 0
     /// How many members have come so far.
     private var number: UInt64 = 0
     private var count = 0
-    /// How many there may be before it is time to look for those that are gone; no number while somebody looks.
+    /// How many there may be before it is time to look for those that are gone: twice as many as there were fewest since
+    /// somebody looked.
     private var sweepLimit = Self.firstSweepLimit
 
     // 64: few enough to be looked through in no time. Not tuned.
@@ -28,11 +34,15 @@ struct Audience: Sendable {
 
     /// The drain of the context of that identity.
     mutating func drain(at identity: ObjectIdentifier, orMake make: () -> Drain) -> Drain {
-        if let drain = self.places[identity] { return drain }
+        if let spot = self.spots[identity] { return spot.drain }
         let drain = make()
-        self.places[identity] = drain
-        let isLast = self.drains.last?.context === ImmediateContext.immediate
-        self.drains.insert(drain, at: self.drains.count - (isLast ? 1 : 0))
+        self.drainNumber += 1
+        let isLast = drain.context === ImmediateContext.immediate
+        let number = isLast ? .max : self.drainNumber
+        let index = self.numbers.partition(before: number)
+        self.numbers.insert(number, at: index)
+        self.drains.insert(drain, at: index)
+        self.spots[identity] = (drain, number)
         return drain
     }
 
@@ -54,16 +64,21 @@ struct Audience: Sendable {
     mutating func remove(_ member: Member, after position: UInt64 = 0) -> Drain? {
         guard let drain = self.place(of: member) else { return nil }
         self.count -= 1
+        self.sweepLimit = min(self.sweepLimit, max(Self.firstSweepLimit, self.count * 2))
         guard drain.remove(member) else { return nil }
         drain.retire(after: position)
-        self.places[drain.identity] = nil
-        self.drains.removeAll { $0 === drain }
+        if let spot = self.spots.removeValue(forKey: drain.identity) {
+            let index = self.numbers.partition(before: spot.number)
+            self.numbers.remove(at: index)
+            self.drains.remove(at: index)
+        }
         return drain
     }
 
     /// Where a member that has not left is called.
     func place(of member: Member) -> Drain? {
-        guard let place = member.place, let drain = self.places[place], drain.has(member) else {
+        guard let place = member.place, let drain = self.spots[place]?.drain, drain.has(member)
+        else {
             return nil
         }
         return drain
@@ -75,15 +90,26 @@ struct Audience: Sendable {
             .compactMap { $0.member(representing: object) }
     }
 
-    /// Whether there are twice as many as the last sweep left; if so, the caller ends those that are gone, and then calls
-    /// ``swept()``.
-    mutating func isSweepDue() -> Bool {
-        guard self.count >= self.sweepLimit else { return false }
-        self.sweepLimit = .max
-        return true
+    /// The drains that have to be looked through for members that are gone; none if that is not due.
+    ///
+    /// Each member that comes pays a constant: between two sweeps come at least half as many as the second looks at.
+    mutating func drainsToSweep() -> [Drain] {
+        guard self.count >= self.sweepLimit else { return [] }
+        self.sweepLimit = self.count * 2
+        return self.drains
     }
+}
 
-    mutating func swept() { self.sweepLimit = max(Self.firstSweepLimit, self.count * 2) }
+extension [UInt64] {
+    /// Where `number` stands, or would stand, in an ascending array.
+    fileprivate func partition(before number: UInt64) -> Int {
+        var (low, high) = (0, self.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
 }
 
 extension [Drain] {
@@ -155,7 +181,8 @@ extension Machine: MemberOwner {
         isLimited: Bool = true
     ) -> (member: Member, drain: Drain, place: Place) {
         let identity = context.identity
-        let (member, drain, place, isSweepDue) = self.holder.withLock { holder in
+        let (member, drain, place, swept) = self.holder.withLock {
+            holder -> (Member, Drain, Place, [Drain]) in
             let tail = holder.tail
             let drain = holder.audience.drain(at: identity) {
                 Drain(
@@ -167,7 +194,7 @@ extension Machine: MemberOwner {
                 )
             }
             if let object, let present = drain.member(representing: object) {
-                return (present, drain, holder.place, false)
+                return (present, drain, holder.place, [])
             }
             holder.audience.add(
                 fresh,
@@ -177,12 +204,9 @@ extension Machine: MemberOwner {
                 from: holder.place
             )
             if let voter = fresh as? VoterMember { holder.gate.voters.add(voter) }
-            return (fresh, drain, holder.place, holder.audience.isSweepDue())
+            return (fresh, drain, holder.place, holder.audience.drainsToSweep())
         }
-        if isSweepDue {
-            self.holder.withLock { $0.audience.drains }.endGone()
-            self.holder.withLock { $0.audience.swept() }
-        }
+        swept.endGone()
         // Nothing has been appended that would wake the drain.
         if member === fresh, member.start == .current { member.askForTurn() }
         return (member, drain, place)

@@ -15,13 +15,13 @@ import Synchronization
 /// - `isCounted`: whether it counts among `sleepers`: while it sleeps, and is not retired.
 /// - `cursor`, `missed`: the owner's own, unless there is a limit; then a setter that finds the
 ///   drain too far behind moves them, and both sides hold the lock of `shared`.
-/// - `progress`: the cursor's position, which a setter reads without the lock; without a limit it
-///   is updated in steps, and only inline.
+/// - `progress`: the cursor's position, or how many calls have passed, which a setter reads without the lock; without a
+///   limit it is updated in steps, and only inline.
 /// - `end`: the last entry that waits for this drain to pass it, and the last that it reads.
 /// - `shared`: the members and the calls, behind its lock. Members change under the machine's lock
 ///   too, and `version` says that they did; `hasCalls` says whether there are calls or turns.
-/// - `heard`, `called`, `ended`, `heardVersion`, `hearsNames`, `owesBurstEnd`, `isDelivering`: the
-///   owner's own.
+/// - `heard`, `called`, `ended`, `heardVersion`, `hearsNames`, `owesBurstEnd`, `isDelivering`,
+///   `isPutOff`: the owner's own.
 ///
 /// An owner takes none of the machine's locks. `@unchecked Sendable`: the owner's fields are handed
 /// from one owner to the next by `isAwake` or `turn`, whose operations order them.
@@ -106,6 +106,8 @@ package final class Drain: @unchecked Sendable {
     /// Whether something was delivered whose burst end has not been reported yet.
     private var owesBurstEnd = false
     private var isDelivering = false
+    /// Whether a job of the context came in the middle of a delivery, and is to come again after it.
+    private var isPutOff = false
 
     /// Entries that one turn delivers before it yields to the context's other work.
     ///
@@ -162,14 +164,24 @@ package final class Drain: @unchecked Sendable {
         return true
     }
 
-    /// As ``wake()``, inline, by the thread that has set the state.
+    /// As ``wake()``, by the thread that has set the state.
     ///
-    /// A setter that finds another thread delivering goes on, unless that thread wants to hand over
+    /// Inline, a setter that finds another thread delivering goes on, unless that thread wants to hand over
     /// or cannot keep up; then it waits its turn.
     ///
     /// - Parameter position: of the entry that it has appended.
     func wakeHere(for position: UInt64) {
         guard !self.wake(), let turn = self.turn else { return }
+        self.takeOver(turn, after: position)
+    }
+
+    /// The same, by the thread that has appended a call.
+    func wakeForCall() {
+        guard !self.wake(), let turn = self.turn else { return }
+        self.takeOver(turn, after: self.newestCall)
+    }
+
+    private func takeOver(_ turn: InlineTurn, after position: UInt64) {
         let told = self.progress.load(ordering: .relaxed)
         let isTooMuch = position > told && position - told > Self.untoldLimit
         guard isTooMuch || turn.isOffered, !InlineTelling.isHere else { return }
@@ -199,8 +211,11 @@ package final class Drain: @unchecked Sendable {
 
     private func run() {
         // `catchUp()` may deliver something that runs the context's other jobs: this one comes
-        // after it.
-        guard !self.isDelivering else { return self.schedule() }
+        // after it, or such a loop within the loop would find it again and again.
+        guard !self.isDelivering else {
+            self.isPutOff = true
+            return
+        }
         while true {
             let count = self.deliver(atMost: Self.share)
             // One that found several entries is on a busy machine: it looks once more at its next
@@ -221,7 +236,7 @@ package final class Drain: @unchecked Sendable {
         var share = Self.share
         while true {
             if self.limit == nil {
-                self.progress.store(self.cursor.position, ordering: .relaxed)
+                self.progress.store(self.delivered, ordering: .relaxed)
             }
             if self.deliver(atMost: share) >= share {
                 if turn.isHandedOver() { return }
@@ -231,6 +246,11 @@ package final class Drain: @unchecked Sendable {
                 return turn.giveBack()
             }
         }
+    }
+
+    /// The position of what was delivered last; a drain reads a log or makes calls, never both: one of the two is 0.
+    private var delivered: UInt64 {
+        self.cursor.position + self.shared.withLock { $0.passed }
     }
 
     /// Ends the turn, and returns whether it has to go on after all.
@@ -258,6 +278,7 @@ package final class Drain: @unchecked Sendable {
         )
         guard !self.isDelivering else { return }
         _ = self.deliver(atMost: .max)
+        if exchange(&self.isPutOff, with: false) { self.schedule() }
     }
 
     /// As ``catchUp()``, and then spins for a moment for what else comes, which need not wake the context.

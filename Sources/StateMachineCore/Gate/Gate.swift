@@ -36,9 +36,9 @@ struct Gate: Sendable {
     var voters = Electorate()
     private(set) var groups = CommitGroups()
     /// Those that voters may have to be asked about.
-    private var waiting: [Proposal] = []
+    private var waiting = ProposalQueue()
     /// Those that ask nobody: they wait for no voter, and so go first.
-    private var assignments: [Proposal] = []
+    private var assignments = ProposalQueue()
     private var stage = Stage.waiting
     /// A question to close without an answer, since the state was recast.
     private var voided: Ballot?
@@ -125,13 +125,8 @@ struct Gate: Sendable {
         return self.isAwaitingMore ? .left : .entered
     }
 
-    /// Whether one more that is limited may wait; counted only if all of them together reach the limit.
-    private var hasRoom: Bool {
-        guard self.waiting.count + self.assignments.count >= self.limit else { return true }
-        let limited =
-            self.waiting.count(where: \.isLimited) + self.assignments.count(where: \.isLimited)
-        return limited < self.limit
-    }
+    /// Whether one more that is limited may wait.
+    private var hasRoom: Bool { self.waiting.limited + self.assignments.limited < self.limit }
 
     /// Where a withdrawn proposal was.
     enum Withdrawal: Sendable {
@@ -155,7 +150,7 @@ struct Gate: Sendable {
                 self.stage = .waiting
                 self.waiting.removeFirst()
             }
-        } else if let index = self.assignments.firstIndex(where: { $0 === proposal }) {
+        } else if let index = self.assignments.index(of: proposal) {
             self.assignments.remove(at: index)
         } else {
             self.groups.haveWithdrawn = true
@@ -166,7 +161,7 @@ struct Gate: Sendable {
 
     /// Withdraws a proposal that may ask voters if its turn has not come; returns whether that is so.
     mutating func withdrawnBeforeItsTurn(_ proposal: Proposal) -> Bool {
-        guard let index = self.waiting.firstIndex(where: { $0 === proposal }) else { return false }
+        guard let index = self.waiting.index(of: proposal) else { return false }
         if index == 0 {
             // The pump may have it in its hands.
             guard case .waiting = self.stage, self.pumper == nil else { return false }
@@ -370,8 +365,8 @@ struct Gate: Sendable {
     /// Has proposals that were evaluated evaluated again, before all others.
     private mutating func putBack(_ again: [Proposal]) {
         guard !again.isEmpty else { return }
-        self.assignments.insert(contentsOf: again.filter { $0.question == nil }, at: 0)
-        self.waiting.insert(contentsOf: again.filter { $0.question != nil }, at: 0)
+        self.assignments.putBack(again.filter { $0.question == nil })
+        self.waiting.putBack(again.filter { $0.question != nil })
         self.cameQuiet()
     }
 
@@ -435,12 +430,46 @@ struct Gate: Sendable {
     }
 }
 
-extension Array {
-    /// Removes and returns the first `count` elements, or all of them; nil if there are none.
-    fileprivate mutating func takeFirst(_ count: Int) -> [Element]? {
-        guard count > 0, !self.isEmpty else { return nil }
-        guard count < self.count else { return exchange(&self, with: []) }
-        defer { self.removeFirst(count) }
-        return Array(self[..<count])
+/// Proposals in order of arrival, and how many of them are limited.
+private struct ProposalQueue: Sendable {
+    private var proposals: [Machine.Proposal] = []
+    private(set) var limited = 0
+
+    var isEmpty: Bool { self.proposals.isEmpty }
+    var count: Int { self.proposals.count }
+    var first: Machine.Proposal? { self.proposals.first }
+
+    func index(of proposal: Machine.Proposal) -> Int? {
+        self.proposals.firstIndex { $0 === proposal }
+    }
+
+    mutating func append(_ proposal: Machine.Proposal) {
+        self.proposals.append(proposal)
+        if proposal.isLimited { self.limited += 1 }
+    }
+
+    /// Puts those before all others.
+    mutating func putBack(_ proposals: [Machine.Proposal]) {
+        self.proposals.insert(contentsOf: proposals, at: 0)
+        self.limited += proposals.count(where: \.isLimited)
+    }
+
+    mutating func remove(at index: Int) {
+        if self.proposals.remove(at: index).isLimited { self.limited -= 1 }
+    }
+
+    mutating func removeFirst() { self.remove(at: 0) }
+
+    /// Removes and returns the first `count` of them, or all; nil if there are none.
+    mutating func takeFirst(_ count: Int) -> [Machine.Proposal]? {
+        guard count > 0, !self.proposals.isEmpty else { return nil }
+        guard count < self.proposals.count else {
+            self.limited = 0
+            return exchange(&self.proposals, with: [])
+        }
+        let taken = Array(self.proposals[..<count])
+        self.proposals.removeFirst(count)
+        self.limited -= taken.count(where: \.isLimited)
+        return taken
     }
 }

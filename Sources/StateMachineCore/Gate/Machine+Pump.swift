@@ -6,7 +6,8 @@ extension Machine {
         let news: News
     }
 
-    /// The way in that waits its turn: `completion` is called with what became of the move, once.
+    /// The way in that waits its turn: `completion` is called with what became of the move, once; at a cursor not if its
+    /// registration has been cancelled, or its context has ended, since nothing may be called there then.
     ///
     /// - Parameters:
     ///   - move: what is asked for.

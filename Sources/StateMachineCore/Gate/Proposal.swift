@@ -12,7 +12,7 @@ extension Machine {
         let cursor: Drain?
         /// Whether it is refused if there is no room, and takes room.
         let isLimited: Bool
-        /// Called with what became of it, once.
+        /// Called with what became of it, once; at a cursor only while that may be called.
         let completion: @Sendable (Move.Answer) -> Void
         /// Whether its proposer no longer wants it; set under the machine's lock.
         let isWithdrawn = Atomic<Bool>(false)

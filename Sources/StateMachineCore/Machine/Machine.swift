@@ -248,7 +248,9 @@ extension Machine {
         // code.
         var before: LogEntry?
         let news = self.holder.withLock { holder -> News? in
-            guard holder.place.seq + 1 == entry.change.seq else { return nil }
+            // A recast replaces the state and keeps the seq.
+            guard holder.place.seq + 1 == entry.change.seq, holder.place.value === entry.change.old
+            else { return nil }
             if let version, !holder.gate.isFree(since: version) { return nil }
             before = holder.enter(entry)
             return holder.news

@@ -85,18 +85,15 @@ public final class MulticastDelegate<D>: Sendable {
         // Asked before the lock: a context may be a client's.
         let identity = context.identity
         let fresh = Recipient(delegate, label: label, retaining: retaining, missed: self.missed)
-        let (member, isSweepDue) = self.audience.withLock { audience -> (Member, Bool) in
+        let (member, swept) = self.audience.withLock { audience -> (Member, [Drain]) in
             let drain = audience.drain(at: identity) {
                 Drain(on: context, identity, callLimit: self.callLimit)
             }
-            if let present = drain.member(representing: delegate) { return (present, false) }
+            if let present = drain.member(representing: delegate) { return (present, []) }
             audience.add(fresh, of: self, to: drain)
-            return (fresh, audience.isSweepDue())
+            return (fresh, audience.drainsToSweep())
         }
-        if isSweepDue {
-            self.audience.withLock { $0.drains }.endGone()
-            self.audience.withLock { $0.swept() }
-        }
+        swept.endGone()
         return Registration(of: member)
     }
 
@@ -116,7 +113,9 @@ public final class MulticastDelegate<D>: Sendable {
     /// none.
     ///
     /// Contexts are woken in order of registration; `.immediate`, whose delegates the calling
-    /// thread itself calls, comes last.
+    /// thread itself calls, comes last. As with a machine, a thread makes 256 calls there and then leaves
+    /// the rest to the next thread that broadcasts, which waits for the call that is running; so does one
+    /// that finds more than 512 unmade.
     ///
     /// - Parameters:
     ///   - facet: the facet to call.
@@ -179,7 +178,7 @@ public final class MulticastDelegate<D>: Sendable {
             }
         }
         for call in missed { call.make(nil) }
-        for (drain, _) in groups { drain.wake() }
+        for (drain, _) in groups { drain.wakeForCall() }
     }
 }
 
@@ -308,7 +307,9 @@ extension MulticastDelegate {
         for (recipient, waiter) in leavings where !recipient.callGuard.wait(waiter) {
             waiter.give(())
         }
+        let vigil = Vigil(over: responders, for: question, on: self.clock)
         poll.onceDecided {
+            vigil.end()
             for (recipient, waiter) in leavings { recipient.callGuard.forget(waiter) }
         }
         self.post(to: groups) { members, mayCall in
@@ -397,6 +398,8 @@ extension MulticastDelegate {
             case .yes, .abstain: value
             case .no: nil
             }
+        let vigil = Vigil(over: [recipient], for: question, on: self.clock)
+        defer { vigil.end() }
         return await Once.answer(orIfCancelled: nil) { answer in
             // One that is removed changes nothing, though its context may be stuck.
             let leaving = Once<Void> { answer.give(value) }
@@ -414,5 +417,47 @@ extension MulticastDelegate {
             }
             return alarm
         }
+    }
+}
+
+/// Ends delegates whose objects go while a question waits for them.
+///
+/// Nothing tells when an object goes, so this looks. Guarded state, behind `next`: whether it is over, and the alarm of
+/// the next look.
+private final class Vigil: Sendable {
+    private let recipients: [Recipient]
+    private let clock: any Clock<Duration>
+    private let next = Lock<(isOver: Bool, alarm: Alarm?)>((false, nil))
+
+    /// Between two looks, and how long a question may wait without one.
+    ///
+    /// 1 s: as long as a question waits unless it says otherwise. Not tuned.
+    private static var interval: Duration { .seconds(1) }
+
+    /// Begins to look, unless the question is over before it would.
+    init(over recipients: [Recipient], for question: Question, on clock: any Clock<Duration>) {
+        self.recipients = recipients
+        self.clock = clock
+        if question.deadline.map({ $0 > Self.interval }) ?? true { self.lookLater() }
+    }
+
+    private func lookLater() {
+        let alarm = Alarm(after: Self.interval, on: self.clock) { [weak self] in self?.look() }
+        let last = self.next.withLock { $0.isOver ? alarm : exchange(&$0.alarm, with: alarm) }
+        last?.stop()
+    }
+
+    private func look() {
+        for recipient in self.recipients where recipient.isGone { recipient.end() }
+        self.lookLater()
+    }
+
+    /// Looks no more.
+    func end() {
+        let last = self.next.withLock { next in
+            next.isOver = true
+            return next.alarm.take()
+        }
+        last?.stop()
     }
 }

@@ -84,6 +84,14 @@ public struct Delivery<Value: Sendable>: Sendable {
         key.map { .newestPer($0) } ?? .newest
     }
 
+    /// Whether what is kept depends on a client's function.
+    var isKeyed: Bool {
+        switch self.keeping {
+        case .newestPer: true
+        case .all, .newest: false
+        }
+    }
+
     /// Whether every value is delivered as it comes, so that nothing has to be kept.
     var isStraight: Bool {
         switch (self.keeping, self.timing) {

@@ -48,7 +48,8 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
     ///
     /// On `.immediate`, if each is delivered, the task has been called with it when this returns,
     /// unless another thread is calling the task at that moment; that thread then delivers this one
-    /// too. Once closed, nothing is taken in.
+    /// too. As with a machine, a thread delivers 256 events and then leaves the rest to the next thread
+    /// that puts one in. Once closed, nothing is taken in.
     public func receive(_ event: Event) { self.receive(event, seq: nil) }
 
     /// As ``receive(_:)``; without a seq it gets the next number, 1, 2, 3 … in order of arrival.
@@ -65,7 +66,7 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
             )
         }
         dropped?.make(nil)
-        self.drain.wake()
+        self.drain.wakeForCall()
     }
 
     /// So many were lost before they came here, from that seq on.

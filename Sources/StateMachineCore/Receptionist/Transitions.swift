@@ -5,7 +5,7 @@ import Dispatch
 /// Every iterator hears all of them; neither the sequence nor an iterator keeps the machine alive.
 ///
 /// A machine's iterators are told together, on a queue of their own: a setter wakes only that one,
-/// however many there are.
+/// however many there are. One whose delivery has a key function has a queue to itself.
 package struct Transitions<State: MachineState>: AsyncSequence, Sendable {
     package typealias Element = StateMachine<State>.Heard
     package typealias Failure = Never
@@ -121,7 +121,9 @@ final class TransitionReader: Sendable {
             }
         )
         self.member = member
-        let current = machine.register(member, on: machine.readers).place
+        // A key function is a client's and may be slow, which is to hold up this iterator alone.
+        let queue = delivery.isKeyed ? DispatchQueue(label: "keyed transitions") : machine.readers
+        let current = machine.register(member, on: queue).place
         if start == .current { self.mailbox.begin(with: current) }
     }
 

@@ -13,7 +13,8 @@ extension StateMachine {
     ///   - others: more of them.
     ///   - next: pure; makes the state to enter from the one that is left.
     /// - Returns: its registration. Cancelling it, or the machine's end, stops the clock: a state that
-    ///   is being made by then is not entered.
+    ///   is being made by then is not entered, unless it waits for a write-ahead log: it is entered when the log
+    ///   has committed it. ``Registration/cancelAndWait()`` waits for that, as long as the log takes.
     @discardableResult
     public func after(
         _ limit: Duration,
@@ -162,7 +163,7 @@ private final class StayAlarm: Sendable {
         for ended in waiting { ended() }
     }
 
-    /// Stops the clock for good: a state that is being made is not entered.
+    /// Stops the clock for good: a state that is being made is not entered, unless it waits for the log.
     ///
     /// `ended` is called once, when none is being made.
     func end(then ended: @escaping @Sendable () -> Void) {
