@@ -352,6 +352,7 @@ let package = Package(
             dependencies: [
                 "CAllocations", "StateMachineCore", "StateMachineTesting", "TestSupport",
             ],
+            exclude: ["GateScripts"],
             swiftSettings: strict
         ),
         .testTarget(

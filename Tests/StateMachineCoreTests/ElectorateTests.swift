@@ -41,18 +41,6 @@ import Testing
         #expect(!self.machine.machine.hasVoters)
     }
 
-    @Test func aVoterIsAskedOnceHoweverManyOfItsPlacesTheStateHas() throws {
-        let registration = self.addVoter(at: [
-            "ready".hashValue, AppState.ready(true).text.hashValue,
-        ])
-        let outcomes = Recorder<Bool>()
-        self.machine.propose(.ready(true)) { outcomes.record((try? $0.get()) != nil) }
-        try #require(self.asks.heard.count == 1)
-        self.asks.heard[0].vote(.no("held"))
-        #expect(outcomes.heard == [false])
-        withExtendedLifetime(registration) {}
-    }
-
     /// As when the states are declared again, under other names.
     @Test func aVoterThatMovesIsFoundAtItsNewPlacesAndNoLongerAtTheOldOnes() throws {
         let registration = self.addVoter(at: ["dataRetrieval".hashValue])

@@ -1,131 +1,178 @@
+import Foundation
 import Testing
 
 @testable import StateMachineCore
 
-/// The gate as a value: an event in, an action out, nothing performed.
-struct GateScriptTests {
-    private typealias Pending = Machine.Proposal
+/// What the gate, and what it consists of, make of events, as text that can be read without Swift.
+///
+/// A line of a script is a command, and the lines below it that begin with spaces are what follows from it, in order;
+/// lines with `#` are comments. A file's name begins with what it is about, which is who plays it: `gate`, `groups`,
+/// `tally` or `electorate`; each of the players lists its commands. Whoever means to change what follows runs
+/// `WRITE_GATE_SCRIPTS=1 swift test --filter GateScriptTests`, and shows the difference in its commit.
+@Suite struct GateScriptTests {
+    private static let directory =
+        "\(#filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined())/GateScripts"
 
-    private let start = StateMachineCore.Place(seq: 7, .ready(false))
+    static let scripts = ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [])
+        .filter { $0.hasSuffix(".txt") }
+        .sorted()
 
-    private func pending(_ new: AppState, asking question: Question? = Question()) -> Pending {
-        Pending(Move(to: TypedValue(new)), asking: question, completion: { _ in })
-    }
-
-    private func entry(_ pending: Pending, from base: StateMachineCore.Place) -> ChangeEntry {
-        ChangeEntry(pending.move.change(from: base, to: TypedValue(pending.new)))
-    }
-
-    /// An action as text that can be compared.
-    private func text(_ action: Gate.Action?) -> String {
-        switch action {
-        case nil: "rest"
-        case .evaluate(let pending, _, _) where pending.isRecast: "recast"
-        case .evaluate(let pending, _, let hasVoters):
-            "evaluate \(pending.new), \(hasVoters ? "with" : "no") voters"
-        case .evaluateAll(let run, _): "evaluate all \(run.count)"
-        case .commit(let changes, _): "commit \(changes.map(\.seq))"
-        case .tell(let evaluated):
-            "tell "
-                + evaluated.map { one in
-                    switch one.fate {
-                    case .entering(let entry): "entered \(entry.change.seq)"
-                    case .replacing(let place): "replaced by \(place.value.text) at \(place.seq)"
-                    case .answered: "answered"
-                    }
-                }.joined(separator: ", ")
-        case .ask, .confirm, .void: "another"
+    @Test(arguments: scripts) func whatFollowsIsAsWritten(_ name: String) throws {
+        let path = "\(Self.directory)/\(name)"
+        let written = try String(contentsOfFile: path, encoding: .utf8)
+        let player = try #require(Self.player(of: name))
+        let seen = Self.played(written, by: player)
+        if ProcessInfo.processInfo.environment["WRITE_GATE_SCRIPTS"] != nil {
+            try seen.write(toFile: path, atomically: true, encoding: .utf8)
         }
-    }
-
-    @Test func whatAsksNobodyIsEnteredWithoutALogTooUnlessTheMachineHasMoved() {
-        var gate = Gate(hasLog: false, limit: 9)
-        let update = self.pending(.ready(true), asking: nil)
-        #expect(gate.proposed(update) == .entered)
-        #expect(self.text(gate.pumped(at: self.start)) == "evaluate all 1")
-        let moved = StateMachineCore.Place(seq: 8, .dataRetrieval(.idle))
-        let stale = EvaluatedProposal(update, .entering(self.entry(update, from: self.start)))
-        #expect(self.text(gate.evaluated([stale], at: moved)) == "evaluate all 1")
-        let fresh = EvaluatedProposal(update, .entering(self.entry(update, from: moved)))
-        #expect(self.text(gate.evaluated([fresh], at: moved)) == "tell entered 9")
-        #expect(self.text(gate.next(moved)) == "rest")
-    }
-
-    @Test func whatIsNotLimitedTakesNoRoom() {
-        var gate = Gate(hasLog: false, limit: 2)
-        for _ in 0..<3 {
-            let own = Pending(
-                Move(to: TypedValue(AppState.ready(true))),
-                asking: Question(),
-                isLimited: false,
-                completion: { _ in }
+        let expected = written.split(separator: "\n", omittingEmptySubsequences: false)
+        let actual = seen.split(separator: "\n", omittingEmptySubsequences: false)
+        let line = zip(expected, actual).enumerated().first { $1.0 != $1.1 }?.offset
+        if let line {
+            Issue.record(
+                "\(name):\(line + 1)\nwritten: \(expected[line])\nseen:    \(actual[line])"
             )
-            #expect(gate.proposed(own) == .entered)
         }
-        #expect(gate.proposed(self.pending(.ready(true))) == .entered)
-        #expect(gate.proposed(self.pending(.ready(true), asking: nil)) == .entered)
-        #expect(gate.proposed(self.pending(.ready(true))) == .refused)
+        #expect(expected.count == actual.count, "\(name): lines are missing, or too many")
     }
 
-    @Test func whatWasEvaluatedOfAMachineThatHasMovedIsEvaluatedAgain() {
-        var gate = Gate(hasLog: false, limit: 9)
-        let first = self.pending(.ready(true))
-        _ = gate.proposed(first)
-        _ = gate.pumped(at: self.start)
-        let moved = StateMachineCore.Place(seq: 8, .ready(true))
-        let action = gate.evaluated(
-            first,
-            as: .settle(.answered(.success(.unchanged(self.start, .same)))),
-            from: self.start,
-            at: moved
-        ) { _, _ in }
-        #expect(self.text(action) == "evaluate ready(true), no voters")
+    @Test func thereAreScriptsOfEachKind() {
+        #expect(Set(Self.scripts.compactMap { $0.split(separator: "-").first }).count == 4)
     }
 
-    private let recast = Pending(
-        Move(to: .recast { (value: $0.value, looksSame: true) }, as: .update),
-        asking: nil,
-        completion: { _ in }
-    )
+    private static func player(of name: String) -> (any ScriptPlayer)? {
+        switch name.split(separator: "-").first {
+        case "gate": GatePlayer()
+        case "groups": GroupsPlayer()
+        case "tally": TallyPlayer()
+        case "electorate": ElectoratePlayer()
+        default: nil
+        }
+    }
 
-    @Test func aRecastWaitsForWhatTheLogHasAndNothingIsEvaluatedMeanwhile() {
-        var gate = Gate(hasLog: true, limit: 9)
-        let first = self.pending(.ready(true))
-        _ = gate.proposed(first)
-        #expect(self.text(gate.pumped(at: self.start)) == "evaluate all 1")
-        let entry = self.entry(first, from: self.start)
-        let evaluated = EvaluatedProposal(first, .entering(entry))
-        #expect(self.text(gate.evaluated([evaluated], at: self.start)) == "commit [8]")
-        #expect(self.text(gate.next(self.start)) == "rest")
-        #expect(gate.proposed(self.recast) == .entered)
-        _ = gate.proposed(self.pending(.ready(false)))
-        #expect(self.text(gate.pumped(at: self.start)) == "rest")
-        gate.committed(gate.groups.count, failure: nil)
-        #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8")
-        let moved = StateMachineCore.Place(seq: 8, .ready(true))
-        #expect(self.text(gate.next(moved)) == "recast")
-        let refused = gate.evaluated(
-            self.recast,
-            as: .settle(.answered(.failure(Refused(.illegal, current: moved)))),
-            from: moved,
-            at: moved
-        ) { _, _ in }
-        #expect(self.text(refused) == "tell answered")
-        #expect(self.text(gate.next(moved)) == "evaluate all 1")
+    /// The script, with what has followed from each command.
+    private static func played(_ script: String, by player: any ScriptPlayer) -> String {
+        var lines: [String] = []
+        for line in script.split(separator: "\n", omittingEmptySubsequences: false)
+        where !line.hasPrefix(" ") {
+            lines.append(String(line))
+            guard !line.isEmpty, !line.hasPrefix("#") else { continue }
+            player.perform(ScriptCommand(line))
+            lines += player.transcript.takeAll().map { "    \($0)" }
+        }
+        return lines.joined(separator: "\n")
     }
 }
 
-extension Machine.Proposal {
-    fileprivate var new: AppState {
-        switch self.move.target {
-        case .state(let new): TypedValue<AppState>.state(of: new)
-        case .made, .recast: .ready(false)
-        }
+/// A command of a script: words, some of which may be `key=value`.
+struct ScriptCommand {
+    let name: String
+    private let words: [String]
+    private let settings: [String: String]
+
+    init(_ line: some StringProtocol) {
+        var words = line.split(separator: " ").map { String($0) }
+        self.name = words.isEmpty ? "" : words.removeFirst()
+        self.words = words.filter { !$0.contains("=") }
+        self.settings = [String: String](
+            words.compactMap { word in
+                word.firstIndex(of: "=").map {
+                    (String(word[..<$0]), String(word[word.index(after: $0)...]))
+                }
+            },
+            uniquingKeysWith: { $1 }
+        )
     }
+
+    /// The word at that place after the command's name; empty if there is none.
+    subscript(_ place: Int) -> String {
+        self.words.indices.contains(place) ? self.words[place] : ""
+    }
+
+    /// The value of that key.
+    subscript(_ key: String) -> String? { self.settings[key] }
+
+    /// All words from that place on.
+    func rest(from place: Int) -> String { self.words.dropFirst(place).joined(separator: " ") }
+
+    func has(_ word: String) -> Bool { self.words.contains(word) }
+
+    /// The words from that place on as numbers; nil if there are none.
+    func numbers(from place: Int) -> [Int]? {
+        let numbers = self.words.dropFirst(place).compactMap { Int($0) }
+        return numbers.isEmpty ? nil : numbers
+    }
+}
+
+/// Plays one kind of script; one thread at a time calls it.
+protocol ScriptPlayer: AnyObject {
+    var transcript: ScriptTranscript { get }
+
+    /// What each command does.
+    static var commands: [String: (Self) -> (ScriptCommand) -> Void] { get }
+}
+
+extension ScriptPlayer {
+    func perform(_ command: ScriptCommand) {
+        guard let body = Self.commands[command.name] else {
+            return self.transcript.say("there is no command \(command.name)")
+        }
+        body(self)(command)
+    }
+}
+
+/// What has followed from the present command.
+///
+/// Guarded state: all of it, behind `guarded`.
+final class ScriptTranscript: Sendable {
+    private struct Guarded {
+        var lines: [String] = []
+        /// What to do, once, when a line begins so.
+        var reactions: [(beginning: String, body: @Sendable () -> Void)] = []
+    }
+
+    private let guarded = Lock(Guarded())
+
+    func say(_ line: String) {
+        let reaction = self.guarded.withLock { guarded -> (@Sendable () -> Void)? in
+            guarded.lines.append(line)
+            let index = guarded.reactions.firstIndex { line.hasPrefix($0.beginning) }
+            return index.map { guarded.reactions.remove(at: $0).body }
+        }
+        reaction?()
+    }
+
+    /// Has `body` called where the next line that begins so is said.
+    func react(to beginning: String, _ body: @escaping @Sendable () -> Void) {
+        self.guarded.withLock { $0.reactions.append((beginning, body)) }
+    }
+
+    func takeAll() -> [String] { self.guarded.withLock { exchange(&$0.lines, with: []) } }
+}
+
+/// The states of scripts; a lamp that is broken can only be switched off.
+enum Light: String, EnumState, CaseIterable {
+    case off
+    case dim
+    case bright
+    case broken
+
+    enum Name: String, CaseIterable {
+        case off
+        case dim
+        case bright
+        case broken
+    }
+
+    static var initial: Light { .off }
+    static var examples: [Light] { self.allCases }
+
+    var successors: Set<Name> { self == .broken ? [.off] : Set(Name.allCases) }
+
+    static func value(_ word: String) -> Value { TypedValue(Light(rawValue: word) ?? .off) }
 }
 
 extension StateMachineCore.Place {
-    fileprivate init(seq: UInt64, _ state: AppState) {
-        self = Snapshot(seq: seq, state: state, at: .now).place
-    }
+    /// As scripts show it.
+    var shown: String { "\(self.seq) \(self.value.text)" }
 }

@@ -56,18 +56,8 @@ private struct Bench {
 }
 
 @Suite struct GateTests {
-    private static let readies: @Sendable (Proposal<AppState>) -> Bool = {
-        $0.proposed == .ready(true)
-    }
     private static let retrieves: @Sendable (Proposal<AppState>) -> Bool = {
         $0.proposed.name == .dataRetrieval
-    }
-
-    @Test func withoutVotersAndLogAProposalIsDecidedBeforeTheCallReturns() throws {
-        let bench = Bench()
-        bench.propose(.ready(true))
-        #expect(bench.machine.state == .ready(true))
-        #expect(bench.errors == [nil])
     }
 
     /// A recast that looks the same keeps the seq: what was evaluated before it is evaluated again.
@@ -97,14 +87,6 @@ private struct Bench {
         }
         #expect(change.seq == 1)
         #expect(change.old === recast)
-    }
-
-    @Test func aVoterThatDoesNotMatchKeepsTheCallStraight() throws {
-        let bench = Bench()
-        bench.addVoter { $0.proposed.name == .authentication }
-        try bench.machine.proposeAtOnce(.ready(true))
-        #expect(bench.machine.state == .ready(true))
-        #expect(bench.asks.heard.isEmpty)
     }
 
     @Test func whatItsProposerWantsNoMoreIsNotMadeToHappenByALateYes() {
@@ -170,51 +152,6 @@ private struct Bench {
         #expect(bench.machine.state == .authentication(.idle))
     }
 
-    @Test func proposalsBehindAVoteWaitTheirTurn() {
-        let bench = Bench()
-        bench.addVoter { $0.proposed == .ready(true) }
-        bench.propose(.ready(true))
-        bench.propose(.authentication(.active))
-        bench.propose(.ready(false))
-        #expect(bench.outcomes.heard.isEmpty)
-        #expect(throws: TransitionError<AppState>(.wouldWait, current: bench.machine.snapshot)) {
-            try bench.machine.proposeAtOnce(.dataRetrieval(.idle))
-        }
-        let listener = Listener()
-        bench.machine.addDelegate(listener)
-        bench.asks.heard.first?.vote(.yes)
-        #expect(bench.errors == [nil, nil, nil])
-        #expect(
-            listener.heard.heard.map(\.new) == [
-                .ready(true), .authentication(.active), .ready(false),
-            ]
-        )
-    }
-
-    @Test func aProposalIsEvaluatedAgainstTheStateAtItsTurn() {
-        let bench = Bench()
-        bench.addVoter { $0.proposed == .ready(true) }
-        bench.propose(.ready(true))
-        bench.machine.propose(
-            .authentication(.active),
-            expecting: { $0.seq == 1 },
-            completion: { bench.outcomes.record($0) }
-        )
-        bench.asks.heard.first?.vote(.no("no"))
-        #expect(bench.outcomes.heard.count == 2)
-        #expect(bench.errors.last == TransitionError(.conflict, current: bench.machine.snapshot))
-    }
-
-    @Test func aVanishedVoterIsReleasedAtOnce() {
-        let bench = Bench()
-        let registration = bench.addVoter(deadline: VoteDeadline(limit: nil, whenSilent: .no("x")))
-        bench.propose(.ready(true))
-        #expect(bench.outcomes.heard.isEmpty)
-        registration.cancel()
-        #expect(bench.errors == [nil])
-        #expect(bench.machine.state == .ready(true))
-    }
-
     /// It waits as long as the question says, but uses its own `whenSilent`.
     @Test func aVotersSilenceCountsAsItSaysThoughItNamesNoTime() async {
         let bench = Bench()
@@ -231,37 +168,6 @@ private struct Bench {
         bench.clock.advance(by: .seconds(1))
         await bench.outcomes.wait(for: 1)
         #expect(bench.machine.state == .ready(false))
-    }
-
-    @Test func aVoterThatIsGoneIsAskedNoMoreAndLeavesTheGate() throws {
-        let bench = Bench()
-        let refuser = bench.machine.addVoter(label: "refuser", on: .immediate) { _ in .no("never") }
-        #expect(throws: TransitionError(.wouldWait, current: bench.machine.snapshot)) {
-            try bench.machine.proposeAtOnce(.ready(true))
-        }
-        refuser.cancel()
-        try bench.machine.proposeAtOnce(.ready(true))
-        #expect(bench.machine.state == .ready(true))
-        #expect(!bench.machine.machine.hasVoters)
-    }
-
-    @Test func aStateAssignedPastTheGateMakesTheVoteStale() {
-        let bench = Bench()
-        bench.addVoter()
-        bench.propose(.ready(true))
-        bench.machine.state = .dataRetrieval(.active)
-        bench.asks.heard.first?.vote(.yes)
-        #expect(bench.errors == [TransitionError(.stale, current: bench.machine.snapshot)])
-        #expect(bench.machine.state == .dataRetrieval(.active))
-    }
-
-    @Test func anUnchangedProposalAsksNobodyAndReenteringDoes() {
-        let bench = Bench()
-        bench.addVoter()
-        bench.propose(.ready(false))
-        #expect(bench.asks.heard.isEmpty)
-        bench.machine.propose(.ready(false), reenter: true) { bench.outcomes.record($0) }
-        #expect(bench.asks.heard.count == 1)
     }
 
     @Test func votersHaveHeardAllThatLedToTheState() async {
@@ -290,49 +196,6 @@ private struct Bench {
         await bench.asks.wait(for: 1)
         queue.async { bench.asks.heard.first?.vote(.yes) }
         await bench.outcomes.wait(for: 1)
-        #expect(bench.errors == [nil])
-    }
-
-    @Test func aVoterMayProposeDuringItsVote() async {
-        let machine = StateMachine<AppState>()
-        let outcomes = Recorder<Outcome>()
-        machine.addVoter(label: "v", on: .immediate, before: Self.readies) {
-            ask in
-            machine.propose(.authentication(.active)) { outcomes.record($0) }
-            ask.vote(.yes)
-        }
-        machine.propose(.ready(true)) { outcomes.record($0) }
-        #expect(outcomes.heard.count == 2)
-        #expect(machine.state == .authentication(.active))
-        #expect(machine.snapshot.seq == 2)
-    }
-
-    @Test func morePendingProposalsThanTheLimitAreRefused() {
-        let bench = Bench { $0.proposalLimit = 2 }
-        bench.addVoter()
-        for _ in 0..<3 { bench.propose(.ready(true)) }
-        #expect(bench.errors == [TransitionError(.overloaded, current: bench.machine.snapshot)])
-    }
-
-    @Test func whenNobodyVotesTheQuestionsDefaultDecides() {
-        let bench = Bench()
-        bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
-        bench.addVoter()
-        bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
-        bench.asks.heard.first?.vote(.abstain)
-        let denial = bench.denied(by: "nobody", "nobody takes it")
-        #expect(bench.errors == [denial, denial])
-    }
-
-    @Test func onlyAVotersFirstVoteCounts() {
-        let bench = Bench()
-        bench.addVoter("one")
-        bench.addVoter("two")
-        bench.propose(.ready(true))
-        let ask = bench.asks.heard.first
-        #expect(ask?.vote(.yes) == true)
-        #expect(ask?.vote(.no("changed my mind")) == false)
-        bench.asks.heard.last?.vote(.abstain)
         #expect(bench.errors == [nil])
     }
 

@@ -31,10 +31,6 @@ private final class QueueLog: WriteAheadLog {
 private typealias Outcome = Result<StateMachine<AppState>.Acceptance, TransitionError<AppState>>
 
 @Suite struct WriteAheadTests {
-    private static let authenticates: @Sendable (Proposal<AppState>) -> Bool = {
-        $0.proposed.name == .authentication
-    }
-
     private let log = PatientLog<AppState>()
     private let outcomes = Recorder<Outcome>()
     private let machine: StateMachine<AppState>
@@ -58,23 +54,6 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
             case .success(.unchanged), .failure: nil
             }
         }
-    }
-
-    @Test func aBurstThatIsHeldIsOneGroupAndAnAssignmentEndsTheHold() {
-        self.machine.machine.beginGathering()
-        for value in [true, false, true] { self.propose(.ready(value)) }
-        #expect(self.log.groups.heard.isEmpty)
-        self.machine.machine.endGathering()
-        #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) } == [[1, 2, 3]])
-        self.log.finish(0)
-        #expect(self.committed == [1, 2, 3])
-
-        self.machine.machine.beginGathering()
-        self.propose(.ready(false))
-        #expect(self.log.groups.heard.count == 1)
-        // Passes the voters by, like an assignment, but an assignment would block this thread.
-        self.machine.machine.afterCommits {}
-        #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) }.last == [4])
     }
 
     @Test func aCallbackThatSetsWhileTheLogIsFullIsNotWaitedFor() async {
@@ -114,40 +93,6 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         }
     }
 
-    @Test func aGroupIsAnsweredAtItsCursorAfterItsChangesAndWakesItOnce() {
-        let jobs = Recorder<@Sendable () -> Void>()
-        let context = WatchedContext(isCurrent: false) { jobs.record($0) }
-        let heard = Recorder<String>()
-        let following = self.machine.machine.follow(on: context) {
-            heard.record("change \($0.seq)")
-        }
-        self.machine.machine.beginGathering()
-        for count in 1...3 {
-            self.machine.machine.propose(
-                Move(to: TypedValue(AppState.ready(!count.isMultiple(of: 2)))),
-                asking: Question(),
-                at: following.cursor
-            ) { answer in
-                if case .success(let outcome) = answer {
-                    heard.record("answer \(outcome.place.seq)")
-                }
-            }
-        }
-        self.machine.machine.endGathering()
-        self.log.finish(0)
-        #expect(heard.heard.isEmpty)
-        #expect(jobs.heard.count == 1)
-        jobs.heard.last?()
-        #expect(
-            heard.heard == ["change 1", "change 2", "change 3", "answer 1", "answer 2", "answer 3"]
-        )
-        // Nobody is left there, and the context may have ended.
-        following.registration.cancel()
-        self.machine.machine.afterCommits(at: following.cursor) { heard.record("too late") }
-        #expect(jobs.heard.count == 1)
-        #expect(heard.heard.count == 6)
-    }
-
     @Test(.enabled(if: Processors.areSeveral, "it never lingers on a single processor"))
     func whoLingersIsNotWokenAndAfterwardsIs() {
         let jobs = Recorder<@Sendable () -> Void>()
@@ -166,124 +111,6 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         following.cursor.linger(&haste) { true }
         machine.state = .ready(false)
         #expect(jobs.heard.count == 1)
-    }
-
-    @Test func nothingIsAssignedToldOrAnsweredBeforeItIsCommitted() {
-        let listener = Listener()
-        self.machine.addDelegate(listener)
-        self.propose(.ready(true))
-        #expect(self.machine.state == .ready(false))
-        #expect(listener.seqs.isEmpty)
-        #expect(self.outcomes.heard.isEmpty)
-        self.log.finish(0)
-        #expect(self.machine.state == .ready(true))
-        #expect(listener.heard.heard == self.log.groups.heard[0].transitions)
-        #expect(self.committed == [1])
-    }
-
-    @Test func whileOneGroupIsCommittedTheNextGathers() {
-        self.propose(.ready(true))
-        self.propose(.authentication(.active))
-        self.propose(.authentication(.success))
-        #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) } == [[1]])
-        self.log.finish(0)
-        #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) } == [[1], [2, 3]])
-        self.log.finish(1)
-        #expect(self.committed == [1, 2, 3])
-    }
-
-    @Test func whatGathersIsEvaluatedAgainstTheStateAsItWillBe() {
-        self.propose(.ready(true))
-        self.propose(.ready(true))
-        self.machine.propose(
-            .authentication(.idle),
-            expecting: { $0.seq == 1 },
-            completion: { self.outcomes.record($0) }
-        )
-        self.log.finish(0)
-        self.log.finish(1)
-        #expect(self.committed == [1, nil, 2])
-        #expect(self.machine.snapshot.seq == 2)
-    }
-
-    @Test func aFailingCommitMeansThatNothingChanged() {
-        let listener = Listener()
-        self.machine.addDelegate(listener)
-        self.propose(.ready(true))
-        self.log.finish(0, failure: "the disk is full")
-        #expect(
-            self.outcomes.heard == [
-                .failure(
-                    TransitionError(
-                        .notCommitted(why: "the disk is full"),
-                        current: self.machine.snapshot
-                    )
-                )
-            ]
-        )
-        #expect(self.machine.snapshot.seq == 0)
-        #expect(listener.seqs.isEmpty)
-    }
-
-    @Test func whatGatheredBehindAFailedGroupIsEvaluatedAgain() {
-        let beginning = self.machine.snapshot
-        self.propose(.ready(true))
-        self.machine.propose(
-            .authentication(.idle),
-            expecting: { $0.state == .ready(true) },
-            completion: { self.outcomes.record($0) }
-        )
-        self.propose(.dataRetrieval(.idle))
-        self.log.finish(0, failure: "the disk is full")
-        self.log.finish(1)
-        #expect(self.committed == [nil, nil, 1])
-        #expect(self.outcomes.heard[1] == .failure(TransitionError(.conflict, current: beginning)))
-        #expect(self.machine.state == .dataRetrieval(.idle))
-    }
-
-    /// A locked disk says so only after a while, so proposals of the same state do not each wait
-    /// for it.
-    @Test func aStateThatManyAskForFailsOnce() {
-        self.machine.machine.beginGathering()
-        for _ in 1...50 { self.propose(.ready(true)) }
-        self.machine.machine.endGathering()
-        // These arrive while the disk is being tried.
-        for _ in 1...50 { self.propose(.ready(true)) }
-        self.propose(.dataRetrieval(.idle))
-        self.propose(.dataRetrieval(.idle))
-        self.log.finish(0, failure: "the database is locked")
-        #expect(
-            self.log.groups.heard.map { $0.transitions.map(\.new) }
-                == [[.ready(true)], [.dataRetrieval(.idle)]]
-        )
-        #expect(self.outcomes.heard.count == 100)
-        self.log.finish(1, failure: "the database is locked")
-        let failure = TransitionError<AppState>(
-            .notCommitted(why: "the database is locked"),
-            current: self.machine.snapshot
-        )
-        #expect(self.outcomes.heard == Array(repeating: .failure(failure), count: 102))
-    }
-
-    @Test func votersAreAskedOnlyWhenTheyHaveHeardWhatWasCommitted() {
-        let asks = Recorder<Ask>()
-        let listener = Listener()
-        self.machine.addDelegate(listener)
-        self.machine.addVoter(
-            label: "v",
-            on: .immediate,
-            before: Self.authenticates
-        ) { asks.record($0) }
-        self.propose(.ready(true))
-        self.propose(.authentication(.idle))
-        #expect(asks.heard.isEmpty)
-        self.log.finish(0)
-        #expect(asks.heard.map(\.proposal.current.seq) == [1])
-        #expect(listener.seqs == [1])
-        asks.heard[0].vote(.yes)
-        #expect(self.committed == [1])
-        self.log.finish(1)
-        #expect(self.committed == [1, 2])
     }
 
     @Test func whatIsBeingCommittedIsWaitedForThoughNothingMoreIsTaken() throws {
@@ -353,55 +180,6 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         await onThreads(4) { _ in machine.churn(50) }
         await machine.flush()
         #expect(log.seqs.heard == Array(1...machine.snapshot.seq))
-    }
-
-    @Test func anAssignmentWaitsForTheLogButForNoVoter() async throws {
-        let log = QueueLog()
-        let machine = StateMachine<AppState> { $0.log = log }
-        let asks = Recorder<Ask>()
-        machine.addVoter(
-            label: "silent",
-            on: .immediate,
-            before: Self.authenticates
-        ) { asks.record($0) }
-        let outcomes = self.outcomes
-        machine.propose(.authentication(.idle), asking: Question(deadline: nil)) {
-            outcomes.record($0)
-        }
-        #expect(asks.heard.count == 1)
-        await onThreads(1) { _ in machine.state = .ready(true) }
-        #expect(machine.state == .ready(true))
-        asks.heard[0].vote(.yes)
-        #expect(
-            await outcomes.wait(for: 1) == [
-                .failure(TransitionError(.stale, current: machine.snapshot))
-            ]
-        )
-    }
-
-    @Test func aVoteWhileAnAssignmentIsOnItsWayWaitsForHowThatEnds() async {
-        let asks = Recorder<Ask>()
-        self.machine.addVoter(
-            label: "v",
-            on: .immediate,
-            before: Self.authenticates
-        ) { asks.record($0) }
-        self.propose(.authentication(.idle))
-        let machine = self.machine
-        let refused = Recorder<Bool>()
-        async let assigned: Void = onThreads(1) { _ in
-            refused.record(Result { try machine.assign(.ready(true)) }.isFailure)
-        }
-        await self.log.groups.wait(for: 1)
-        asks.heard[0].vote(.yes)
-        #expect(self.outcomes.heard.isEmpty)
-        // The assignment did not happen, so the voted proposal is not stale.
-        self.log.finish(0, failure: "the disk is full")
-        await assigned
-        #expect(refused.heard == [true])
-        await self.log.groups.wait(for: 2)
-        self.log.finish(1)
-        #expect(self.committed == [1])
     }
 
     /// On the log's own queue, and where the gate calls.

@@ -1,0 +1,276 @@
+import TestSupport
+
+@testable import StateMachineCore
+
+/// Plays a machine with its gate: voters, a log and a cursor do what a script says, on one thread.
+///
+///     machine [log] [room=N] [at=STATE]        begins; with a log, or with room for so many that wait
+///     propose P STATE [if=SEQ] [at=cursor] [limited=no] [needs=yes] [nobody=no] [again=yes] [update=yes]
+///                                             P proposes a state, under conditions:
+///                                             if       only where the machine is at that seq
+///                                             at       it is answered at the cursor
+///                                             limited  no: it takes no room
+///                                             needs    yes: one yes is needed, and suffices
+///                                             nobody   no: it is refused if there is nobody to ask
+///                                             again    yes: even the same state is entered
+///                                             update   yes: the stay goes on
+///     assign P STATE                          the same, and asks nobody
+///     recast P [STATE]                        has the state made anew, as one that looks the same, or as that one
+///     set STATE                               sets at once, past the gate; only without a log
+///     at-once STATE                           sets at once, unless that would have to wait for anybody
+///     withdraw P                              P no longer wants it
+///     withdraw-waiting P                      the same, if its turn has not come
+///     settled D [asking]                      D is called when all that came before is over, with what voters are asked about
+///     gather, release                         more is about to come; it has come
+///     voter A [STATE …]                       A wants to be asked about changes to those states, or about all
+///     vote A yes|no WHY|abstain               A answers the question that it has
+///     forget A                                A lets go of its question without an answer
+///     gone A                                  A's registration ends
+///     log ok, log fails WHY                   the log answers the group that it has
+///     cursor, run, uncursor                   somebody follows on a context of its own; that runs; the registration ends
+///     upon LINE: COMMAND                      does this in the very moment when a line that begins so is said
+///     show                                    where the machine is, and what the log has
+///
+/// `@unchecked Sendable`: one thread plays it.
+final class GatePlayer: ScriptPlayer, @unchecked Sendable {
+    let transcript = ScriptTranscript()
+    private var machine = Machine(at: .off, room: 9, log: nil)
+    private var log: ScriptedLog?
+    private var proposals: [String: Machine.Proposal] = [:]
+    private var voters: [String: Registration] = [:]
+    private var asks: [String: Ask] = [:]
+    private var following: (registration: Registration, cursor: Drain)?
+    private let jobs = Recorder<@Sendable () -> Void>()
+    private var jobsRun = 0
+
+    static var commands: [String: (GatePlayer) -> (ScriptCommand) -> Void] {
+        [
+            "machine": GatePlayer.begin,
+            "propose": { player in { player.propose($0, asking: $0.question) } },
+            "assign": { player in { player.propose($0, asking: nil) } },
+            "recast": GatePlayer.recast,
+            "set": { player in { player.enterAtOnce($0, asking: nil) } },
+            "at-once": { player in { player.enterAtOnce($0, asking: Question()) } },
+            "withdraw": { player in { player.withdraw($0, machine: Machine.withdraw(_:)) } },
+            "withdraw-waiting": { player in
+                { player.withdraw($0, machine: Machine.withdraw(ifWaiting:)) }
+            },
+            "settled": GatePlayer.settled,
+            "gather": { player in { _ in player.machine.beginGathering() } },
+            "release": { player in { _ in player.machine.endGathering() } },
+            "voter": GatePlayer.addVoter,
+            "vote": GatePlayer.vote,
+            "forget": { player in { player.asks[$0[0]] = nil } },
+            "gone": { player in { player.voters[$0[0]]?.cancel() } },
+            "log": { player in { player.log?.answer($0[0] == "ok" ? nil : $0.rest(from: 1)) } },
+            "cursor": GatePlayer.follow,
+            "run": GatePlayer.runCursor,
+            "uncursor": { player in { _ in player.following?.registration.cancel() } },
+            "upon": GatePlayer.react,
+            "show": GatePlayer.show,
+        ]
+    }
+
+    private func say(_ line: String) { self.transcript.say(line) }
+
+    private func begin(_ command: ScriptCommand) {
+        self.log = command.has("log") ? ScriptedLog(self.transcript) : nil
+        self.machine = Machine(
+            at: Light(rawValue: command["at"] ?? "") ?? .off,
+            room: Int(command["room"] ?? "") ?? 9,
+            log: self.log
+        )
+        let transcript = self.transcript
+        let hearing = CallingMember.Calls(change: { _, entry in
+            transcript.say("told \(entry.change.place.shown)")
+            return true
+        })
+        _ = self.machine.register(CallingMember(hearing), on: .immediate)
+    }
+
+    private func propose(_ command: ScriptCommand, asking question: Question?) {
+        let name = command[0]
+        let new = Light.value(command[1])
+        let transcript = self.transcript
+        let move = Move(
+            to: .made { base throws(Refused) in
+                transcript.say("evaluate \(name) at \(base.shown)")
+                return .enter(try base.following(new))
+            },
+            if: Move.Condition(seq: command["if"].flatMap { UInt64($0) }),
+            as: command["again"] != nil ? .enter : command["update"] != nil ? .update : .set,
+            cause: name
+        )
+        self.proposals[name] = self.machine.propose(
+            move,
+            asking: question,
+            at: command["at"] == nil ? nil : self.following?.cursor,
+            isLimited: command["limited"] == nil
+        ) { transcript.say("\(name): \($0.shown)") }
+    }
+
+    private func recast(_ command: ScriptCommand) {
+        let name = command[0]
+        let transcript = self.transcript
+        let move = Move(
+            to: .recast { base in
+                transcript.say("recast \(base.shown)")
+                let text = command[1].isEmpty ? base.value.text : command[1]
+                return (Light.value(text), looksSame: text == base.value.text)
+            },
+            as: .update,
+            cause: name
+        )
+        self.proposals[name] = self.machine.propose(move, asking: nil) {
+            transcript.say("\(name): \($0.shown)")
+        }
+    }
+
+    private func enterAtOnce(_ command: ScriptCommand, asking question: Question?) {
+        let move = Move(to: Light.value(command[0]), cause: command.name)
+        let answer = self.machine.enterAtOnce(move, asking: question)
+        self.say("\(command.name): \(answer?.shown ?? "it would have to wait")")
+    }
+
+    private func withdraw(
+        _ command: ScriptCommand,
+        machine withdraw: (Machine) -> (Machine.Proposal) -> Void
+    ) {
+        if let proposal = self.proposals[command[0]] { withdraw(self.machine)(proposal) }
+    }
+
+    private func settled(_ command: ScriptCommand) {
+        let transcript = self.transcript
+        let question = command.has("asking") ? Question() : nil
+        self.machine.afterCommits(asking: question) { transcript.say("\(command[0]): settled") }
+    }
+
+    private func addVoter(_ command: ScriptCommand) {
+        let name = command[0]
+        let states = command.rest(from: 1).split(separator: " ").map { String($0) }
+        self.voters[name] = self.machine.addVoter(
+            Machine.Voter(label: name),
+            on: .immediate,
+            before: { states.isEmpty || states.contains($0.proposed.text) },
+            { ask in
+                self.asks[name] = ask
+                let motion = ask.motion
+                self.say(
+                    "ask \(name) about \(motion.cause ?? ""): \(motion.current.shown) to \(motion.proposed.text)"
+                )
+            }
+        )
+    }
+
+    private func vote(_ command: ScriptCommand) {
+        let vote: Vote =
+            switch command[1] {
+            case "yes": .yes
+            case "no": .no(command.rest(from: 2))
+            default: .abstain
+            }
+        if self.asks[command[0]]?.vote(vote) != true { self.say("it does not count") }
+    }
+
+    private func follow(_ command: ScriptCommand) {
+        let (transcript, jobs) = (self.transcript, self.jobs)
+        let context = WatchedContext(isCurrent: false) { job in
+            transcript.say("wake the cursor")
+            jobs.record(job)
+        }
+        let (registration, cursor, _) = self.machine.follow(on: context) {
+            transcript.say("cursor: \($0.place.shown)")
+        }
+        self.following = (registration, cursor)
+    }
+
+    private func runCursor(_ command: ScriptCommand) {
+        for job in self.jobs.heard.dropFirst(self.jobsRun) {
+            self.jobsRun += 1
+            job()
+        }
+    }
+
+    private func react(_ command: ScriptCommand) {
+        let parts = command.rest(from: 0).split(separator: ":", maxSplits: 1)
+        guard parts.count == 2 else { return self.say("upon what is to be done what?") }
+        let then = ScriptCommand(parts[1])
+        self.transcript.react(to: String(parts[0])) { self.perform(then) }
+    }
+
+    private func show(_ command: ScriptCommand) {
+        let group = self.machine.groupUnderWay.map { "group \($0)" } ?? "nothing"
+        self.say(
+            "the machine is at \(self.machine.place.shown), stay \(self.machine.place.stay); the log has \(group)"
+                + "; \(self.machine.hasVoters ? "there are" : "no") voters"
+        )
+    }
+}
+
+/// A log that answers when a script says so.
+///
+/// Guarded state: the answer to the group that it has, behind `done`.
+private final class ScriptedLog: Recording {
+    private let transcript: ScriptTranscript
+    private let done = Lock<(@Sendable (String?) -> Void)?>(nil)
+
+    init(_ transcript: ScriptTranscript) { self.transcript = transcript }
+
+    var isCurrent: Bool { false }
+
+    func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void) {
+        self.done.withLock { $0 = done }
+        let changes = group.map { "\($0.place.shown) (\($0.cause ?? ""))" }
+        self.transcript.say("commit \(changes.joined(separator: ", "))")
+    }
+
+    func answer(_ failure: String?) { self.done.withLock { $0.take() }?(failure) }
+}
+
+extension Machine {
+    fileprivate convenience init(at state: Light, room: Int, log: (any Recording)?) {
+        var options = Options(proposalLimit: room)
+        options.log = log
+        self.init(
+            resuming: StateMachineCore.Place(seq: 0, value: TypedValue(state), at: .now, stay: 0),
+            options: options
+        )
+    }
+}
+
+extension ScriptCommand {
+    fileprivate var question: Question {
+        Question(
+            needingYes: self["needs"] != nil,
+            deadline: nil,
+            whenNobodyVotes: self["nobody"] == nil ? .yes : .no("nobody is there")
+        )
+    }
+}
+
+extension Move.Answer {
+    /// As scripts show it.
+    var shown: String {
+        switch self {
+        case .success(.committed(let change)): "entered \(change.place.shown)"
+        case .success(.unchanged(let place, _)): "unchanged at \(place.shown)"
+        case .failure(let refused): "refused, \(refused.reason.shown), at \(refused.current.shown)"
+        }
+    }
+}
+
+extension Refusal {
+    fileprivate var shown: String {
+        switch self {
+        case .illegal: "illegal"
+        case .conflict: "not as expected"
+        case .denied(let denials):
+            "denied by \(denials.map { "\($0.label): \($0.why)" }.joined(separator: ", "))"
+        case .stale: "stale"
+        case .notCommitted(let why): "not committed: \(why)"
+        case .overloaded: "no room"
+        case .wouldWait: "it would wait"
+        case .withdrawn: "withdrawn"
+        }
+    }
+}
