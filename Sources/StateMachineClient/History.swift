@@ -88,8 +88,8 @@ extension Client {
     ///   does not know outlines refuses them with ``ErrorCode/badRequest``.
     /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
     public func outline(
-        after: HistoryPlace? = nil,
-        before: HistoryPlace? = nil,
+        after: HistoryPosition? = nil,
+        before: HistoryPosition? = nil,
         _ body: (TransitionOutline) throws -> Void
     ) async throws -> Line {
         try await self.talk { dialogue, vigil in

@@ -36,7 +36,7 @@ public struct Instance: Hashable, Sendable {
     }
 
     /// The directories that are searched for instances.
-    public static var places: [String] {
+    public static var directories: [String] {
         self.bases { name in getenv(name).map { String(cString: $0) } }.map(\.path)
     }
 

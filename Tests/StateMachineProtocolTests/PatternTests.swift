@@ -79,9 +79,9 @@ import Testing
         patterns.append(try Pattern(text: "b").called(before: ["c"]))
         var count = 0
         for pattern in patterns {
-            let places = try #require(PatternList([pattern]).places)
+            let places = try #require(PatternList([pattern]).buckets)
             for (name, data) in states where pattern.matches(name, data) {
-                #expect(!places.isDisjoint(with: PatternPlace.all(of: name, data, after: nil)))
+                #expect(!places.isDisjoint(with: PatternBucket.all(of: name, data, after: nil)))
                 count += 1
             }
         }
@@ -91,7 +91,7 @@ import Testing
         let lists =
             patterns.map { [$0] } + [[patterns[0], !patterns[2]], [patterns[3], !patterns[4]]]
         for list in lists.map({ PatternList($0) }) {
-            let places = try #require(list.places)
+            let places = try #require(list.buckets)
             for (index, (name, data)) in states.enumerated() {
                 for (other, before) in states[..<index].suffix(25) where other.isSpelled(name) {
                     let isMade = list.comesToMatch(
@@ -100,16 +100,16 @@ import Testing
                     )
                     guard isMade else { continue }
                     #expect(
-                        !places.isDisjoint(with: PatternPlace.all(of: name, data, after: before))
+                        !places.isDisjoint(with: PatternBucket.all(of: name, data, after: before))
                     )
                     count += 1
                 }
             }
         }
         #expect(count > 500)
-        #expect(PatternList([!patterns[0]]).places == nil)
-        #expect(PatternList([!patterns[0], patterns[2]]).places?.count == 1)
-        #expect(PatternList([]).places == [])
+        #expect(PatternList([!patterns[0]]).buckets == nil)
+        #expect(PatternList([!patterns[0], patterns[2]]).buckets?.count == 1)
+        #expect(PatternList([]).buckets == [])
     }
 
     @Test("counts as inexact if a state of its place need not match")

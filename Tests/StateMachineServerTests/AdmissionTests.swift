@@ -48,14 +48,14 @@ struct AdmissionTests {
         var admission = Admission(limits: ServerLimits(), ownUid: Self.own)
         for _ in 0..<100 {
             #expect(admission.arrived(1000, at: .control, now: 0) == .admit(afterNanoseconds: 0))
-            admission.left(1000, wasServed: true, now: 0)
+            admission.released(1000, wasServed: true, now: 0)
         }
         for _ in 0..<10_000 {
             #expect(
                 admission.arrived(1000, at: .control, now: 0)
                     == .admit(afterNanoseconds: 5_000_000)
             )
-            admission.left(1000, wasServed: false, now: 0)
+            admission.released(1000, wasServed: false, now: 0)
         }
     }
 
@@ -117,7 +117,7 @@ struct AdmissionTests {
         for uid in [0, Self.own, 1001] {
             #expect(admission.arrived(uid, at: .control, now: 0) == .admit(afterNanoseconds: 0))
         }
-        admission.left(1000, wasServed: true, now: 0)
+        admission.released(1000, wasServed: true, now: 0)
         #expect(admission.arrived(1000, at: .control, now: 0) == .admit(afterNanoseconds: 0))
         #expect(admission.arrived(1000, at: .control, now: 0) == refusal)
     }

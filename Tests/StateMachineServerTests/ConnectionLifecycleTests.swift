@@ -7,7 +7,7 @@ import Testing
     @Test func aClientThatHasSaidAllIsServedToTheEnd() {
         var life = ConnectionLifecycle()
         #expect(life.flushed(hasPending: false, hasSeenEOF: false) == .ignore)
-        #expect(life.inputEnded() == .endImplicitWatch)
+        #expect(life.inputServed() == .endImplicitWatch)
         #expect(life.isListening)
         #expect(life.flushed(hasPending: true, hasSeenEOF: true) == .ignore)
         #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .close)
@@ -16,48 +16,48 @@ import Testing
 
     @Test func aClientThatIsSentAwayMayReadWhatItWasSent() {
         var life = ConnectionLifecycle()
-        #expect(life.leave() == true)
+        #expect(life.dismiss() == true)
         #expect(!life.isListening)
-        #expect(life.leave() == false)
+        #expect(life.dismiss() == false)
         #expect(life.flushed(hasPending: true, hasSeenEOF: false) == .linger)
-        #expect(life.inputEnded() == .close)
+        #expect(life.inputServed() == .close)
     }
 
     @Test func aClientThatHasEndedAlreadyIsNotWaitedFor() {
         var life = ConnectionLifecycle()
-        #expect(life.inputEnded() == .endImplicitWatch)
-        #expect(life.leave() == true)
+        #expect(life.inputServed() == .endImplicitWatch)
+        #expect(life.dismiss() == true)
         #expect(life.flushed(hasPending: true, hasSeenEOF: true) == .close)
     }
 
     @Test func nothingFollowsTheEnd() {
         var life = ConnectionLifecycle()
-        #expect(life.end() == false)
-        #expect(life.leave() == false)
-        #expect(life.inputEnded() == .ignore)
+        #expect(life.forget() == false)
+        #expect(life.dismiss() == false)
+        #expect(life.inputServed() == .ignore)
         #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .ignore)
     }
 
     @Test func whatAClientThatIsGoneHasSentIsCarriedOutIfItWasServed() {
         var life = ConnectionLifecycle()
         life.admitted()
-        #expect(life.isWaiting && !life.isServing)
+        #expect(life.isWaiting && !life.mayServe)
         #expect(life.timeCame() == true)
-        #expect(life.place == .served && life.isServing)
+        #expect(life.slot == .served && life.mayServe)
         #expect(life.vanished(hasRequests: true) == true)
-        #expect(life.isGone && life.isListening && life.isServing)
-        #expect(life.leave() == false)
-        #expect(life.end() == false)
-        #expect(life.end() == true)
-        #expect(!life.isServing)
+        #expect(life.isGone && life.isListening && life.mayServe)
+        #expect(life.dismiss() == false)
+        #expect(life.forget() == false)
+        #expect(life.forget() == true)
+        #expect(!life.mayServe)
     }
 
     @Test func whoIsGoneBeforeItsTimeIsForgotten() {
         var life = ConnectionLifecycle()
         life.admitted()
         #expect(life.vanished(hasRequests: true) == false)
-        #expect(life.end() == false)
+        #expect(life.forget() == false)
         #expect(life.timeCame() == false)
-        #expect(life.place == .waiting)
+        #expect(life.slot == .waiting)
     }
 }

@@ -25,7 +25,7 @@ import Testing
             beginsStay: present == nil
         )
         return server.machine.holder.withLock { $0.gate.voters }
-            .voters(at: server.states.places(of: motion)).count
+            .voters(at: server.states.buckets(of: motion)).count
     }
 
     /// Neither those of other values nor those that hold the whole state, or a value that stays.

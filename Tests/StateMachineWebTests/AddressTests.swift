@@ -82,18 +82,18 @@ struct AddressTests {
 
     @Test func aPlaceAmongTheMostMachinesIsAShortText() throws {
         let names = (0..<Machines.most).map { "a machine with a rather long name \($0)" }
-        var places = JointPlaces("")
-        for name in names { places[name] = Cursor("a4bc88eb:9007199254740991") }
-        #expect(places.description.utf8.count <= 2048)
-        places[names[1]] = Cursor("00000001:0")
-        let again = JointPlaces(places.description)
-        #expect(names.map { again[$0] } == names.map { places[$0] })
+        var positions = JointPositions("")
+        for name in names { positions[name] = Cursor("a4bc88eb:9007199254740991") }
+        #expect(positions.description.utf8.count <= 2048)
+        positions[names[1]] = Cursor("00000001:0")
+        let again = JointPositions(positions.description)
+        #expect(names.map { again[$0] } == names.map { positions[$0] })
         #expect(again[names[1]] == Cursor("00000001:0"))
         #expect(again["another"] == nil)
     }
 
     @Test(arguments: ["", ".", "a4bc88eb:1", "zzzzzz00000001-1", "......", "123456a4bc88ebé"])
     func whatIsNoPlaceIsNone(_ id: String) {
-        #expect(JointPlaces(id).description.isEmpty)
+        #expect(JointPositions(id).description.isEmpty)
     }
 }

@@ -21,9 +21,9 @@ struct FeedTests {
         return feed
     }
 
-    private func place(_ start: FeedStart) throws -> (FeedPlace, String) {
-        guard case .at(let place, let events) = start else { throw Unexpected() }
-        return (place, self.text(events))
+    private func position(_ start: FeedStart) throws -> (FeedPosition, String) {
+        guard case .at(let position, let events) = start else { throw Unexpected() }
+        return (position, self.text(events))
     }
 
     private func text(_ events: [ServerEvent]) -> String {
@@ -34,23 +34,23 @@ struct FeedTests {
 
     @Test func aNewReaderIsToldTheStateAndWhatFollows() throws {
         let feed = try self.feed(upTo: 3)
-        var (place, first) = try self.place(feed.start(after: nil))
+        var (position, first) = try self.position(feed.start(after: nil))
         #expect(first.hasPrefix("id: aaaaaaaa:3\nevent: state\ndata: {"))
         #expect(!first.contains("resync"))
-        #expect(feed.read(&place).isEmpty)
+        #expect(feed.read(&position).isEmpty)
         feed.take(try Self.line("change", 4))
-        let next = self.text(feed.read(&place))
+        let next = self.text(feed.read(&position))
         #expect(next.hasPrefix("id: aaaaaaaa:4\nevent: change\n"))
-        #expect(feed.read(&place).isEmpty)
+        #expect(feed.read(&position).isEmpty)
     }
 
     @Test(arguments: 1...5) func aReaderThatComesAgainMissesNothing(_ seen: Int) throws {
         let feed = try self.feed(upTo: 5)
-        var (place, first) = try self.place(feed.start(after: "aaaaaaaa:\(seen)"))
+        var (position, first) = try self.position(feed.start(after: "aaaaaaaa:\(seen)"))
         #expect(first.isEmpty)
         var told = ""
         while true {
-            let events = feed.read(&place)
+            let events = feed.read(&position)
             guard !events.isEmpty else { break }
             told += self.text(events)
         }
@@ -71,32 +71,32 @@ struct FeedTests {
         ("bbbbbbbb:3", "restarted"), ("aaaaaaaa:6", "unknown"), ("nonsense", "unknown"),
     ])
     func aPlaceThatIsNotHereIsToldWhy(_ id: String, _ reason: String) throws {
-        let (_, first) = try self.place(try self.feed(upTo: 5).start(after: id))
+        let (_, first) = try self.position(try self.feed(upTo: 5).start(after: id))
         #expect(first.contains(#""resync":"\#(reason)""#))
         #expect(first.hasPrefix("id: aaaaaaaa:5\nevent: state\n"))
     }
 
     @Test func aReaderThatStandsStillIsToldWhatItMissedInOneEvent() throws {
         let feed = try self.feed(upTo: 2)
-        var (place, _) = try self.place(feed.start(after: nil))
+        var (position, _) = try self.position(feed.start(after: nil))
         for seq in 3...6000 { feed.take(try Self.line("change", seq)) }
-        let told = self.text(feed.read(&place))
+        let told = self.text(feed.read(&position))
         #expect(told.contains(#""resync":"lagged","missed":5998"#))
         #expect(told.split(separator: "\n").count { $0.hasPrefix("event: ") } == 1)
-        #expect(feed.read(&place).isEmpty)
+        #expect(feed.read(&position).isEmpty)
     }
 
     @Test func aDaemonThatGoesAndComesBackIsToldOnce() throws {
         let feed = try self.feed(upTo: 2)
-        var (place, _) = try self.place(feed.start(after: nil))
+        var (position, _) = try self.position(feed.start(after: nil))
         feed.lost("it is away")
         feed.lost("it is still away")
         #expect(!feed.isPresent)
-        let (_, first) = try self.place(feed.start(after: nil))
+        let (_, first) = try self.position(feed.start(after: nil))
         #expect(first.contains("event: state\n"))
         #expect(first.contains("event: gone\ndata: {\"message\":\"it is away\"}\n"))
         feed.take(try Self.line("change", 3))
-        let told = self.text(feed.read(&place))
+        let told = self.text(feed.read(&position))
         let events = told.split(separator: "\n").filter { $0.hasPrefix("event: ") }
         #expect(events == ["event: gone", "event: back", "event: change"])
         #expect(feed.isPresent)

@@ -196,7 +196,7 @@ import Testing
                 #expect(try await web.get("/machines/run").status == "HTTP/1.1 200 OK")
                 var status = stat()
                 #expect(stat(web.path, &status) == 0 && status.st_mode & 0o777 == 0o666)
-                // Another program's file, put in its place.
+                // Another program's file, put in its position.
                 #expect(rename(web.path, "\(web.path).old") == 0)
                 #expect(FileManager.default.createFile(atPath: web.path, contents: nil))
                 #expect(try await web.end() == 0)
@@ -377,7 +377,7 @@ import Testing
         }
     }
 
-    /// Everybody behind a socket in the file system shares these places; streams never go for others.
+    /// Everybody behind a socket in the file system shares these positions; streams never go for others.
     @Test func streamsLeaveRoomForRequestsAndARefusedOneEndsItsConnection() async throws {
         try await self.withNamedPage { web in
             let most = Connections<Int>.most.following
@@ -393,7 +393,7 @@ import Testing
             let waits = try self.crowd(100, at: web, sending: "")
             #expect(try await web.get("/machines").status.contains("200"))
             #expect(try await web.get("/machines/none?wait=1").status.contains("503"))
-            // One that ends has left its place.
+            // One that ends has left its position.
             streams[0].vanish()
             var status = ""
             while !status.contains("200") {
@@ -412,7 +412,7 @@ import Testing
             for stream in streams { #expect(try await stream.nextLine() == "HTTP/1.1 200 OK\r") }
             let refused = try await self.crowd(1, at: web, sending: Self.stream)[0].allLines()
             #expect(refused.first == "HTTP/1.1 429 Too Many Requests\r")
-            // Those that came first go for the last one, long before all places are taken.
+            // Those that came first go for the last one, long before all positions are taken.
             let idle = try self.crowd(most.all, at: web, sending: "")
             #expect(try await idle[0].nextLine() == nil)
             let last = idle[most.all - 1]

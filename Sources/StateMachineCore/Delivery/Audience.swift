@@ -5,7 +5,7 @@ protocol MemberOwner: AnyObject, Sendable {
 
     /// Where the member is called, and the position of the newest entry or call there; nil once it
     /// has left.
-    func place(of member: Member) -> (drain: Drain, newest: UInt64)?
+    func drain(of member: Member) -> (drain: Drain, newest: UInt64)?
 }
 
 /// The drains of a machine or a multicast delegate, one for each context, and who is in them.
@@ -62,7 +62,7 @@ struct Audience: Sendable {
     /// The drain to ``Drain/leave()``, if the member was its last one: it no longer counts, and is
     /// released after the lock.
     mutating func remove(_ member: Member, after position: UInt64 = 0) -> Drain? {
-        guard let drain = self.place(of: member) else { return nil }
+        guard let drain = self.drain(of: member) else { return nil }
         self.count -= 1
         self.sweepLimit = min(self.sweepLimit, max(Self.firstSweepLimit, self.count * 2))
         guard drain.remove(member) else { return nil }
@@ -76,8 +76,9 @@ struct Audience: Sendable {
     }
 
     /// Where a member that has not left is called.
-    func place(of member: Member) -> Drain? {
-        guard let place = member.place, let drain = self.spots[place]?.drain, drain.has(member)
+    func drain(of member: Member) -> Drain? {
+        guard let identity = member.drainIdentity, let drain = self.spots[identity]?.drain,
+            drain.has(member)
         else {
             return nil
         }
@@ -222,9 +223,9 @@ extension Machine: MemberOwner {
         ballot?.release(ObjectIdentifier(member))
     }
 
-    func place(of member: Member) -> (drain: Drain, newest: UInt64)? {
+    func drain(of member: Member) -> (drain: Drain, newest: UInt64)? {
         self.holder.withLock { holder in
-            holder.audience.place(of: member).map { ($0, holder.tail.position) }
+            holder.audience.drain(of: member).map { ($0, holder.tail.position) }
         }
     }
 }

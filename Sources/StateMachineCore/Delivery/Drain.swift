@@ -403,7 +403,7 @@ package final class Drain: @unchecked Sendable {
             case .question:
                 let ballot = unsafeDowncast(entry, to: QuestionEntry.self).ballot
                 for member in self.heard where member.since < entry.position {
-                    member.answer(ballot)
+                    member.put(ballot)
                 }
             case .missed:
                 let missed = unsafeDowncast(entry, to: MissedEntry.self).missed

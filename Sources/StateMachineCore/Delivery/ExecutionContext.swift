@@ -155,8 +155,8 @@ extension StateMachine {
         delivering delivery: Delivery<Transition<State>> = .each,
         _ body: @escaping @MainActor @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let place: any ExecutionContext = context
-        return self.addObserver(on: place, of: names, starting: start, delivering: delivery) {
+        let any: any ExecutionContext = context
+        return self.addObserver(on: any, of: names, starting: start, delivering: delivery) {
             transition in
             MainActor.assumeIsolated { body(transition) }
         }
@@ -213,12 +213,12 @@ final class ActorContext<A: Actor>: ExecutionContext {
     /// Never read; keeps the address from being reused.
     ///
     /// An object's memory is not freed before the last unowned reference to it goes.
-    private unowned(safe) let place: A
+    private unowned(safe) let memory: A
     let identity: ObjectIdentifier
 
     init(_ actor: A) {
         self.actor = actor
-        self.place = actor
+        self.memory = actor
         self.identity = ObjectIdentifier(actor)
     }
 

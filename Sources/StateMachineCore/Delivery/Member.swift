@@ -18,7 +18,7 @@ class Member: @unchecked Sendable {
     /// The machine's seq when it was registered.
     private final var sinceSeq: UInt64 = 0
     /// The identity of the context on which it is called.
-    private(set) final var place: ObjectIdentifier?
+    private(set) final var drainIdentity: ObjectIdentifier?
     private(set) final weak var owner: (any MemberOwner)?
     /// What calls it; it outlives the owner while it has something to tell.
     private final weak var drain: Drain?
@@ -83,7 +83,7 @@ class Member: @unchecked Sendable {
         self.number = number
         self.owner = owner
         self.drain = drain
-        self.place = drain.identity
+        self.drainIdentity = drain.identity
         self.since = position
         self.sinceSeq = here?.seq ?? 0
         if self.start == .current { self.beginning = here }
@@ -163,7 +163,7 @@ class Member: @unchecked Sendable {
     final func endBurst() { self.call { self.burstEnded() } }
 
     /// Asks the member if it is a voter; cancelling one releases it from the ballot.
-    final func answer(_ ballot: Ballot) { self.call { self.receive(ballot) } }
+    final func put(_ ballot: Ballot) { self.call { self.receive(ballot) } }
 
     final func call(_ body: () -> Void) {
         _ = self.callGuard.run {
@@ -177,7 +177,7 @@ class Member: @unchecked Sendable {
     /// Has ``takeTurn()`` called on its context, soon.
     final func askForTurn() {
         guard
-            let (drain, _) = self.owner?.place(of: self),
+            let (drain, _) = self.owner?.drain(of: self),
             !self.isAsked.exchange(true, ordering: .sequentiallyConsistent)
         else { return }
         drain.post { [weak self] mayCall in
@@ -199,7 +199,7 @@ class Member: @unchecked Sendable {
     final func flush(then given: @escaping @Sendable () -> Void) {
         let waiter = Once<Void> { given() }
         guard
-            let (drain, newest) = self.owner?.place(of: self) ?? self.drain.map({ ($0, .max) }),
+            let (drain, newest) = self.owner?.drain(of: self) ?? self.drain.map({ ($0, .max) }),
             self.callGuard.wait(waiter)
         else {
             return given()

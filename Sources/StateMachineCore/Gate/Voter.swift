@@ -45,23 +45,23 @@ extension Machine {
 /// A voter's place in a drain, its terms, and the closure to call.
 ///
 /// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin; the machine's lock guards
-/// `places` and `isListed`, which are the ``Electorate``'s own.
+/// `buckets` and `isListed`, which are the ``Electorate``'s own.
 final class VoterMember: Member, @unchecked Sendable {
     let terms: Machine.Voter
     let isAsked: @Sendable (Motion) -> Bool
     private var body: (@Sendable (Ask) -> Void)?
     /// Where it stands among the voters; nil: it is asked about every motion.
-    var places: Set<Int>?
+    var buckets: Set<Int>?
     var isListed = false
 
     init(
         _ terms: Machine.Voter,
-        at places: Set<Int>? = nil,
+        at buckets: Set<Int>? = nil,
         isAsked: @escaping @Sendable (Motion) -> Bool,
         body: @escaping @Sendable (Ask) -> Void
     ) {
         self.terms = terms
-        self.places = places
+        self.buckets = buckets
         self.isAsked = isAsked
         self.body = body
     }

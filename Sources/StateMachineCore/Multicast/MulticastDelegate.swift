@@ -188,8 +188,8 @@ extension MulticastDelegate: MemberOwner {
         left?.leave()
     }
 
-    func place(of member: Member) -> (drain: Drain, newest: UInt64)? {
-        self.audience.withLock { $0.place(of: member) }.map { ($0, $0.newestCall) }
+    func drain(of member: Member) -> (drain: Drain, newest: UInt64)? {
+        self.audience.withLock { $0.drain(of: member) }.map { ($0, $0.newestCall) }
     }
 }
 

@@ -96,7 +96,7 @@ extension EventReceptionist: MemberOwner {
     // What waits is skipped in its turn.
     func remove(_ member: Member) {}
 
-    func place(of member: Member) -> (drain: Drain, newest: UInt64)? {
+    func drain(of member: Member) -> (drain: Drain, newest: UInt64)? {
         (self.drain, self.drain.newestCall)
     }
 }

@@ -47,8 +47,8 @@ extension StateMachine {
         // A place of its own: nothing there waits for another's delegates.
         _ = self.machine.register(member, on: ImmediateContext())
         // Its drain keeps the place where the task runs, for as long as it does; the receptionist goes before.
-        return Registration(of: member) { [weak place = receptionist.member] ended in
-            if let place { place.end(quiet: ended) } else { ended() }
+        return Registration(of: member) { [weak member = receptionist.member] ended in
+            if let member { member.end(quiet: ended) } else { ended() }
         }
     }
 

@@ -18,7 +18,7 @@ struct NewestPerKey<Value> {
     }
 
     private let capacity: Int
-    private var places: [AnyHashable: Int] = [:]
+    private var indices: [AnyHashable: Int] = [:]
     private var slots: [Held?] = []
     /// Only gaps lie before it.
     private var first = 0
@@ -28,19 +28,19 @@ struct NewestPerKey<Value> {
     }
 
     /// How many there are.
-    var count: Int { self.places.count }
+    var count: Int { self.indices.count }
 
     mutating func put(_ value: Value, for key: AnyHashable) -> Put {
         var put = Put.added
-        if let place = self.places.removeValue(forKey: key) {
-            self.slots[place] = nil
+        if let index = self.indices.removeValue(forKey: key) {
+            self.slots[index] = nil
             put = .replaced
-        } else if self.places.count == self.capacity {
+        } else if self.indices.count == self.capacity {
             self.removeOldest()
             put = .pushedOut
         }
-        if self.slots.count > self.places.count * 2 { self.closeGaps() }
-        self.places[key] = self.slots.count
+        if self.slots.count > self.indices.count * 2 { self.closeGaps() }
+        self.indices[key] = self.slots.count
         self.slots.append(Held(key: key, value: value))
         return put
     }
@@ -56,14 +56,14 @@ struct NewestPerKey<Value> {
         while self.first < self.slots.count {
             defer { self.first += 1 }
             guard let oldest = self.slots[self.first].take() else { continue }
-            self.places[oldest.key] = nil
+            self.indices[oldest.key] = nil
             return
         }
     }
 
     private mutating func closeGaps() {
         let held = self.slots.compactMap(\.self)
-        for (place, one) in held.enumerated() { self.places[one.key] = place }
+        for (index, one) in held.enumerated() { self.indices[one.key] = index }
         self.slots = held
         self.first = 0
     }

@@ -9,7 +9,7 @@ import SystemPackage
 /// descriptor, and the next one is looked up in that. A path that is resolved a second time may lead
 /// to something else by then.
 struct FileWay {
-    /// Somebody else could have put another file in the place of the one that was opened.
+    /// Somebody else could have put another file in the step of the one that was opened.
     struct Exposure: Hashable, Sendable {
         /// What is wrong, with its path.
         let fact: String
@@ -33,39 +33,42 @@ struct FileWay {
     /// - Throws: `Errno`, or `NoFile` if it is no file.
     mutating func open(_ path: String) throws -> FileDescriptor {
         let isAbsolute = path.hasPrefix("/")
-        var place = try Place(isAbsolute ? "/" : ".", at: isAbsolute ? "/" : Self.workingDirectory)
-        defer { place.close() }
-        if !isAbsolute { try self.judgeAll(above: place) }
+        var step = try PathStep(
+            isAbsolute ? "/" : ".",
+            at: isAbsolute ? "/" : Self.workingDirectory
+        )
+        defer { step.close() }
+        if !isAbsolute { try self.judgeAll(above: step) }
         var rest = Self.parts(of: path)
         guard !path.isEmpty else { throw Errno.noSuchFileOrDirectory }
         var links = 0
         while let name = rest.popLast() {
             if name == ".." {
-                place.become(try Place(name, in: place))
+                step.become(try PathStep(name, in: step))
                 continue
             }
-            let next = try Place(name, in: place)
-            self.judge(next, in: place)
+            let next = try PathStep(name, in: step)
+            self.judge(next, in: step)
             switch next.status.st_mode & S_IFMT {
-            case S_IFDIR: place.become(next)
+            case S_IFDIR: step.become(next)
             case S_IFLNK:
                 defer { next.close() }
                 links += 1
                 guard links <= Self.mostLinks else { throw Errno.tooManySymbolicLinkLevels }
-                if rest.isEmpty, place.isOfProcesses {
+                if rest.isEmpty, step.isOfProcesses {
                     // It leads to an open file, whose path is anybody's guess.
                     self.note("\(next.path) cannot be followed", "name the file itself")
-                    return try self.openFile(name, in: place, isFollowing: true)
+                    return try self.openFile(name, in: step, isFollowing: true)
                 }
                 let target = try next.target()
-                if target.hasPrefix("/") { place.become(try Place("/", at: "/")) }
+                if target.hasPrefix("/") { step.become(try PathStep("/", at: "/")) }
                 rest += Self.parts(of: target)
             default:
                 defer { next.close() }
                 guard rest.isEmpty else { throw Errno.notDirectory }
                 // Before it is opened: opening a device may do something.
                 try Self.checkKind(next.status)
-                return try self.openFile(name, in: place, isFollowing: false)
+                return try self.openFile(name, in: step, isFollowing: false)
             }
         }
         throw NoFile(kind: "a directory")
@@ -85,18 +88,18 @@ struct FileWay {
 
     private mutating func openFile(
         _ name: String,
-        in place: Place,
+        in step: PathStep,
         isFollowing: Bool
     ) throws -> FileDescriptor {
-        // Non-blocking, in case something else has taken its place by now.
+        // Non-blocking, in case something else has taken its step by now.
         let flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (isFollowing ? 0 : O_NOFOLLOW)
-        let file = openat(place.descriptor, name, flags)
+        let file = openat(step.descriptor, name, flags)
         guard file >= 0 else { throw Errno(rawValue: errno) }
         do {
-            let opened = try Place(file, at: place.path(of: name))
+            let opened = try PathStep(file, at: step.path(of: name))
             try Self.checkKind(opened.status)
             // It may be another one than was seen before.
-            self.judge(opened, in: place)
+            self.judge(opened, in: step)
             self.judge(opened)
             return FileDescriptor(rawValue: file)
         } catch {
@@ -123,21 +126,21 @@ struct FileWay {
     }
 
     /// Judges all directories from the root to that one.
-    private mutating func judgeAll(above place: Place) throws {
-        var place = place
+    private mutating func judgeAll(above step: PathStep) throws {
+        var step = step
         var isFirst = true
-        defer { if !isFirst { place.close() } }
+        defer { if !isFirst { step.close() } }
         while true {
-            let parent = try Place("..", in: place)
-            guard !parent.isSame(as: place) else { return parent.close() }
-            self.judge(place, in: parent)
-            if !isFirst { place.close() }
-            (place, isFirst) = (parent, false)
+            let parent = try PathStep("..", in: step)
+            guard !parent.isSame(as: step) else { return parent.close() }
+            self.judge(step, in: parent)
+            if !isFirst { step.close() }
+            (step, isFirst) = (parent, false)
         }
     }
 
     /// Judges what was found in a directory by who may change what is found there.
-    private mutating func judge(_ entry: Place, in directory: Place) {
+    private mutating func judge(_ entry: PathStep, in directory: PathStep) {
         self.judgeOwner(of: directory)
         guard directory.isWritableByOthers else { return }
         if directory.status.st_mode & S_ISVTX != 0 {
@@ -145,32 +148,32 @@ struct FileWay {
             guard !entry.isTrusted else { return }
             return self.note(
                 "everybody may write to \(directory.path), and \(entry.path) belongs to \(entry.owner)",
-                "chown it to \(Place.trusted)"
+                "chown it to \(PathStep.trusted)"
             )
         }
         self.judge(directory)
     }
 
-    private mutating func judge(_ place: Place) {
-        self.judgeOwner(of: place)
-        guard place.isWritableByOthers else { return }
+    private mutating func judge(_ step: PathStep) {
+        self.judgeOwner(of: step)
+        guard step.isWritableByOthers else { return }
         self.note(
-            "other users may write to \(place.path)",
-            "chmod \(place.whoElse)-w \(place.path)"
+            "other users may write to \(step.path)",
+            "chmod \(step.whoElse)-w \(step.path)"
         )
     }
 
-    private mutating func judgeOwner(of place: Place) {
-        guard !place.isTrusted else { return }
+    private mutating func judgeOwner(of step: PathStep) {
+        guard !step.isTrusted else { return }
         self.note(
-            "\(place.path) belongs to \(place.owner)",
-            "chown it to \(Place.trusted), or put the file elsewhere"
+            "\(step.path) belongs to \(step.owner)",
+            "chown it to \(PathStep.trusted), or put the file elsewhere"
         )
     }
 }
 
 /// Something on the way: opened, so that it stays the same one, but not for reading.
-private struct Place {
+private struct PathStep {
     private(set) var descriptor: CInt
     private(set) var path: String
     private(set) var status = stat()
@@ -186,8 +189,8 @@ private struct Place {
     }
 
     /// What has that name there, which may be a link.
-    init(_ name: String, in place: Place) throws(Errno) {
-        try self.init(name, from: place.descriptor, place.path(of: name))
+    init(_ name: String, in step: PathStep) throws(Errno) {
+        try self.init(name, from: step.descriptor, step.path(of: name))
     }
 
     private init(_ name: String, from directory: CInt, _ path: String) throws(Errno) {
@@ -204,7 +207,7 @@ private struct Place {
     func close() { Glibc.close(self.descriptor) }
 
     /// Is another one from now on.
-    mutating func become(_ other: Place) {
+    mutating func become(_ other: PathStep) {
         self.close()
         self = other
     }
@@ -217,7 +220,7 @@ private struct Place {
         }
     }
 
-    func isSame(as other: Place) -> Bool {
+    func isSame(as other: PathStep) -> Bool {
         self.status.st_dev == other.status.st_dev && self.status.st_ino == other.status.st_ino
     }
 

@@ -132,13 +132,13 @@ extension [YAMLNode] {
     }
 }
 
-/// The places of values that are declared as booleans.
+/// The positions of values that are declared as booleans.
 ///
 /// A class, as it is filled wherever a boolean is read; it is not used outside one reading.
 final class BooleanPlaces {
-    private var places: Set<FilePosition> = []
+    private var positions: Set<FilePosition> = []
 
-    func note(_ node: YAMLNode) { self.places.insert(node.position) }
+    func note(_ node: YAMLNode) { self.positions.insert(node.position) }
 
     /// Warns about every unquoted word that is a boolean in YAML 1.1 and text here.
     func warn(of root: YAMLNode, _ problems: Problems) {
@@ -157,7 +157,7 @@ final class BooleanPlaces {
     private func warn(of scalar: YAMLScalar, _ position: FilePosition, _ problems: Problems) {
         guard scalar.isPlain, scalar.text.utf8.count <= 5,
             let first = scalar.text.utf8.first, Self.firstLetters.contains(first | 0x20),
-            Self.words.contains(scalar.text.lowercased()), !self.places.contains(position)
+            Self.words.contains(scalar.text.lowercased()), !self.positions.contains(position)
         else { return }
         problems.warn(
             position,

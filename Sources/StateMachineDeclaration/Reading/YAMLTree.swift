@@ -44,7 +44,7 @@ struct YAMLTree {
         private(set) var entries: [YAMLEntry] = []
         var key = Key.awaited
         /// The position of each key; filled once there are too many to search one by one.
-        fileprivate var places: [Spelling: FilePosition] = [:]
+        fileprivate var positions: [Spelling: FilePosition] = [:]
 
         var awaitsKey: Bool {
             guard self.isMapping, case .awaited = self.key else { return false }
@@ -52,11 +52,11 @@ struct YAMLTree {
         }
 
         /// The position of a key that is already there; keys are the same if their bytes are.
-        func place(of key: String) -> FilePosition? { self.places[Spelling(key)] }
+        func position(of key: String) -> FilePosition? { self.positions[Spelling(key)] }
 
         mutating func append(_ entry: YAMLEntry) {
             self.entries.append(entry)
-            self.places[Spelling(entry.key.text)] = entry.position
+            self.positions[Spelling(entry.key.text)] = entry.position
         }
     }
 
@@ -160,7 +160,7 @@ struct YAMLTree {
         guard self.open[last].entries.count < Self.maxKeys else {
             return self.stop(position, "this map has more than \(Self.maxKeys) keys")
         }
-        if let first = self.open[last].place(of: scalar.text) {
+        if let first = self.open[last].position(of: scalar.text) {
             self.problems.error(
                 position,
                 "\(scalar.text.quoted) is given here and in line \(first.line); keep one"

@@ -73,13 +73,13 @@ struct ConfigurationFile {
         var problems: [String] = []
         let lines = SettingLines(path: path, events: YAMLEvents(Array(text.utf8)))
         try lines.read { number, key, value in
-            let place = "\(path):\(number)"
+            let position = "\(path):\(number)"
             guard let key, let setting = front.setting(key) else {
-                return problems.append("\(place): \(front.unknownKey(key ?? "?"))")
+                return problems.append("\(position): \(front.unknownKey(key ?? "?"))")
             }
             guard let value, let said = setting.row.kind.value(of: value) else {
                 return problems.append(
-                    "\(place): \(key) must be \(setting.row.kind.expected), but has "
+                    "\(position): \(key) must be \(setting.row.kind.expected), but has "
                         + (value == nil ? "several values" : "no value")
                 )
             }
@@ -127,7 +127,7 @@ private struct SettingLines {
     }
 
     private func readMap(_ found: (Int, String?, Scalar?) -> Void) throws(ConfigurationError) {
-        var places: [String: Int] = [:]
+        var lines: [String: Int] = [:]
         while true {
             let (key, position) = try self.next()
             if case .end = key { break }
@@ -135,7 +135,7 @@ private struct SettingLines {
             let value = try self.scalar(self.next().event)
             found(position.line, name, value)
             guard let name else { continue }
-            if let first = places.updateValue(position.line, forKey: name) {
+            if let first = lines.updateValue(position.line, forKey: name) {
                 throw ConfigurationError(
                     "\(self.path):\(position.line): \(name) is already given in line \(first); keep one"
                 )

@@ -55,7 +55,7 @@ extension ServerLine {
         cause: String?
     ) {
         writer.line("change", id: nil) { writer in
-            writer.place(of: report)
+            writer.position(of: report)
             writer.object(.from, old)
             writer.time(.at, report.at)
             if let by { writer.peer(.by, by) }

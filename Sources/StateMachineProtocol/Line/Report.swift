@@ -99,7 +99,7 @@ extension ServerLine {
 extension LineWriter {
     /// `seq`, `state`, `data`, `at` and `cursor`.
     mutating func report(_ report: ServerLine.Report) {
-        self.place(of: report)
+        self.position(of: report)
         self.time(.at, report.at)
         self.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
         guard let stay = report.stay else { return }
@@ -121,7 +121,7 @@ extension LineWriter {
     }
 
     /// `seq`, `state` and `data`.
-    mutating func place(of report: ServerLine.Report) {
+    mutating func position(of report: ServerLine.Report) {
         self.number(.seq, report.seq)
         self.text(",")
         self.raw(report.fragment)

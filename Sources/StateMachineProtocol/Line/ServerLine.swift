@@ -159,7 +159,7 @@ package enum ServerLine {
         isSelected: Bool
     ) -> [UInt8] {
         self.line(type, id: id) { writer in
-            writer.place(of: report)
+            writer.position(of: report)
             writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: seq ?? report.seq))
             if let due = report.stay?.due { writer.due(due) }
             writer.selected(isSelected)
@@ -188,7 +188,7 @@ package enum ServerLine {
     ) -> [UInt8] {
         self.line("ask", id: id) { writer in
             writer.number(.ask, number)
-            writer.place(of: report)
+            writer.position(of: report)
             writer.object(.to, to)
             if let by { writer.peer(.by, by) }
             if let cause { writer.string(.cause, cause) }

@@ -67,36 +67,36 @@ package struct PatternList: Hashable, Sendable {
 /// Where a change is found by the patterns that it makes true: a number for the state's name, and one for its name
 /// together with each plain value that it carries.
 ///
-/// Each comes twice. A pattern that asks for no more than the place says comes to match only if that is new, so it stands
+/// Each comes twice. A pattern that asks for no more than the bucket says comes to match only if that is new, so it stands
 /// at the number's complement, which a change of what the state carries has only for values that are other ones than
-/// before. Two places may have one number, so what is found there is to be matched.
-enum PatternPlace {
-    /// All places of a change to a state; `before` is the data of the same state if its stay goes on.
+/// before. Two buckets may have one number, so what is found there is to be matched.
+enum PatternBucket {
+    /// All buckets of a change to a state; `before` is the data of the same state if its stay goes on.
     static func all(of name: String, _ data: JSONValue, after before: JSONValue?) -> [Int] {
         let name = Self.hasher(of: name)
         let state = name.finalize()
-        var places = before == nil ? [state, ~state] : [state]
+        var buckets = before == nil ? [state, ~state] : [state]
         let earlier = before.map { JSONMembers($0.members ?? []) }
         for member in data.members ?? [] {
-            guard let place = Self.place(of: member, name) else { continue }
-            places.append(place)
-            if earlier?[member.key] != member.value { places.append(~place) }
+            guard let bucket = Self.bucket(of: member, name) else { continue }
+            buckets.append(bucket)
+            if earlier?[member.key] != member.value { buckets.append(~bucket) }
         }
-        return places
+        return buckets
     }
 
-    /// The places of the states that a pattern covers, one for each name.
+    /// The buckets of the states that a pattern covers, one for each name.
     ///
     /// - Parameters:
     ///   - pattern: the pattern.
     ///   - isAlone: whether nothing but the pattern says what comes to match.
-    /// - Returns: the places at which a voter stands.
-    static func places(of pattern: Pattern, isAlone: Bool) -> [Int] {
+    /// - Returns: the buckets at which a voter stands.
+    static func buckets(of pattern: Pattern, isAlone: Bool) -> [Int] {
         pattern.coveredNames.map { name in
             let name = Self.hasher(of: name)
-            let place =
-                pattern.data.lazy.compactMap { Self.place(of: $0, name) }.first ?? name.finalize()
-            return isAlone && pattern.isOfOnePlace ? ~place : place
+            let bucket =
+                pattern.data.lazy.compactMap { Self.bucket(of: $0, name) }.first ?? name.finalize()
+            return isAlone && pattern.isOfOneBucket ? ~bucket : bucket
         }
     }
 
@@ -107,7 +107,7 @@ enum PatternPlace {
     }
 
     /// Nil if patterns may ask for a part of the value.
-    private static func place(of member: JSONMember, _ name: Hasher) -> Int? {
+    private static func bucket(of member: JSONMember, _ name: Hasher) -> Int? {
         guard member.value.isPlain else { return nil }
         var hasher = name
         member.key.hashSpelling(into: &hasher)
@@ -117,8 +117,8 @@ enum PatternPlace {
 }
 
 extension Pattern {
-    /// Whether its place says all that it asks for: it has one plain value at most.
-    fileprivate var isOfOnePlace: Bool {
+    /// Whether its bucket says all that it asks for: it has one plain value at most.
+    fileprivate var isOfOneBucket: Bool {
         self.data.count <= 1 && self.data.allSatisfy(\.value.isPlain)
     }
 }
@@ -132,17 +132,17 @@ extension PatternList {
     /// Where the states are found that it selects; nil: anywhere.
     ///
     /// One that asks for several values is found by the first of them.
-    package var places: Set<Int>? {
+    package var buckets: Set<Int>? {
         guard !self.selecting.isEmpty || self.excepting.isEmpty else { return nil }
         let isAlone = self.excepting.isEmpty
-        return Set(self.selecting.flatMap { PatternPlace.places(of: $0, isAlone: isAlone) })
+        return Set(self.selecting.flatMap { PatternBucket.buckets(of: $0, isAlone: isAlone) })
     }
 
-    /// How many of its patterns may be matched with states that have one of its places and that it does not select: all
+    /// How many of its patterns may be matched with states that have one of its buckets and that it does not select: all
     /// of them if some exclude states, and else those that ask for several values or for parts.
     package var inexactPatterns: Int {
         guard !self.hasExceptions else { return self.count }
-        return self.selecting.count { !$0.isOfOnePlace }
+        return self.selecting.count { !$0.isOfOneBucket }
     }
 }
 

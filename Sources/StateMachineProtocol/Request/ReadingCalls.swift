@@ -87,9 +87,9 @@ package struct HistoryCall: RequestArguments {
     /// Which end to start from.
     package var order = Request.HistoryOrder.oldest
     /// Only what comes after it; for a time: what was made then or later.
-    package var after: HistoryPlace?
+    package var after: HistoryPosition?
     /// Only what comes before it.
-    package var before: HistoryPlace?
+    package var before: HistoryPosition?
     /// Only changes that this actor requested.
     package var by: Actor?
     /// Only changes whose cause contains this text.
@@ -124,8 +124,8 @@ package struct HistoryCall: RequestArguments {
         .init(.limit, \.limit, .count(atMost: RequestLimits.historyChanges)),
         .init(.only, \.only, .patterns),
         .init(.order, \.order, .choice, unless: .oldest),
-        .init(.after, \.after, .place),
-        .init(.before, \.before, .place),
+        .init(.after, \.after, .position),
+        .init(.before, \.before, .position),
         .init(.by, \.by, .actor),
         .init(.cause, \.cause, .text),
         .init(.outline, \.isOutline, .bool, unless: false),
@@ -173,18 +173,18 @@ extension RequestForm<HistoryCall.Actor> {
     }
 }
 
-extension RequestForm<HistoryPlace> {
-    static var place: Self {
+extension RequestForm<HistoryPosition> {
+    static var position: Self {
         Self(
             "a time (RFC 3339), a cursor or a seq",
-            { HistoryPlace($0) },
+            { HistoryPosition($0) },
             { $0.written }
         )
     }
 }
 
 /// A place among old changes.
-public enum HistoryPlace: Hashable, Sendable {
+public enum HistoryPosition: Hashable, Sendable {
     /// A change by its number.
     case seq(UInt64)
     /// A change by a cursor from a line.
@@ -315,8 +315,8 @@ extension Request {
         limit: UInt64? = nil,
         only: [Pattern] = [],
         order: HistoryOrder = .oldest,
-        after: HistoryPlace? = nil,
-        before: HistoryPlace? = nil,
+        after: HistoryPosition? = nil,
+        before: HistoryPosition? = nil,
         by uid: UInt32? = nil,
         program: String? = nil,
         cause: String? = nil
@@ -346,8 +346,8 @@ extension Request {
     ///   - limit: how many at most; the daemon has a limit of its own.
     /// - Returns: the request.
     public static func outline(
-        after: HistoryPlace? = nil,
-        before: HistoryPlace? = nil,
+        after: HistoryPosition? = nil,
+        before: HistoryPosition? = nil,
         limit: UInt64? = nil
     ) -> Request {
         Request(.history(HistoryCall(limit: limit, after: after, before: before, isOutline: true)))

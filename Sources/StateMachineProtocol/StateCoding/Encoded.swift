@@ -83,10 +83,10 @@ extension Schema {
         )
     }
 
-    /// The places at which voters stand whom a change may concern; see ``PatternList/places``.
-    package func places(of motion: Motion) -> [Int] {
+    /// The buckets at which voters stand whom a change may concern; see ``PatternList/buckets``.
+    package func buckets(of motion: Motion) -> [Int] {
         let before = motion.beginsStay ? nil : self.encoded(motion.current.value).data
-        return PatternPlace.all(
+        return PatternBucket.all(
             of: motion.proposed.name,
             self.encoded(motion.proposed).data,
             after: before

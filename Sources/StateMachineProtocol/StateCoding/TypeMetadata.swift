@@ -40,8 +40,8 @@ enum TypeMetadata {
 extension UnsafeRawPointer {
     /// What a relative pointer points to; nil if nothing.
     fileprivate func pointee(at offset: Int) -> UnsafeRawPointer? {
-        let place = self + offset
-        let distance = place.load(as: Int32.self)
-        return distance == 0 ? nil : place + Int(distance)
+        let address = self + offset
+        let distance = address.load(as: Int32.self)
+        return distance == 0 ? nil : address + Int(distance)
     }
 }

@@ -60,8 +60,8 @@ extension CommandName.Key: CustomStringConvertible {
     package var description: String {
         switch self {
         case .run: "run"
-        case .enter(let place): "enter-\(place)"
-        case .leave(let place): "leave-\(place)"
+        case .enter(let position): "enter-\(position)"
+        case .leave(let position): "leave-\(position)"
         }
     }
 
@@ -72,10 +72,10 @@ extension CommandName.Key: CustomStringConvertible {
             return
         }
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, let place = Int(parts[1]), place > 0 else { return nil }
+        guard parts.count == 2, let position = Int(parts[1]), position > 0 else { return nil }
         switch parts[0] {
-        case "enter": self = .enter(place)
-        case "leave": self = .leave(place)
+        case "enter": self = .enter(position)
+        case "leave": self = .leave(position)
         default: return nil
         }
     }

@@ -34,9 +34,9 @@ struct WholeFile: Sendable {
     }
 
     private func read() throws(Errno) -> [UInt8]? {
-        let place = try self.open()
-        defer { close(place) }
-        let file = openat(place, self.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let directory = try self.open()
+        defer { close(directory) }
+        let file = openat(directory, self.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else {
             if errno == ENOENT { return nil }
             throw Errno(rawValue: errno)
@@ -60,12 +60,12 @@ struct WholeFile: Sendable {
 
     /// Writes a new file and renames it; `isDurable`: a loss of power must not undo that.
     func write(_ text: String, mode: mode_t, isDurable: Bool) throws(Errno) {
-        let place = try self.open()
-        defer { close(place) }
+        let directory = try self.open()
+        defer { close(directory) }
         // Nobody can have put a file, or a link to one, where this one will be.
         let temporary = ".\(self.name).\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-        let file = openat(place, temporary, flags, mode)
+        let file = openat(directory, temporary, flags, mode)
         guard file >= 0 else { throw Errno(rawValue: errno) }
         do throws(Errno) {
             defer { close(file) }
@@ -73,13 +73,13 @@ struct WholeFile: Sendable {
             guard fchmod(file, mode) == 0 else { throw Errno(rawValue: errno) }
             _ = try Self.system { try FileDescriptor(rawValue: file).writeAll(text.utf8) }
             guard !isDurable || fdatasync(file) == 0,
-                renameat(place, temporary, place, self.name) == 0
+                renameat(directory, temporary, directory, self.name) == 0
             else { throw Errno(rawValue: errno) }
         } catch {
-            unlinkat(place, temporary, 0)
+            unlinkat(directory, temporary, 0)
             throw error
         }
-        guard !isDurable || fsync(place) == 0 else { throw Errno(rawValue: errno) }
+        guard !isDurable || fsync(directory) == 0 else { throw Errno(rawValue: errno) }
     }
 
     /// Removes it, if it is there.
@@ -89,9 +89,9 @@ struct WholeFile: Sendable {
 
     private func open() throws(Errno) -> CInt {
         let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-        let place = Glibc.open(self.directory, flags)
-        guard place >= 0 else { throw Errno(rawValue: errno) }
-        return place
+        let directory = Glibc.open(self.directory, flags)
+        guard directory >= 0 else { throw Errno(rawValue: errno) }
+        return directory
     }
 
     private static func system<Value>(_ body: () throws -> Value) throws(Errno) -> Value {

@@ -86,23 +86,23 @@ final class Connection {
             self.lifecycle.admitted()
             self.open()
         case .admit(let nanoseconds):
-            // It has its place, but its user connects too fast: it is not read before its time.
+            // It has its slot, but its user connects too fast: it is not read before its time.
             self.lifecycle.admitted()
             self.read(false)
             self.channel.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(nanoseconds)) {
                 [weak self] in
                 self?.open()
             }
-        case .turnAway(let limit, let places):
-            self.leave(
+        case .turnAway(let limit, let slots):
+            self.dismiss(
                 ServerLine.bye(.limit) { writer in
                     writer.string("limit", limit)
-                    writer.number("max", places)
+                    writer.number("max", slots)
                     writer.number("retryMs", 1000)
                 }
             )
             self.pump()
-            if self.server.mayLinger { self.finish() } else { self.close() }
+            if self.server.mayLinger { self.flushed() } else { self.close() }
         }
     }
 
@@ -140,15 +140,15 @@ final class Connection {
     /// It stops if the client does not read the answers or readers cannot keep up with the changes. Of a client that is
     /// gone it carries out what changes something; nobody reads the answers.
     func serve() {
-        guard self.lifecycle.isServing, !self.input.isPaused else { return }
+        guard self.lifecycle.mayServe, !self.input.isPaused else { return }
         repeat {
             var step = Step.handled
             while self.lifecycle.isListening, self.mayHandleNext, step == .handled {
                 step = self.handleNext()
             }
-            if self.lifecycle.isGone, !self.hasRest { return self.end() }
+            if self.lifecycle.isGone, !self.hasRest { return self.forget() }
             if step == .tooLong {
-                self.leave(ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) })
+                self.dismiss(ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) })
             }
             self.pump(until: self.sets.takeHasSet() ? .distantFuture : nil)
             self.server.counters.report()
@@ -167,8 +167,8 @@ final class Connection {
             }
         } while self.lifecycle.isListening && self.input.hasLine
         self.read(true)
-        if self.input.hasSeenEnd { self.inputEnded() }
-        self.finish()
+        if self.input.hasSeenEnd { self.inputServed() }
+        self.flushed()
     }
 
     /// Starts or stops reading the client.
@@ -219,7 +219,7 @@ final class Connection {
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
     func flush(until end: NIODeadline? = nil) {
         self.pump(until: end)
-        if self.mayReadAgain || self.hasUnserved { self.serve() } else { self.finish() }
+        if self.mayReadAgain || self.hasUnserved { self.serve() } else { self.flushed() }
     }
 
     /// Goes on when the channel has written what the socket did not take.
@@ -307,7 +307,7 @@ final class Connection {
     // MARK: - End
 
     /// The client will send no more.
-    func clientEnded() {
+    func inputClosed() {
         self.input.hasSeenEnd = true
         self.serve()
         // Also if requests are left because the client does not read its answers.
@@ -315,8 +315,8 @@ final class Connection {
     }
 
     /// Ends the input: everything that the client sent has been dealt with.
-    private func inputEnded() {
-        switch self.lifecycle.inputEnded() {
+    private func inputServed() {
+        switch self.lifecycle.inputServed() {
         case .endImplicitWatch:
             if self.input.hasBytes {
                 let message = "the last line has no newline at its end, and was not carried out"
@@ -331,12 +331,12 @@ final class Connection {
     }
 
     /// Tells the client why, and closes once that has been written, or the client is too slow to read it.
-    private func leave(_ bye: [UInt8]) {
-        guard self.lifecycle.leave() else { return }
+    private func dismiss(_ bye: [UInt8]) {
+        guard self.lifecycle.dismiss() else { return }
         self.input.clear()
         self.voters.end()
-        self.watches.leavePast()
-        self.history.leavePast()
+        self.watches.stopReadingPast()
+        self.history.stopReadingPast()
         self.output.append(bye, replies: 0)
         self.channel.eventLoop.assumeIsolated().scheduleTask(
             in: .milliseconds(self.server.limits.farewellMs)
@@ -345,13 +345,13 @@ final class Connection {
         }
     }
 
-    /// Answers the waits and queues a goodbye, for ``writeLast(until:)`` and ``finishShutDown()``.
-    func shutDown(_ reason: ServerLine.ByeReason) {
-        guard !self.lifecycle.isGone else { return self.end() }
+    /// Answers the waits and queues a goodbye, for ``writeLast(until:)`` and ``flushLast()``.
+    func dismiss(for reason: ServerLine.ByeReason) {
+        guard !self.lifecycle.isGone else { return self.forget() }
         // The last changes may have ended some of them.
         if self.waits.areBehind { self.pump(until: .now() + Turns.length) }
         self.waits.shutDown()
-        self.leave(
+        self.dismiss(
             ServerLine.bye(reason) { writer in
                 if reason == .restart { writer.number("retryMs", ServerLimits.retryMs) }
             }
@@ -367,19 +367,19 @@ final class Connection {
     }
 
     /// Closes once the goodbye is written; what there was no time for does not keep it waiting.
-    func finishShutDown() {
+    func flushLast() {
         guard !self.lifecycle.isForgotten else { return }
         if self.output.isCutShort {
             self.watches.drop()
             self.output.stopHistory()
         }
-        self.watches.leavePast()
-        self.history.leavePast()
+        self.watches.stopReadingPast()
+        self.history.stopReadingPast()
         self.flush(until: .distantFuture)
     }
 
     /// Closes if the connection was only waiting for its output to be written.
-    private func finish() {
+    private func flushed() {
         guard self.output.isEmpty else { return }
         let hasPending =
             self.watches.count > 0 || self.waits.count > 0 || self.sets.count > 0
@@ -392,8 +392,8 @@ final class Connection {
     }
 
     /// Closes the channel; the next process goes on with the socket.
-    func leftBehind() {
-        self.lifecycle.leftBehind()
+    func handedOver() {
+        self.lifecycle.handedOver()
         self.close()
     }
 
@@ -406,13 +406,13 @@ final class Connection {
         if self.lifecycle.vanished(hasRequests: self.hasRest) {
             self.output.want()
         } else {
-            self.end()
+            self.forget()
         }
     }
 
     /// Forgets the connection; sets that are being decided are still decided.
-    private func end() {
-        guard !self.lifecycle.end() else { return }
+    private func forget() {
+        guard !self.lifecycle.forget() else { return }
         self.sets.withdrawWaiting()
         self.server.remove(self)
         self.output.endTurns()
@@ -432,7 +432,7 @@ extension Connection: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let event = event as? ChannelEvent, event == .inputClosed { self.clientEnded() }
+        if let event = event as? ChannelEvent, event == .inputClosed { self.inputClosed() }
         context.fireUserInboundEventTriggered(event)
     }
 

@@ -4,9 +4,9 @@ struct ConnectionLifecycle {
         /// The client may send more.
         case open
         /// The client has ended its side; what it asked for goes on.
-        case inputEnded
+        case halfClosed
         /// `bye` is on its way out; nothing more is read.
-        case leaving
+        case dismissed
         /// Our side is shut; the client gets time to read the rest.
         case lingering
         /// The client's end is closed; earlier requests count only if they change something.
@@ -16,24 +16,24 @@ struct ConnectionLifecycle {
         case forgotten
     }
 
-    /// Whether it has one of the server's places.
-    enum Place {
+    /// Whether it has one of the server's slots.
+    enum Slot {
         /// It was turned away, or is not admitted yet.
         case none
-        /// It has its place and waits for its time; what it sends is kept.
+        /// It has its slot and waits for its time; what it sends is kept.
         case waiting
         /// It is served.
         case served
     }
 
     private var state = State.open
-    private(set) var place = Place.none
+    private(set) var slot = Slot.none
 
     /// Whether requests are still taken.
     var isListening: Bool {
         switch self.state {
-        case .open, .inputEnded, .gone: true
-        case .leaving, .lingering, .closed, .forgotten: false
+        case .open, .halfClosed, .gone: true
+        case .dismissed, .lingering, .closed, .forgotten: false
         }
     }
 
@@ -43,58 +43,58 @@ struct ConnectionLifecycle {
     var isForgotten: Bool { self.state == .forgotten }
 
     /// Whether it waits for its time.
-    var isWaiting: Bool { self.place == .waiting }
+    var isWaiting: Bool { self.slot == .waiting }
 
     /// Whether what it sends is carried out.
-    var isServing: Bool {
+    var mayServe: Bool {
         switch self.state {
-        case .open, .inputEnded, .leaving, .lingering, .gone, .closed: !self.isWaiting
+        case .open, .halfClosed, .dismissed, .lingering, .gone, .closed: !self.isWaiting
         case .forgotten: false
         }
     }
 
-    /// Gives it a place.
-    mutating func admitted() { self.place = .waiting }
+    /// Gives it a slot.
+    mutating func admitted() { self.slot = .waiting }
 
     /// Notes that its time has come; returns whether it is to be served.
     mutating func timeCame() -> Bool {
         switch self.state {
-        case .open, .inputEnded:
-            self.place = .served
+        case .open, .halfClosed:
+            self.slot = .served
             return true
-        case .leaving, .lingering, .gone, .closed, .forgotten:
+        case .dismissed, .lingering, .gone, .closed, .forgotten:
             return false
         }
     }
 
     /// The client will send nothing more, and all that it sent has been dealt with.
-    enum InputEndedAction: Equatable {
+    enum InputServedAction: Equatable {
         /// End what lives only as long as the client's side: the implicit watch.
         case endImplicitWatch
         case close
         case ignore
     }
 
-    mutating func inputEnded() -> InputEndedAction {
+    mutating func inputServed() -> InputServedAction {
         switch self.state {
         case .open:
-            self.state = .inputEnded
+            self.state = .halfClosed
             return .endImplicitWatch
         case .lingering:
             self.state = .closed
             return .close
-        case .inputEnded, .leaving, .gone, .closed, .forgotten:
+        case .halfClosed, .dismissed, .gone, .closed, .forgotten:
             return .ignore
         }
     }
 
     /// The server wants the connection to end after what is queued; returns whether to say goodbye.
-    mutating func leave() -> Bool {
+    mutating func dismiss() -> Bool {
         switch self.state {
-        case .open, .inputEnded:
-            self.state = .leaving
+        case .open, .halfClosed:
+            self.state = .dismissed
             return true
-        case .leaving, .lingering, .gone, .closed, .forgotten:
+        case .dismissed, .lingering, .gone, .closed, .forgotten:
             return false
         }
     }
@@ -110,34 +110,34 @@ struct ConnectionLifecycle {
 
     mutating func flushed(hasPending: Bool, hasSeenEOF: Bool) -> FlushedAction {
         switch self.state {
-        case .inputEnded where !hasPending:
+        case .halfClosed where !hasPending:
             self.state = .closed
             return .close
-        case .leaving:
+        case .dismissed:
             self.state = hasSeenEOF ? .closed : .lingering
             return hasSeenEOF ? .close : .linger
-        case .open, .inputEnded, .lingering, .gone, .closed, .forgotten:
+        case .open, .halfClosed, .lingering, .gone, .closed, .forgotten:
             return .ignore
         }
     }
 
     /// The next process goes on with the socket.
-    mutating func leftBehind() { self.state = .closed }
+    mutating func handedOver() { self.state = .closed }
 
     /// The socket is closed; returns whether to carry out what is left of what the client has sent.
     mutating func vanished(hasRequests: Bool) -> Bool {
         switch self.state {
-        case .open where hasRequests && self.place == .served,
-            .inputEnded where hasRequests && self.place == .served:
+        case .open where hasRequests && self.slot == .served,
+            .halfClosed where hasRequests && self.slot == .served:
             self.state = .gone
             return true
-        case .open, .inputEnded, .leaving, .lingering, .gone, .closed, .forgotten:
+        case .open, .halfClosed, .dismissed, .lingering, .gone, .closed, .forgotten:
             return false
         }
     }
 
     /// Marks it as forgotten; returns whether it was already.
-    mutating func end() -> Bool {
+    mutating func forget() -> Bool {
         defer { self.state = .forgotten }
         return self.isForgotten
     }

@@ -37,8 +37,8 @@ struct HistoryAnswers {
     }
 
     /// The change that a place names; nil if it is a time, or there is none.
-    private func seq(of place: HistoryPlace?) throws(WireError) -> UInt64? {
-        switch place {
+    private func seq(of position: HistoryPosition?) throws(WireError) -> UInt64? {
+        switch position {
         case nil, .time: return nil
         case .seq(let seq): return seq
         case .cursor(let text):
@@ -74,7 +74,7 @@ struct HistoryAnswers {
                 return true
             }
             if let time = run.unplaced {
-                guard self.place(run, at: time) else { return false }
+                guard self.locate(run, at: time) else { return false }
                 continue
             }
             if run.call.reportsProgress { run.beginLooking(at: .now()) }
@@ -105,10 +105,10 @@ struct HistoryAnswers {
     }
 
     /// Has an answer begin or end at that time; false if it cannot go on now.
-    private func place(_ run: HistoryRun, at time: WallTime) -> Bool {
+    private func locate(_ run: HistoryRun, at time: WallTime) -> Bool {
         guard !run.isPlacing else { return false }
         run.isPlacing = true
-        self.server.past.place(of: time, upTo: run.cursor.end, for: self.output) { result in
+        self.server.past.position(of: time, upTo: run.cursor.end, for: self.output) { result in
             run.isPlacing = false
             switch result {
             case .success(let seq): run.placed(at: seq)
@@ -152,7 +152,7 @@ struct HistoryAnswers {
     }
 
     /// Ends the one that is being read: the client may go on from its last line when it comes back.
-    func leavePast() {
+    func stopReadingPast() {
         if let run = self.output.run, run.cursor.isReading { run.stop() }
     }
 

@@ -140,7 +140,7 @@ extension Output {
             end += lines[gone].length
             gone += 1
         }
-        self.leave(self.scratch.vectors.bytes(count..<end)[...])
+        self.spill(self.scratch.vectors.bytes(count..<end)[...])
         guard gone < lines.count else { return all }
         let last = lines[gone - 1].seq
         return Written(examined: last, last: last, changes: gone)

@@ -228,9 +228,9 @@ final class Output {
         }
         let left = segment.rest.dropFirst(count)
         guard left.count > Self.pieceBytes else {
-            return self.leave(left, replies: segment.replies)
+            return self.spill(left, replies: segment.replies)
         }
-        self.leave(left.prefix(Self.pieceBytes))
+        self.spill(left.prefix(Self.pieceBytes))
         segment.start = left.startIndex + Self.pieceBytes
         self.bytes += segment.rest.count
         self.queue.insert(segment, at: 0)
@@ -317,7 +317,7 @@ final class Output {
     /// Writes bytes; what the socket does not take is left to the channel.
     func write(_ bytes: ArraySlice<UInt8>, replies: Int = 0) {
         guard !bytes.isEmpty, let count = self.offer(bytes), count < bytes.count else { return }
-        self.leave(bytes.dropFirst(count), replies: replies)
+        self.spill(bytes.dropFirst(count), replies: replies)
     }
 
     /// Writes as much as the socket takes; returns how much that is, nil if the client reads no
@@ -381,7 +381,7 @@ final class Output {
     }
 
     /// Leaves to the channel what the socket did not take; until that is written nothing else is.
-    func leave(_ rest: ArraySlice<UInt8>, replies: Int = 0) {
+    func spill(_ rest: ArraySlice<UInt8>, replies: Int = 0) {
         let count = rest.count
         self.bytes += count
         let buffer = self.channel.allocator.buffer(bytes: rest)
@@ -420,10 +420,10 @@ final class Output {
     }
 
     /// Records unwritten output for the next process; `place` gives a watch's position there.
-    func handOver(to record: inout HandOverRecord.Connection, place: (Watch) -> Int) {
+    func handOver(to record: inout HandOverRecord.Connection, index: (Watch) -> Int) {
         record.bytes = self.sent
         let begun = self.isMidLine ? self.queue.removeFirst() : Segment()
-        record.outbox = self.queue.map { $0.record(place: place) }
+        record.outbox = self.queue.map { $0.record(index: index) }
         record.unsent = Data(begun.rest)
         record.unsentReplies = begun.replies
         guard case .blocked(let buffer, let replies) = self.state else { return }

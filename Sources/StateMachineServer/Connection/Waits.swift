@@ -179,7 +179,7 @@ final class Waits {
     // MARK: - Answers
 
     /// Answers a wait that a state has ended.
-    private func answer(_ wait: Wait, _ end: WaitCall.End, _ report: ServerLine.Report) {
+    private func answer(_ wait: Wait, _ end: WaitCall.Outcome, _ report: ServerLine.Report) {
         switch end {
         case .reached(let pattern):
             self.output.reply(
@@ -244,7 +244,7 @@ final class Waits {
     // MARK: - From one process to the next
 
     /// Leaves them to the next process.
-    func leave() -> [StandingRow] {
+    func record() -> [StandingRow] {
         self.list.map { wait in
             wait.timeout?.cancel()
             return wait.row
@@ -314,7 +314,7 @@ struct Judgement: Sendable {
     /// The last that it was judged by.
     let examined: UInt64
     /// How it ends, and with which change; nil if it goes on.
-    private(set) var end: (WaitCall.End, ServerLine.Report)?
+    private(set) var end: (WaitCall.Outcome, ServerLine.Report)?
 
     init(of finding: TransitionFinding, on call: WaitCall, in epoch: Epoch) {
         self.examined = finding.examined
@@ -328,7 +328,7 @@ struct Judgement: Sendable {
 
 extension WaitCall {
     /// How a state ends a wait.
-    enum End: Sendable {
+    enum Outcome: Sendable {
         case reached(Pattern)
         case failed(Pattern)
     }
@@ -347,7 +347,7 @@ extension WaitCall {
     }
 
     /// How a state ends the wait; nil if it goes on.
-    func end(_ matches: (Pattern) -> Bool) -> End? {
+    func end(_ matches: (Pattern) -> Bool) -> Outcome? {
         if let pattern = self.fail.first(where: matches) { return .failed(pattern) }
         if let pattern = self.until.first(where: matches) { return .reached(pattern) }
         return nil

@@ -295,7 +295,7 @@ final class Watches {
     /// Ends the watches that are reading changes older than the ring.
     ///
     /// The client may resume from its last line when it comes back.
-    func leavePast() {
+    func stopReadingPast() {
         for watch in self.watches where watch.cursor.isReading { watch.cancelTimer() }
         self.standing.watches.removeAll { $0.cursor.isReading }
     }
@@ -317,12 +317,12 @@ final class Watches {
     func resume(afterResyncs resyncs: UInt64) { self.resyncs = resyncs }
 
     /// A watch's place in what ``leave()`` records.
-    func place(of watch: Watch) -> Int {
+    func index(of watch: Watch) -> Int {
         self.watches.firstIndex { $0 === watch } ?? self.watches.endIndex
     }
 
     /// Leaves the watches to the next process.
-    func leave() -> [StandingRow] {
+    func record() -> [StandingRow] {
         self.watches.map { watch in
             watch.cancelTimer()
             return watch.row(knowing: self.server.past.declarations.hash(knownTo: watch))

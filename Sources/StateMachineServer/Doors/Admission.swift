@@ -2,7 +2,7 @@ import StateMachineProtocol
 
 /// Decides who may connect, and when; does nothing itself.
 ///
-/// Every connection is charged to its user. Root and the daemon's own user have places in reserve and
+/// Every connection is charged to its user. Root and the daemon's own user have slots in reserve and
 /// are not counted otherwise.
 struct Admission {
     /// What becomes of a connection.
@@ -40,16 +40,16 @@ struct Admission {
 
     mutating func arrived(_ uid: UInt32, at door: Door, now: Int64) -> Decision {
         let isExempt = uid == 0 || uid == self.ownUid
-        let places = self.places(at: door, isExempt: isExempt)
-        guard self.total < places else {
-            return .turnAway(limit: "connections", max: places)
+        let slots = self.slots(at: door, isExempt: isExempt)
+        guard self.total < slots else {
+            return .turnAway(limit: "connections", max: slots)
         }
         var user = self.users[uid] ?? User()
         var wait: Int64 = 0
         if !isExempt {
-            let places = self.limits.connectionsPerUid
-            guard user.connections < places else {
-                return .turnAway(limit: "connectionsPerUid", max: places)
+            let slots = self.limits.connectionsPerUid
+            guard user.connections < slots else {
+                return .turnAway(limit: "connectionsPerUid", max: slots)
             }
             let tolerance = self.interval * Int64(max(self.limits.acceptBurst - 1, 0))
             let time = max(user.nextAt, now)
@@ -68,13 +68,13 @@ struct Admission {
     /// The least time between two accepts of a user, in nanoseconds, apart from a burst.
     private var interval: Int64 { 1_000_000_000 / Int64(max(self.limits.acceptsPerSecond, 1)) }
 
-    /// How many places there are for such a connection, taken ones included.
-    private func places(at door: Door, isExempt: Bool) -> Int {
+    /// How many slots there are for such a connection, taken ones included.
+    private func slots(at door: Door, isExempt: Bool) -> Int {
         let all = self.limits.connections
         let others = isExempt ? 0 : self.limits.connectionsInReserve
         switch door {
         case .control: return max(0, all - others)
-        // Where there are few places, the door for everybody has at least half of them.
+        // Where there are few slots, the door for everybody has at least half of them.
         case .events:
             return max(0, all - others - min(self.limits.connectionsForControl, all / 2))
         }
@@ -89,7 +89,7 @@ struct Admission {
     /// Notes that a connection has ended.
     ///
     /// If its time had not come it was not served, and its user's next one need not wait for it.
-    mutating func left(_ uid: UInt32, wasServed: Bool, now: Int64) {
+    mutating func released(_ uid: UInt32, wasServed: Bool, now: Int64) {
         guard var user = self.users[uid] else { return }
         self.total -= 1
         user.connections -= 1

@@ -27,8 +27,8 @@ extension DaemonRun {
     }
 
     /// Leaves the connections with the service manager; if that fails, tells clients to come back.
-    func leaveConnections(of server: StateServer) async throws {
-        let left = try await server.loop.flatSubmit { server.leaveConnections() }.get()
+    func handOverConnections(of server: StateServer) async throws {
+        let left = try await server.loop.flatSubmit { server.handOverConnections() }.get()
         // A history keeps the required guards, which belong to no connection.
         let isOfUse =
             !left.descriptors.isEmpty
@@ -63,16 +63,16 @@ extension StateServer {
     /// any end; nothing is decided any more.
     ///
     /// - Returns: the connections to be left, once all others are gone.
-    func leaveConnections() -> EventLoopFuture<OutgoingConnections> {
+    func handOverConnections() -> EventLoopFuture<OutgoingConnections> {
         self.loop.preconditionInEventLoop()
         let promise = self.loop.makePromise(of: OutgoingConnections.self)
-        self.stopDeciding {
+        self.drainSets {
             var records: [HandOverRecord.Connection] = []
             var descriptors: [CInt] = []
-            for connection in self.clients { connection.prepareToBeLeft() }
+            for connection in self.clients { connection.prepareHandOver() }
             self.writeLast()
             for connection in Array(self.clients) {
-                if let (record, descriptor) = connection.leaveBehind() {
+                if let (record, descriptor) = connection.handOver() {
                     records.append(record)
                     descriptors.append(descriptor)
                 }
@@ -83,7 +83,7 @@ extension StateServer {
                     seq: self.past.ring.head,
                     lastNumber: self.voters.lastNumber,
                     connections: records,
-                    kept: self.voters.left
+                    kept: self.voters.unattached
                 ),
                 descriptors: descriptors
             )
@@ -101,13 +101,13 @@ extension StateServer {
 /// Leaving a connection to the next process.
 extension Connection {
     /// Whether the next process can have it: it is not on its way out.
-    private var mayBeLeft: Bool {
-        self.lifecycle.isListening && self.lifecycle.place != .none && !self.output.isClosed
+    private var mayBeHandedOver: Bool {
+        self.lifecycle.isListening && self.lifecycle.slot != .none && !self.output.isClosed
     }
 
-    /// Queues what is left of its answers, for ``writeLast(until:)`` and ``leaveBehind()``.
-    func prepareToBeLeft() {
-        guard self.mayBeLeft else { return }
+    /// Queues what is left of its answers, for ``writeLast(until:)`` and ``handOver()``.
+    func prepareHandOver() {
+        guard self.mayBeHandedOver else { return }
         self.output.giveLateReply()
     }
 
@@ -118,21 +118,21 @@ extension Connection {
     ///
     /// - Returns: its record and the duplicate; nil if it is on its way out, or the descriptor
     ///   cannot be duplicated.
-    func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
-        guard self.mayBeLeft, let (inode, copy) = self.output.duplicateSocket() else {
+    func handOver() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
+        guard self.mayBeHandedOver, let (inode, copy) = self.output.duplicateSocket() else {
             return nil
         }
         var record = HandOverRecord.Connection(
             socket: inode,
             door: self.door,
-            isOpen: self.lifecycle.place == .served
+            isOpen: self.lifecycle.slot == .served
         )
         record.program = self.peer.program
         record.input = Data(self.input.bytes)
         record.resyncs = self.watches.resyncs
-        self.output.handOver(to: &record, place: self.watches.place)
-        record.standing = self.watches.leave() + self.waits.leave() + self.voters.leave()
-        self.leftBehind()
+        self.output.handOver(to: &record, index: self.watches.index)
+        record.standing = self.watches.record() + self.waits.record() + self.voters.record()
+        self.handedOver()
         return (record, copy)
     }
 }

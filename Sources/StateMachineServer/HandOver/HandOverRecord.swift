@@ -198,11 +198,11 @@ extension Watch {
 
 extension Output.Segment {
     /// Its record; `place` gives a watch's position there.
-    func record(place: (Watch) -> Int) -> HandOverRecord.Segment {
+    func record(index: (Watch) -> Int) -> HandOverRecord.Segment {
         let mark: HandOverRecord.Segment.Mark? =
             switch self.mark {
-            case .start(let watch): .start(place(watch))
-            case .end(let watch): .end(place(watch))
+            case .start(let watch): .start(index(watch))
+            case .end(let watch): .end(index(watch))
             case .history(let run): .history(run.row)
             case nil: nil
             }
@@ -215,8 +215,8 @@ extension Output.Mark {
     init?(_ record: HandOverRecord.Segment.Mark, of schema: StateSchema, watch: (Int) -> Watch?) {
         let mark: Self? =
             switch record {
-            case .start(let place): watch(place).map { .start($0) }
-            case .end(let place): watch(place).map { .end($0) }
+            case .start(let index): watch(index).map { .start($0) }
+            case .end(let index): watch(index).map { .end($0) }
             case .history(let history): HistoryRun(history, of: schema).map { .history($0) }
             }
         guard let mark else { return nil }

@@ -128,7 +128,7 @@ final class Past {
     /// Looks up the first change up to `end` that was made at a time or later, one past it if none was.
     ///
     /// Without a history `done` is called at once, else on the loop in the user's turn.
-    func place(
+    func position(
         of time: WallTime,
         upTo end: UInt64,
         for output: Output,

@@ -24,7 +24,7 @@ final class Stays: @unchecked Sendable {
     private var correct: (UInt64, ServerLine.Due?) -> Void = { _, _ in }
 
     /// The stay that the new boot of the computer is to end; nil if none.
-    private var interrupted: UInt64?
+    private var stayCutByBoot: UInt64?
     private var pending: Pending?
     /// The number of the last that was pending.
     private var number: UInt64 = 0
@@ -79,7 +79,7 @@ final class Stays: @unchecked Sendable {
         self.cursor = cursor
         self.keeper = history.map { [starts] in StayKeeper($0, starts, on: loop) }
         let isFirstInBoot = history?.isFirstInBoot ?? false
-        self.interrupted =
+        self.stayCutByBoot =
             isFirstInBoot && schema.boot(of: snapshot.value) != nil ? snapshot.stay : nil
     }
 
@@ -137,7 +137,7 @@ final class Stays: @unchecked Sendable {
     ///
     /// - Parameter done: called when it was made or could not be; a failed one is tried again later.
     func boot(_ done: @escaping () -> Void) {
-        guard let stay = self.interrupted, let start = self.starts.newest(of: stay) else {
+        guard let stay = self.stayCutByBoot, let start = self.starts.newest(of: stay) else {
             return done()
         }
         self.onBoot = done
@@ -215,7 +215,7 @@ final class Stays: @unchecked Sendable {
 
     private func keep(_ stay: UInt64) {
         // If it counted from this boot, the next run could not tell that it was interrupted.
-        guard self.interrupted != stay else { return }
+        guard self.stayCutByBoot != stay else { return }
         self.keeper?.changed(stay)
     }
 
@@ -278,7 +278,7 @@ final class Stays: @unchecked Sendable {
     /// What time does in that stay; what a new boot does to one that it interrupted is due at once.
     private func deadline(in stay: UInt64) -> @Sendable (Value) -> Deadline? {
         let schema = self.schema
-        guard self.interrupted == stay else { return { schema.deadline(of: $0) } }
+        guard self.stayCutByBoot == stay else { return { schema.deadline(of: $0) } }
         return { schema.boot(of: $0).map { Deadline(delay: .zero, $0) } }
     }
 

@@ -48,7 +48,7 @@ final class HoldsAndGuards {
         }
         let number = away?.number ?? all.nextNumber()
         let since = away?.record.since ?? .now
-        let voter = try self.place(asked, id: id, line, number: number, since: since)
+        let voter = try self.enlist(asked, id: id, line, number: number, since: since)
         let reply = ServerLine.reply(
             id: id,
             own: { writer in
@@ -93,7 +93,7 @@ final class HoldsAndGuards {
     }
 
     /// Puts a hold or a guard in its place among the machine's voters.
-    private func place(
+    private func enlist(
         _ asked: VoterRequest,
         id: RequestID?,
         _ line: [UInt8],
@@ -257,7 +257,7 @@ final class HoldsAndGuards {
         voter.end(denying: isClosing ? "the daemon is shutting down" : nil)
     }
 
-    /// Ends them all: the client has ended its side (``Connection/clientEnded()``), has vanished or
+    /// Ends them all: the client has ended its side (``Connection/inputClosed()``), has vanished or
     /// no longer reads, or is told goodbye.
     func end() {
         guard !self.voters.isEmpty else { return }
@@ -271,7 +271,7 @@ final class HoldsAndGuards {
     /// Leaves them to the next process.
     ///
     /// What a hold keeps from happening is not to happen in the last moment: they go on voting.
-    func leave() -> [StandingRow] {
+    func record() -> [StandingRow] {
         defer { self.standing.voters = [] }
         return self.voters.map { voter in
             var row = StandingRow(.voter, voter.record.request)
@@ -285,7 +285,7 @@ final class HoldsAndGuards {
         guard let asked = VoterRequest(request.call) else { return }
         let (line, since) = (Array(row.line), row.since ?? .now)
         self.server.voters.placed(
-            try self.place(asked, id: request.id, line, number: row.number, since: since)
+            try self.enlist(asked, id: request.id, line, number: row.number, since: since)
         )
     }
 }

@@ -118,7 +118,7 @@ final class SocketVoter: @unchecked Sendable {
                 deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline
             ),
             on: EventLoopContext(server.loop),
-            at: Self.places(of: self.covered.withLock { $0 }),
+            at: Self.buckets(of: self.covered.withLock { $0 }),
             before: { self.isConcerned(by: $0) },
             { self.asked($0) }
         )
@@ -136,31 +136,31 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     /// Where states are found that the patterns match; nil: anywhere.
-    private static func places(of lists: [PatternList]) -> Set<Int>? {
-        lists.reduce([]) { all, list in all.flatMap { all in list.places.map(all.union) } }
+    private static func buckets(of lists: [PatternList]) -> Set<Int>? {
+        lists.reduce([]) { all, list in all.flatMap { all in list.buckets.map(all.union) } }
     }
 
     /// Has these count from now on, at the gate too.
-    private func ask(_ lists: [PatternList]) {
+    private func cover(_ lists: [PatternList]) {
         self.covered.withLock { $0 = lists }
-        self.registration?.move(to: Self.places(of: lists))
+        self.registration?.move(to: Self.buckets(of: lists))
     }
 
     /// Makes the patterns apply under the names of the next declaration too.
     ///
     /// It may come into force at the gate at any moment, and no held state may slip through.
     func expect(_ next: StateSchema) {
-        self.ask([self.patterns, next.resolvedAgain(self.patterns)])
+        self.cover([self.patterns, next.resolvedAgain(self.patterns)])
     }
 
     /// Settles on the declaration that is in force.
     func settle(on schema: StateSchema) {
         self.patterns = schema.resolvedAgain(self.patterns)
-        self.ask([self.patterns])
+        self.cover([self.patterns])
     }
 
     /// Covers nothing from now on: no further question is put.
-    private func retire() { self.ask([]) }
+    private func retire() { self.cover([]) }
 
     /// Whether no declared state can ever match.
     func isVoid(in schema: StateSchema) -> Bool { schema.objection(to: self.patterns) != nil }
@@ -209,7 +209,7 @@ final class SocketVoter: @unchecked Sendable {
     /// Goes while a question may be on its way to it; nothing more is asked.
     ///
     /// - Parameter why: why an open question, or that one, is denied; nil: it is decided without it.
-    func leave(denying why: String?) {
+    func retire(denying why: String?) {
         self.retire()
         self.fate = .gone(denying: why)
         self.owner = nil

@@ -126,7 +126,7 @@ final class Voters {
     }
 
     /// Those that belong to no connection, as they are left to the next process.
-    var left: [KeptVoter] {
+    var unattached: [KeptVoter] {
         self.kept.values.filter { $0.term != .connection }.sorted { $0.number < $1.number }
     }
 
@@ -136,7 +136,7 @@ final class Voters {
         guard !away.isEmpty else { return }
         for voter in away {
             self.remove(voter.number)
-            voter.leave(denying: voter.terms.silence)
+            voter.retire(denying: voter.terms.silence)
         }
         self.endLater(away)
         self.server.stays?.voterWent()
@@ -187,9 +187,9 @@ final class Voters {
         var kept = voter.record
         kept.request = self.followed(kept.request)
         if let before { kept.since = before.since }
-        let place = before?.number ?? voter.number
-        let standIn = self.standIn(place)
-        if standIn != nil { self.voting[place] = nil }
+        let number = before?.number ?? voter.number
+        let standIn = self.standIn(number)
+        if standIn != nil { self.voting[number] = nil }
         if let before { self.kept[before.number] = nil }
         self.kept[voter.number] = kept
         self.voting[voter.number] = voter
@@ -254,7 +254,7 @@ final class Voters {
         let absence = self.standIn(for: kept)
         self.voting[kept.number] = absence
         self.tell?(.missing, kept)
-        voter.leave(denying: absence.blockingWhy)
+        voter.retire(denying: absence.blockingWhy)
         self.endLater([voter])
         return true
     }

@@ -3,7 +3,7 @@ import StateMachineClient
 import StateMachineProtocol
 import Synchronization
 
-/// Passes what happens to one machine to any number of readers, each at its own place; one that
+/// Passes what happens to one machine to any number of readers, each at its own position; one that
 /// stands still costs nobody else anything.
 ///
 /// Guarded state, behind one lock: the ring, the last line that told the state, and whether the
@@ -81,14 +81,14 @@ final class Feed: Sendable {
             let gone = guarded.gone.map { [$0] } ?? []
             guard let latest = guarded.latest, let head = latest.cursor.flatMap({ Cursor($0) })
             else { return .unknown(gone) }
-            let end = FeedPlace(next: guarded.ring.end, cursor: head)
+            let end = FeedPosition(next: guarded.ring.end, cursor: head)
             func now(_ reason: String?) -> FeedStart {
                 .at(end, [latest.stateEvent(resync: reason)] + gone)
             }
             guard let id else { return now(nil) }
             guard let cursor = Cursor(id) else { return now("unknown") }
             if let next = guarded.ring.next(after: cursor) {
-                return .at(FeedPlace(next: next, cursor: cursor), [])
+                return .at(FeedPosition(next: next, cursor: cursor), [])
             }
             guard cursor.epoch == head.epoch else { return now("restarted") }
             guard cursor.seq < head.seq else { return now("unknown") }
@@ -97,21 +97,21 @@ final class Feed: Sendable {
     }
 
     /// The state instead of what a reader has missed.
-    func resync(after cursor: Cursor?, because reason: String) -> (FeedPlace, [ServerEvent]) {
+    func resync(after cursor: Cursor?, because reason: String) -> (FeedPosition, [ServerEvent]) {
         self.guarded.withLock { $0.resync(after: cursor, because: reason) }
     }
 
-    /// Returns what follows a place, and moves the place on; empty if nothing follows.
-    func read(_ place: inout FeedPlace) -> [ServerEvent] {
+    /// Returns what follows a position, and moves the position on; empty if nothing follows.
+    func read(_ position: inout FeedPosition) -> [ServerEvent] {
         self.guarded.withLock { guarded in
-            guard place.next >= guarded.ring.first else {
-                let (next, events) = guarded.resync(after: place.cursor, because: "lagged")
-                place = next
+            guard position.next >= guarded.ring.first else {
+                let (next, events) = guarded.resync(after: position.cursor, because: "lagged")
+                position = next
                 return events
             }
-            let events = guarded.ring.events(from: place.next, bytes: Self.portion)
-            place.next += UInt64(events.count)
-            place.cursor = events.last { $0.cursor != nil }?.cursor ?? place.cursor
+            let events = guarded.ring.events(from: position.next, bytes: Self.portion)
+            position.next += UInt64(events.count)
+            position.cursor = events.last { $0.cursor != nil }?.cursor ?? position.cursor
             return events
         }
     }
@@ -121,7 +121,7 @@ extension Feed.Guarded {
     fileprivate func resync(
         after cursor: Cursor?,
         because reason: String
-    ) -> (FeedPlace, [ServerEvent]) {
+    ) -> (FeedPosition, [ServerEvent]) {
         let head = self.latest?.cursor.flatMap { Cursor($0) }
         var missed: UInt64?
         if let cursor, let head, cursor.epoch == head.epoch, cursor.seq <= head.seq {
@@ -129,7 +129,7 @@ extension Feed.Guarded {
         }
         let state = self.latest.map { [$0.stateEvent(resync: reason, missed: missed)] } ?? []
         let gone = self.gone.map { [$0] } ?? []
-        return (FeedPlace(next: self.ring.end, cursor: head), state + gone)
+        return (FeedPosition(next: self.ring.end, cursor: head), state + gone)
     }
 }
 
@@ -178,7 +178,7 @@ struct EventRing: Sendable {
         return taken
     }
 
-    /// The number of the event that directly follows that place; nil if it is not kept.
+    /// The number of the event that directly follows that position; nil if it is not kept.
     func next(after cursor: Cursor) -> UInt64? {
         for (index, event) in self.entries.enumerated().reversed() {
             guard let own = event.cursor, own.epoch == cursor.epoch else { continue }
@@ -220,7 +220,7 @@ struct ServerEvent: Sendable {
     static let back = Self(kind: .back, data: "{}")
 
     let kind: Kind
-    /// The place to continue from after it; nil leaves the place as it was.
+    /// The position to continue from after it; nil leaves the position as it was.
     var cursor: Cursor?
     /// A JSON object on one line.
     let data: String
@@ -239,17 +239,17 @@ struct ServerEvent: Sendable {
 }
 
 /// How far a reader of a feed has come.
-struct FeedPlace: Sendable {
+struct FeedPosition: Sendable {
     /// The number of the event that it reads next.
     var next: UInt64
-    /// The last place in the daemon's numbering that it was given.
+    /// The last position in the daemon's numbering that it was given.
     var cursor: Cursor?
 }
 
 /// What a new reader gets.
 enum FeedStart: Sendable {
-    /// These events, and then what follows the place.
-    case at(FeedPlace, [ServerEvent])
+    /// These events, and then what follows the position.
+    case at(FeedPosition, [ServerEvent])
     /// What it has missed is no longer here; the daemon may have it, up to that number.
     case before(Cursor, upTo: UInt64)
     /// The state is not known yet; the events are sent meanwhile.

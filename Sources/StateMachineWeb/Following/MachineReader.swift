@@ -2,7 +2,7 @@ import StateMachineClient
 import StateMachineCore
 import StateMachineProtocol
 
-/// Reads what happens to one machine, from the place that a reader has come to.
+/// Reads what happens to one machine, from the position that a reader has come to.
 struct MachineReader {
     /// The most changes asked for at a time, and in all, before a reader gets the state instead.
     ///
@@ -11,11 +11,11 @@ struct MachineReader {
 
     let machine: Machine
     /// Where it is; nil while what it has missed is looked for, after that id.
-    private var place: FeedPlace?
+    private var position: FeedPosition?
     private var id: String?
     /// How many changes were found of what it has missed.
     private var count = 0
-    /// Whether it was told that the daemon is gone, before it had a place.
+    /// Whether it was told that the daemon is gone, before it had a position.
     private var hasSaidGone = false
 
     init(_ machine: Machine, after id: String?) {
@@ -29,13 +29,13 @@ struct MachineReader {
     mutating func next() async throws -> [ServerEvent] {
         let feed = self.machine.feed
         while true {
-            if var place = self.place {
-                defer { self.place = place }
-                return feed.read(&place)
+            if var position = self.position {
+                defer { self.position = position }
+                return feed.read(&position)
             }
             switch feed.start(after: self.id) {
-            case .at(let place, let events):
-                self.place = place
+            case .at(let position, let events):
+                self.position = position
                 if self.hasSaidGone, !events.contains(where: { $0.kind == .gone }) {
                     return [.back] + events
                 }
@@ -48,8 +48,8 @@ struct MachineReader {
                 let replay =
                     self.count < Self.limits.all ? try await self.replay(cursor, upTo: head) : nil
                 guard let replay else {
-                    let (place, events) = feed.resync(after: cursor, because: "evicted")
-                    self.place = place
+                    let (position, events) = feed.resync(after: cursor, because: "evicted")
+                    self.position = position
                     return events
                 }
                 self.id = replay.last?.cursor?.description
@@ -77,18 +77,18 @@ struct MachineReader {
     }
 }
 
-/// Where a reader of all machines is, as the id of a stream: a place for each.
+/// Where a reader of all machines is, as the id of a stream: a position for each.
 ///
 /// Six hexadecimal digits for the name, eight of the epoch, and the number in base 36, for each
 /// machine; separated by full stops. A name's digits that are another's, too, have the reader begin
 /// with the state, since the epochs differ.
-struct JointPlaces: Sendable, CustomStringConvertible {
+struct JointPositions: Sendable, CustomStringConvertible {
     /// Digits of a name, and of a name and an epoch.
     ///
     /// Six: with the most machines, 64, the whole id has less than 2 KiB.
     private static let digits = (name: 6, both: 14)
 
-    private var places: [String: Cursor] = [:]
+    private var positions: [String: Cursor] = [:]
 
     /// Reads an id; whatever is not one of ours is left out.
     init(_ id: String) {
@@ -98,17 +98,17 @@ struct JointPlaces: Sendable, CustomStringConvertible {
             guard let seq = UInt64(rest, radix: 36), let cursor = Cursor("\(epoch):\(seq)") else {
                 continue
             }
-            self.places[String(name)] = cursor
+            self.positions[String(name)] = cursor
         }
     }
 
     subscript(name: String) -> Cursor? {
-        get { self.places[Self.key(name)] }
-        set { self.places[Self.key(name)] = newValue }
+        get { self.positions[Self.key(name)] }
+        set { self.positions[Self.key(name)] = newValue }
     }
 
     var description: String {
-        self.places.sorted { $0.key < $1.key }
+        self.positions.sorted { $0.key < $1.key }
             .map { "\($0.key)\($0.value.epoch)\(String($0.value.seq, radix: 36))" }
             .joined(separator: ".")
     }

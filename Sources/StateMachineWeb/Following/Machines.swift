@@ -150,18 +150,18 @@ struct Absence: Equatable {
     ///   - absences: of each machine; nil for one that is there, or whose sockets are.
     ///   - room: how many have to go, if there are so many that are away.
     ///   - now: the time.
-    /// - Returns: their places in the list.
+    /// - Returns: their positions in the list.
     static func ended(
         _ absences: [Absence?],
         making room: Int,
         at now: ContinuousClock.Instant
     ) -> [Int] {
-        let away = absences.enumerated().compactMap { place, absence in
-            absence.map { (place: place, absence: $0) }
+        let away = absences.enumerated().compactMap { position, absence in
+            absence.map { (position: position, absence: $0) }
         }.sorted { $0.absence.since < $1.absence.since }
         return away.enumerated().filter { number, one in
             let limit = one.absence.hasFarewell ? Self.shown.afterFarewell : Self.shown.else
             return number < room || now - one.absence.since >= limit
-        }.map(\.element.place)
+        }.map(\.element.position)
     }
 }

@@ -4,7 +4,7 @@ import StateMachineProtocol
 struct EventStream: Sendable {
     private let bell: Bell
     private let machines: @Sendable () -> [Machine]
-    /// Whether each event has the machine's name, and an id with the places in all machines.
+    /// Whether each event has the machine's name, and an id with the positions in all machines.
     private let isJoint: Bool
     /// The last id that the reader has seen.
     private let id: String?
@@ -32,7 +32,7 @@ struct EventStream: Sendable {
     func run(_ write: ([UInt8]) async throws -> Void) async throws {
         // At once, so that the browser knows that it is connected.
         try await write(ServerEvent.beginning)
-        var places = JointPlaces(self.id ?? "")
+        var positions = JointPositions(self.id ?? "")
         var readers: [MachineReader] = []
         var shown: [ObjectIdentifier] = []
         var news = self.bell.news.makeAsyncIterator()
@@ -44,7 +44,7 @@ struct EventStream: Sendable {
                 readers.removeAll { !shown.contains(ObjectIdentifier($0.machine)) }
                 let known = Set(readers.map { ObjectIdentifier($0.machine) })
                 for machine in machines where !known.contains(ObjectIdentifier(machine)) {
-                    let id = self.isJoint ? places[machine.name]?.description : self.id
+                    let id = self.isJoint ? positions[machine.name]?.description : self.id
                     readers.append(MachineReader(machine, after: id))
                 }
             }
@@ -57,8 +57,8 @@ struct EventStream: Sendable {
                 let name = readers[index].machine.name
                 let bytes = events.flatMap { event in
                     guard self.isJoint else { return event.bytes }
-                    if let cursor = event.cursor { places[name] = cursor }
-                    let id = event.cursor == nil ? nil : places.description
+                    if let cursor = event.cursor { positions[name] = cursor }
+                    let id = event.cursor == nil ? nil : positions.description
                     return event.bytes(id: id, instance: .string(name))
                 }
                 try await write(bytes)

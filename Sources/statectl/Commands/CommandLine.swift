@@ -134,11 +134,11 @@ struct WordCheck {
             .map { String($0.hasPrefix("--") ? $0.prefix { $0 != "=" } : $0.prefix(2)) }
         guard given.count > 1, let command else { return nil }
         for option in Self.options(of: command) where option.value != nil {
-            let places = given.filter(option.names.contains)
-            guard places.count > 1, !Self.lists.contains(places[1]),
-                (command, places[1]) != ("watch", "--until")
+            let spellings = given.filter(option.names.contains)
+            guard spellings.count > 1, !Self.lists.contains(spellings[1]),
+                (command, spellings[1]) != ("watch", "--until")
             else { continue }
-            return "\(places[1]) is given twice; give it once"
+            return "\(spellings[1]) is given twice; give it once"
         }
         return nil
     }

@@ -57,7 +57,7 @@ struct GraphCommand: DaemonCommand {
             throw ValidationError("--counts needs a daemon's past; leave the file out")
         }
         try demand(self.since == nil || self.counts, "--since needs --counts")
-        _ = try self.options.place("--since", self.since)
+        _ = try self.options.position("--since", self.since)
         try demand(!self.options.json, "graph has no --json; use statectl --json describe")
     }
 
@@ -85,7 +85,7 @@ struct GraphCommand: DaemonCommand {
         let stats = try await client.accepted(.stats)
         drawing.note(DrawingBar.bars(stats.value, description.value))
         if self.counts {
-            let since = try self.options.place("--since", self.since)
+            let since = try self.options.position("--since", self.since)
             drawing.note(try await PastReading(client: client, since: since).span().ways())
         }
         return drawing

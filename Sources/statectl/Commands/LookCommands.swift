@@ -221,7 +221,7 @@ struct MachinesCommand: DaemonCommand {
         let instances = Instance.all()
         guard !instances.isEmpty else {
             throw Refusal(
-                "no machine found in \(Instance.places.joined(separator: " and ").printable); "
+                "no machine found in \(Instance.directories.joined(separator: " and ").printable); "
                     + "is a service running? systemctl status 'statemachine*'",
                 .unreachable
             )

@@ -148,7 +148,7 @@ struct SeveralMachines: ParsableArguments {
             )
         }
         let instances = Instance.all()
-        guard !instances.isEmpty else { throw ClientError.notFound(tried: Instance.places) }
+        guard !instances.isEmpty else { throw ClientError.notFound(tried: Instance.directories) }
         return instances.map { instance in
             (instance.name, options.narrowed { $0.runtimeDirectory = instance.directory.path })
         }

@@ -58,10 +58,10 @@ extension WatchCommand {
                 await command.run(for: line, of: target, as: event, resync: resync)
             }
             guard let complaint = await run.value else { return }
-            let place = "change \(line.number)"
-            guard self.retry else { throw Refusal("\(complaint); \(place) counts as not handled") }
+            let change = "change \(line.number)"
+            guard self.retry else { throw Refusal("\(complaint); \(change) counts as not handled") }
             let pause = pauses.next()
-            StandardError.say("\(complaint); trying \(place) again in \(pause / .seconds(1)) s")
+            StandardError.say("\(complaint); trying \(change) again in \(pause / .seconds(1)) s")
             try await QuietClock().sleep(for: pause)
         }
     }

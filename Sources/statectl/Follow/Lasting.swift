@@ -95,7 +95,7 @@ struct StuckWatch: Sendable {
         case .state where !line.isSelected: self.timer.note(nil)
         // How long it has lasted already is for the daemon to say.
         case .live, .state:
-            if line.kind == .live, let epoch = line.place?.epoch {
+            if line.kind == .live, let epoch = line.position?.epoch {
                 self.timer.numberingContinues(as: epoch)
             }
             self.timer.note(StayTimer.Stay(beginning: nil, due: .now))
@@ -137,7 +137,7 @@ struct LastingState {
     /// The seq of the last line, while the machine is in one of them; nil otherwise.
     private(set) var seq: UInt64?
     /// The same in its numbering.
-    private(set) var place: Cursor?
+    private(set) var position: Cursor?
     /// Since when; nil while it is in none.
     private(set) var since: ContinuousClock.Instant?
 
@@ -148,17 +148,17 @@ struct LastingState {
         case .live where !line.isSelected: return self.left()
         // The changes before it have said so, perhaps under the numbering's earlier name.
         case .live:
-            if self.place != nil { self.place = line.place }
+            if self.position != nil { self.position = line.position }
             return
         case .beat, .reply, .declared, .ask, .bye, .other: return
         }
         guard line.isSelected, let seq = line.seq else { return self.left() }
         let isNext = line.kind == .change && self.seq.map { $0 + 1 == seq } ?? false
         if !isNext { self.since = now.advanced(by: .zero - age) }
-        (self.seq, self.place) = (seq, line.place)
+        (self.seq, self.position) = (seq, line.position)
     }
 
-    private mutating func left() { (self.seq, self.place, self.since) = (nil, nil, nil) }
+    private mutating func left() { (self.seq, self.position, self.since) = (nil, nil, nil) }
 }
 
 extension WaitCommand {
@@ -178,7 +178,7 @@ extension WaitCommand {
             {
                 try await timer.next {
                     let line = try await client.accepted(.get)
-                    return (line, StayTimer.Stay(beginning: line.place, due: .now))
+                    return (line, StayTimer.Stay(beginning: line.position, due: .now))
                 }
             },
         ]
@@ -204,7 +204,7 @@ extension WaitCommand {
                 state.lineReceived(line, at: .now, try await client.age(ofReceived: line))
                 timer.note(
                     state.since.map {
-                        StayTimer.Stay(beginning: state.place, due: $0.advanced(by: span))
+                        StayTimer.Stay(beginning: state.position, due: $0.advanced(by: span))
                     }
                 )
             case .reached(let line):
@@ -240,15 +240,15 @@ extension Client {
         /// The newest change to one of those states between two places; nil if there is none.
         func newest(
             _ only: [Pattern],
-            after: HistoryPlace?,
-            before: HistoryPlace
+            after: HistoryPosition?,
+            before: HistoryPosition
         ) async throws -> Line? {
             try await self.change(
                 .history(limit: 1, only: only, order: .newest, after: after, before: before)
             )
         }
         // Where the machine was then: the last change before that has to have led to one of them.
-        let then = HistoryPlace.time(WallTime(microseconds: start))
+        let then = HistoryPosition.time(WallTime(microseconds: start))
         guard let last = try await newest([], after: nil, before: then)?.seq, last < seq,
             try await newest(patterns, after: .seq(last - 1), before: .seq(last + 1)) != nil
         else { return false }
@@ -265,11 +265,11 @@ extension Client {
 
 extension Line {
     /// Its cursor; nil if that is none, as of no daemon.
-    fileprivate var place: Cursor? { self.cursor.flatMap { Cursor($0) } }
+    fileprivate var position: Cursor? { self.cursor.flatMap { Cursor($0) } }
 
     /// The change that began the stay which it shows.
     var beginning: Cursor? {
-        self.place.map { Cursor(epoch: $0.epoch, seq: self.stay ?? $0.seq) }
+        self.position.map { Cursor(epoch: $0.epoch, seq: self.stay ?? $0.seq) }
     }
 }
 

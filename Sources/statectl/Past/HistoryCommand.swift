@@ -107,8 +107,8 @@ struct HistoryCommand: DaemonCommand {
         var call = HistoryCall.all
         call.only = self.patterns.isEmpty ? nil : PatternList(self.patterns)
         call.order = self.oldestFirst ? .oldest : .newest
-        call.after = try self.options.place("--since", self.since)
-        call.before = try self.options.place("--until", self.until)
+        call.after = try self.options.position("--since", self.since)
+        call.before = try self.options.position("--until", self.until)
         call.by = self.by.map { name in
             (UInt32(name) ?? Account(named: name)?.uid).map { .user($0) } ?? .program(name)
         }

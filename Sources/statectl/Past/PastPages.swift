@@ -25,7 +25,7 @@ struct PastPages: Sendable {
         defer { progress.end() }
         var left = most
         while true {
-            var last: HistoryPlace?
+            var last: HistoryPosition?
             self.call.limit = min(left, RequestLimits.historyChanges)
             let reply = try await self.client.changes(
                 Request(.history(self.call)),

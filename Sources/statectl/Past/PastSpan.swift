@@ -110,7 +110,7 @@ struct PastStays {
 
     /// The names of the states, each once.
     private(set) var names: [String] = []
-    private var places: [Spelling: Int] = [:]
+    private var numbers: [Spelling: Int] = [:]
     private(set) var all: [Stay] = []
     /// The number of changes that were read, including those that began no stay.
     private(set) var changes: UInt64 = 0
@@ -124,30 +124,30 @@ struct PastStays {
     private(set) var isTooMany = false
 
     /// The index of a state in `names`, to which a new one is added.
-    private mutating func place(of name: String) -> Int {
+    private mutating func number(of name: String) -> Int {
         let spelling = Spelling(name)
-        if let place = self.places[spelling] { return place }
+        if let number = self.numbers[spelling] { return number }
         guard self.names.count < Self.mostNames else {
             self.isTooMany = true
             return Self.mostNames - 1
         }
         self.names.append(name)
-        self.places[spelling] = self.names.count - 1
+        self.numbers[spelling] = self.names.count - 1
         return self.names.count - 1
     }
 
     /// Adds a stay in the state of that name.
     mutating func enter(_ state: String, at time: Int64, seq: UInt64) {
-        self.all.append(Stay(state: self.place(of: state), start: time, seq: seq))
+        self.all.append(Stay(state: self.number(of: state), start: time, seq: seq))
     }
 
     /// Adds the stays of an outline.
     mutating func take(_ outline: TransitionOutline) {
-        let places = outline.names.map { self.place(of: $0) }
+        let numbers = outline.names.map { self.number(of: $0) }
         for (index, entry) in outline.entries.enumerated() {
             guard let state = entry.state else { continue }
             let seq = outline.first + UInt64(index)
-            self.all.append(Stay(state: places[state], start: entry.at.microseconds, seq: seq))
+            self.all.append(Stay(state: numbers[state], start: entry.at.microseconds, seq: seq))
         }
         self.changes += UInt64(outline.entries.count)
     }

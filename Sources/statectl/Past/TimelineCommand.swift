@@ -44,10 +44,10 @@ struct TimelineCommand: DaemonCommand {
             throw ValidationError("--svg and --json cannot be used together; give one")
         }
         try demand(self.svg != "", "--svg is empty; name the file")
-        let since = try self.options.place("--since", self.since)
-        let until = try self.options.place("--until", self.until)
+        let since = try self.options.position("--since", self.since)
+        let until = try self.options.position("--until", self.until)
         guard case .time(let start)? = since else { return }
-        try demand(start < .now, "--since is in the future; write \(TypedPlace.example)")
+        try demand(start < .now, "--since is in the future; write \(TypedPosition.example)")
         if case .time(let end)? = until, end <= start {
             throw ValidationError("--until must be later than --since")
         }
@@ -58,8 +58,8 @@ struct TimelineCommand: DaemonCommand {
         try await self.machines.targets(self.options, one: one).each { target in
             let reading = PastReading(
                 client: try await target.client,
-                since: try self.options.place("--since", self.since),
-                until: try self.options.place("--until", self.until)
+                since: try self.options.position("--since", self.since),
+                until: try self.options.position("--until", self.until)
             )
             let span = try await reading.span()
             if let file = self.svg { return try await self.draw(span, reading, to: file) }
@@ -122,9 +122,9 @@ extension PastSpan {
 struct PastReading {
     let client: Client
     /// Where the span begins; nil for the oldest change that is kept.
-    var since: HistoryPlace?
+    var since: HistoryPosition?
     /// Where it ends; nil for now.
-    var until: HistoryPlace?
+    var until: HistoryPosition?
 
     /// Reads the span.
     ///
@@ -264,9 +264,9 @@ struct PastReading {
     }
 
     /// The time of a place: when its change was made, or the time that it is.
-    private func moment(of place: HistoryPlace) async throws -> Int64? {
-        if case .time(let time) = place { return time.microseconds }
-        return try await self.change(at: place)?.at?.microseconds
+    private func moment(of position: HistoryPosition) async throws -> Int64? {
+        if case .time(let time) = position { return time.microseconds }
+        return try await self.change(at: position)?.at?.microseconds
     }
 
     /// When the numbering began, if the daemon knows.
@@ -275,9 +275,9 @@ struct PastReading {
     }
 
     /// The change at that place; nil if it is not kept.
-    private func change(at place: HistoryPlace) async throws -> Line? {
+    private func change(at position: HistoryPosition) async throws -> Line? {
         let seq: UInt64
-        switch place {
+        switch position {
         case .time: return nil
         case .seq(let number): seq = number
         case .cursor(let text): seq = Cursor(text)?.seq ?? 0

@@ -162,7 +162,7 @@ struct TimelinePicture {
         ]
         let axis = TimeAxis(start: span.start, end: span.end, isUTC: self.isUTC)
         for mark in axis.marks(atMost: Self.columns / 80) {
-            let x = left + Int(self.place(of: mark.time, span))
+            let x = left + Int(self.x(of: mark.time, span))
             lines.append(
                 "<path d=\"M\(x).5 \(Self.top - 6)V\(bottom + 6)\" stroke=\"#ddd\"/>"
                     + "<text x=\"\(x)\" y=\"\(bottom + 22)\" text-anchor=\"middle\" "
@@ -188,7 +188,7 @@ struct TimelinePicture {
             .markup()
     }
 
-    private func place(of time: Int64, _ span: PastSpan) -> Double {
+    private func x(of time: Int64, _ span: PastSpan) -> Double {
         Double(time - span.start) / Double(max(1, span.end - span.start)) * Double(Self.columns)
     }
 
@@ -245,8 +245,8 @@ struct TimelinePicture {
     private func band(_ stay: Int, _ span: PastSpan, _ left: Int) -> String {
         let part = span.part(of: stay)
         let state = span.stays.all[stay].state
-        let from = Double(left) + self.place(of: part.lowerBound, span)
-        let width = max(1.5, self.place(of: part.upperBound, span) + Double(left) - from)
+        let from = Double(left) + self.x(of: part.lowerBound, span)
+        let width = max(1.5, self.x(of: part.upperBound, span) + Double(left) - from)
         return self.rectangle(
             "x=\"\(Self.tenths(from))\" y=\"\(self.y(state))\" width=\"\(Self.tenths(width))\" "
                 + "height=\"\(Self.lane.band)\"",
@@ -280,10 +280,10 @@ struct TimelinePicture {
         return lines
     }
 
-    private func rectangle(_ place: String, _ state: Int, _ title: [String]) -> String {
+    private func rectangle(_ position: String, _ state: Int, _ title: [String]) -> String {
         let text = title.map { $0.markup() }.joined(separator: "&#10;")
         let colour = Self.colours[state % Self.colours.count]
-        return "<rect \(place) fill=\"\(colour)\"><title>\(text)</title></rect>"
+        return "<rect \(position) fill=\"\(colour)\"><title>\(text)</title></rect>"
     }
 
     private func moment(_ microseconds: Int64) -> String {

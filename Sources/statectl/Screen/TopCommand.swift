@@ -277,8 +277,8 @@ struct MachineView: Sendable {
     mutating func take(_ change: Line) {
         let seq = change.seq ?? 0
         guard !self.changes.contains(where: { $0.seq == seq }) else { return }
-        let place = self.changes.firstIndex { ($0.seq ?? 0) < seq } ?? self.changes.count
-        self.changes.insert(change, at: place)
+        let index = self.changes.firstIndex { ($0.seq ?? 0) < seq } ?? self.changes.count
+        self.changes.insert(change, at: index)
         self.changes.removeLast(max(0, self.changes.count - Self.kept))
     }
 }

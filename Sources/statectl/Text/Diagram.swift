@@ -32,7 +32,7 @@ struct Diagram {
         guard drawing.states.count <= Self.mostStates else { return nil }
         let named = Self.entries(drawing, namingTargets: true)
         let lanes = Self.lanes(named)
-        let room = 2 * ((lanes.map(\.place).max() ?? -1) + 1) + 3
+        let room = 2 * ((lanes.map(\.column).max() ?? -1) + 1) + 3
         let isWide = named.allSatisfy { $0.text.columns + room <= width ?? .max }
         let entries = isWide ? named : Self.entries(drawing, namingTargets: false)
         let widest = entries.map(\.text.columns).max() ?? 0
@@ -104,8 +104,8 @@ struct Diagram {
         .sorted { ($0.rows.count, $0.head) < ($1.rows.count, $1.head) }
         var placed: [DiagramLane] = []
         for var lane in lanes {
-            let taken = Set(placed.filter { $0.rows.overlaps(lane.rows) }.map(\.place))
-            lane.place = (0...taken.count).first { !taken.contains($0) } ?? taken.count
+            let taken = Set(placed.filter { $0.rows.overlaps(lane.rows) }.map(\.column))
+            lane.column = (0...taken.count).first { !taken.contains($0) } ?? taken.count
             placed.append(lane)
         }
         return placed
@@ -121,7 +121,7 @@ struct DiagramLane {
     let head: Int
     let branches: [Branch]
     /// Which lane it is, counted from the text.
-    var place = 0
+    var column = 0
 
     var rows: ClosedRange<Int> {
         let rows = self.branches.map(\.row) + [self.head]
@@ -144,7 +144,7 @@ struct DiagramCanvas {
 
     /// Draws a lane and what joins it, over lanes that are there already.
     mutating func draw(_ lane: DiagramLane) {
-        let column = 2 * lane.place + 1
+        let column = 2 * lane.column + 1
         for row in lane.rows {
             self.cells[row][column] = self.cells[row][column].crossed(byVertical: true)
         }

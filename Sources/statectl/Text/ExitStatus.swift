@@ -89,12 +89,12 @@ enum ExitStatus: Int32, Error {
 extension ClientError {
     /// Which machines there are instead, if the one without a name was meant and is not there.
     fileprivate var others: String {
-        let places = Instance.places
+        let directories = Instance.directories
         let isUnnamed =
             switch self {
             case .notFound: true
             case .unreachable(let path, _):
-                places.contains { path == RuntimeDirectory($0).socketPath(of: .control) }
+                directories.contains { path == RuntimeDirectory($0).socketPath(of: .control) }
             default: false
             }
         let names = isUnnamed ? Instance.all().compactMap(\.name) : []

@@ -160,17 +160,17 @@ struct HoldCommand: DaemonCommand {
             switch (self.until, self.mode == .delay ? nil : self.max) {
             case (nil, let max?): time = max.duration
             case (let text?, nil):
-                let place = TypedPlace(now: .now, isUTC: self.options.utc)
-                guard let end = place.next(text) else {
+                let typed = TypedPosition(now: .now, isUTC: self.options.utc)
+                guard let end = typed.next(text) else {
                     throw ValidationError(
-                        "--until is not a time: \(text.quoted); write \(TypedPlace.endExample)"
+                        "--until is not a time: \(text.quoted); write \(TypedPosition.endExample)"
                     )
                 }
                 try demand(
-                    end > place.now,
-                    "--until must be later than now, not \(text.quoted); write \(TypedPlace.endExample)"
+                    end > typed.now,
+                    "--until must be later than now, not \(text.quoted); write \(TypedPosition.endExample)"
                 )
-                time = .microseconds(end.microseconds - place.now.microseconds)
+                time = .microseconds(end.microseconds - typed.now.microseconds)
             case (_?, _?):
                 throw ValidationError("--until and --max cannot be used together; give one")
             case (nil, nil):

@@ -67,7 +67,7 @@ struct Reload: Sendable {
         let limits = try self.run.configuration.reload?()
         if let redeclaration { try await self.redeclare(redeclaration) }
         guard let limits else { return [] }
-        self.run.warn(of: limits, within: self.server.places)
+        self.run.warn(of: limits, within: self.server.slots)
         let later = try await self.server.loop.submit { self.server.apply(limits) }.get()
         self.logger.notice(
             "\(CataloguedMessage.reloaded.rawValue)",

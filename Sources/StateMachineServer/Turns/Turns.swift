@@ -87,7 +87,7 @@ final class Turns {
     // MARK: - Who is there
 
     func add(_ connection: Connection) {
-        connection.standing.place = self.connections.count
+        connection.standing.index = self.connections.count
         self.connections.append(connection)
     }
 
@@ -96,8 +96,8 @@ final class Turns {
         // The last one takes its place.
         let last = self.connections.removeLast()
         if last !== connection {
-            last.standing.place = connection.standing.place
-            self.connections[connection.standing.place] = last
+            last.standing.index = connection.standing.index
+            self.connections[connection.standing.index] = last
         }
     }
 
@@ -189,7 +189,7 @@ final class Turns {
             let user = self.users.removeFirst()
             now = self.give(user, from: now)
             if !user.waiting.isEmpty { self.users.append(user) }
-            if let patienceEnds, now >= patienceEnds { self.leaveBehind() }
+            if let patienceEnds, now >= patienceEnds { self.stopWaitingForReaders() }
         }
         if !self.users.isEmpty { self.bell.ring() }
     }
@@ -254,7 +254,7 @@ final class Turns {
     /// Makes setters wait no longer for other users' readers who are held to limits.
     ///
     /// A `resync` line tells those readers what the ring has lost before they were written to.
-    private func leaveBehind() {
+    private func stopWaitingForReaders() {
         self.patienceEnds = nil
         let setters = self.paused.map(\.user)
         for connection in self.connections where connection.standing.isInRound {
@@ -293,7 +293,7 @@ final class Turns {
 /// A connection's standing in line; each variable belongs to whoever keeps the list.
 struct Standing {
     /// Its index in the list of connections.
-    var place = 0
+    var index = 0
     /// Whether it waits for its turn.
     var isInLine = false
     /// Whether the current round waits for its turn.

@@ -8,7 +8,7 @@ import Testing
 @testable import statectl
 
 /// Places among old changes as they are typed.
-@Suite(.serialized) struct TypedPlaceTests {
+@Suite(.serialized) struct TypedPositionTests {
     /// Where clocks are set back, an hour comes twice: a span of the past has to have all of it.
     @Test(arguments: [
         ("2026-10-25 02:30", "2026-10-25T00:30:00.000000Z", "2026-10-25T01:30:00.000000Z"),
@@ -44,7 +44,7 @@ import Testing
     func theNextOfTheMomentsThatAClockShowsIsMeant(now: String, text: String, time: String) throws {
         try Self.inMiddleEurope {
             let now = try #require(WallTime(reading: now))
-            #expect(TypedPlace(now: now, isUTC: false).next(text)?.rfc3339 == time)
+            #expect(TypedPosition(now: now, isUTC: false).next(text)?.rfc3339 == time)
         }
     }
 
@@ -112,8 +112,8 @@ import Testing
         isUTC: Bool = false
     ) throws -> String? {
         let now = try #require(WallTime(reading: now))
-        let place = TypedPlace(now: now, isUTC: isUTC, isLater: isLater).place(text)
-        return if case .time(let time)? = place { time.rfc3339 } else { nil }
+        let position = TypedPosition(now: now, isUTC: isUTC, isLater: isLater).position(text)
+        return if case .time(let time)? = position { time.rfc3339 } else { nil }
     }
 
     @Test(
@@ -133,7 +133,7 @@ import Testing
         ] as [(String, String?)]
     )
     func aDateAndATimeAreWhatACalendarAndAClockShow(text: String, time: String?) {
-        let typed = TypedPlace(now: .now, isUTC: true).place(text)
+        let typed = TypedPosition(now: .now, isUTC: true).position(text)
         let shown: String? = if case .time(let time)? = typed { time.rfc3339 } else { nil }
         #expect(shown == time)
     }
@@ -159,13 +159,13 @@ import Testing
     ])
     func theNextTimeOfThatNameIsMeant(text: String, time: String) throws {
         let now = try #require(WallTime(reading: Self.now))
-        let end = TypedPlace(now: now, isUTC: true).next(text)
+        let end = TypedPosition(now: now, isUTC: true).next(text)
         #expect(end?.rfc3339 == time)
     }
 
     @Test(arguments: ["", "soon", "mo 9:00", "25:00", "mon 9", "mon tue", "2026-02-30", "41"])
     func whatIsNoTimeIsNone(text: String) throws {
         let now = try #require(WallTime(reading: Self.now))
-        #expect(TypedPlace(now: now, isUTC: true).next(text) == nil)
+        #expect(TypedPosition(now: now, isUTC: true).next(text) == nil)
     }
 }

@@ -85,7 +85,7 @@ final class Users {
     }
 
     /// Connections that have a place.
-    var placesTaken: Int { self.admission.total }
+    var slotsTaken: Int { self.admission.total }
 
     /// The account of a user.
     func account(of uid: UInt32) -> User {
@@ -108,13 +108,13 @@ final class Users {
 
     func came(_ connection: Connection) { connection.user.connections += 1 }
 
-    func left(_ connection: Connection) {
+    func released(_ connection: Connection) {
         let user = connection.user
         user.connections -= 1
         if user.connections == 0 { self.accounts[user.uid] = nil }
-        guard connection.lifecycle.place != .none else { return }
-        let wasServed = connection.lifecycle.place == .served
-        self.admission.left(user.uid, wasServed: wasServed, now: Self.now)
+        guard connection.lifecycle.slot != .none else { return }
+        let wasServed = connection.lifecycle.slot == .served
+        self.admission.released(user.uid, wasServed: wasServed, now: Self.now)
     }
 
     private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds) }

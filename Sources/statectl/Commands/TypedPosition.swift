@@ -4,7 +4,7 @@ import StateMachineClient
 import StateMachineCore
 
 /// A moment or a place among old changes as it is typed: a time, how long from now, the number of a change, or a cursor.
-struct TypedPlace {
+struct TypedPosition {
     /// Examples, for a place that cannot be read.
     static let example = "22:40, \"yesterday 22:40\", \"2026-11-20 22:40\", 1h, 41 or a cursor"
     /// Examples, for an end that cannot be read.
@@ -16,7 +16,7 @@ struct TypedPlace {
     var isLater = false
 
     /// The place that a text names; nil if it names none.
-    func place(_ text: String) -> HistoryPlace? {
+    func position(_ text: String) -> HistoryPosition? {
         if let seq = UInt64(text.hasPrefix("#") ? String(text.dropFirst()) : text) {
             return seq < RequestLimits.integerBound ? .seq(seq) : nil
         }
@@ -140,14 +140,14 @@ struct TypedPlace {
 
 extension SharedOptions {
     /// The place that an option names; nil if it was not given.
-    func place(_ option: String, _ text: String?) throws -> HistoryPlace? {
+    func position(_ option: String, _ text: String?) throws -> HistoryPosition? {
         guard let text else { return nil }
-        let typed = TypedPlace(now: .now, isUTC: self.utc, isLater: option == "--until")
-        guard let place = typed.place(text) else {
+        let typed = TypedPosition(now: .now, isUTC: self.utc, isLater: option == "--until")
+        guard let position = typed.position(text) else {
             throw ValidationError(
-                "\(option) is neither a time nor a change: \(text.quoted); write \(TypedPlace.example)"
+                "\(option) is neither a time nor a change: \(text.quoted); write \(TypedPosition.example)"
             )
         }
-        return place
+        return position
     }
 }

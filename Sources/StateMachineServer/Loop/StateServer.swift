@@ -41,7 +41,7 @@ final class StateServer: @unchecked Sendable {
     let past: Past
     private(set) var limits: ServerLimits
     /// How many connections there are descriptors for.
-    let places: Int
+    let slots: Int
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     let startedAt = NIODeadline.now()
 
@@ -107,7 +107,7 @@ final class StateServer: @unchecked Sendable {
         schema: any Schema,
         loop: any EventLoop,
         limits: ServerLimits,
-        places: Int = .max,
+        slots: Int = .max,
         disk: HistoryReader? = nil,
         bell: LoopBell,
         clock: any StayClock = KernelClock()
@@ -118,9 +118,9 @@ final class StateServer: @unchecked Sendable {
         self.states = schema
         self.current = schema
         self.limits = limits
-        self.places = places
+        self.slots = slots
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
-        machine.findVoters { schema.places(of: $0) }
+        machine.findVoters { schema.buckets(of: $0) }
         // From here on every change comes to ``append(_:)`` on the loop, whoever made it and wherever it was recorded.
         let listener = NIOLoopBoundBox<StateServer?>(nil, eventLoop: loop)
         let (registration, cursor, place) = machine.follow(
@@ -330,7 +330,7 @@ final class StateServer: @unchecked Sendable {
     ///
     /// Who has more than the new limits allow keeps it.
     func apply(_ new: ServerLimits) -> [String] {
-        let new = new.fitting(connections: self.places)
+        let new = new.fitting(connections: self.slots)
         var limits = new
         limits.ringChanges = self.limits.ringChanges
         limits.ringBytes = self.limits.ringBytes
@@ -342,7 +342,7 @@ final class StateServer: @unchecked Sendable {
     }
 
     /// Has nothing decided any more, and then does what is to be done with the connections.
-    func stopDeciding(then body: @escaping @Sendable () -> Void) {
+    func drainSets(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
         self.stays?.stop()
         for connection in self.clients { connection.sets.withdraw() }
@@ -410,7 +410,7 @@ extension StateServer {
     /// Whether a connection that is turned away may stay until its client has read why.
     ///
     /// 64 at a time: enough for those who come by mistake, and a crowd takes no more descriptors.
-    var mayLinger: Bool { self.turns.connections.count - self.users.placesTaken <= 64 }
+    var mayLinger: Bool { self.turns.connections.count - self.users.slotsTaken <= 64 }
 
     /// Whether a user's connection has a place, and from when on.
     func admit(_ uid: UInt32, at door: Door) -> Admission.Decision {
@@ -429,7 +429,7 @@ extension StateServer {
 
     func remove(_ connection: Connection) {
         self.turns.remove(connection)
-        self.users.left(connection)
+        self.users.released(connection)
         self.turns.tookTurn(connection)
         self.turns.tellIfEmpty()
     }
@@ -457,10 +457,10 @@ extension StateServer {
     func sayGoodbye(_ reason: ServerLine.ByeReason) -> EventLoopFuture<Void> {
         self.loop.preconditionInEventLoop()
         let allGone = self.turns.whenEmpty()
-        self.stopDeciding {
-            for connection in self.clients { connection.shutDown(reason) }
+        self.drainSets {
+            for connection in self.clients { connection.dismiss(for: reason) }
             self.writeLast()
-            for connection in self.clients { connection.finishShutDown() }
+            for connection in self.clients { connection.flushLast() }
             self.turns.tellIfEmpty()
         }
         return allGone

@@ -169,14 +169,14 @@ struct TransitionCounts {
 
     /// The rows in the order in which they came, and where in it each pair is.
     private var rows: [(from: String, to: String, count: UInt64)] = []
-    private var places: [Pair: Int] = [:]
+    private var indices: [Pair: Int] = [:]
 
     mutating func add(from: String, to: String) {
         let pair = Pair(from: Spelling(from), to: Spelling(to))
-        if let place = self.places[pair] {
-            self.rows[place].count += 1
+        if let index = self.indices[pair] {
+            self.rows[index].count += 1
         } else if self.rows.count < Self.most {
-            self.places[pair] = self.rows.count
+            self.indices[pair] = self.rows.count
             self.rows.append((from, to, 1))
         }
     }

@@ -95,15 +95,15 @@ struct DaemonRun: Service, CustomStringConvertible {
     private func makeServer(on group: MultiThreadedEventLoopGroup) async throws -> StateServer {
         let loop = group.next()
         let bell = try await LoopBell.make(on: group)
-        let places = ResourceLimits.clients
-        self.warn(of: self.configuration.limits, within: places)
+        let slots = ResourceLimits.clients
+        self.warn(of: self.configuration.limits, within: slots)
         return try await loop.submit {
             StateServer(
                 machine: self.machine,
                 schema: self.schema,
                 loop: loop,
-                limits: self.configuration.limits.fitting(connections: places),
-                places: places,
+                limits: self.configuration.limits.fitting(connections: slots),
+                slots: slots,
                 disk: self.machine.history.map { history in
                     HistoryReader(history, loop: loop) { self.log(trouble: $0) }
                 },
@@ -168,7 +168,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         for listener in listeners { try await listener.close() }
         switch end {
         case .stop: try await loop.flatSubmit { server.sayGoodbye(.shutdown) }.get()
-        case .restart, .succession: try await self.leaveConnections(of: server)
+        case .restart, .succession: try await self.handOverConnections(of: server)
         }
         // Holds and guards that end with their connections are answered on the loop, which ends next.
         try await loop.flatSubmit {
@@ -183,11 +183,11 @@ struct DaemonRun: Service, CustomStringConvertible {
     }
 
     /// Says if clients are turned away before their limit is reached, as descriptors are few.
-    func warn(of limits: ServerLimits, within places: Int) {
-        guard limits.connections > places else { return }
+    func warn(of limits: ServerLimits, within slots: Int) {
+        guard limits.connections > slots else { return }
         self.logger.warning(
             "there are too few file descriptors for max-connections, raise LimitNOFILE= or lower max-connections",
-            metadata: ["connections": "\(places)", "max-connections": "\(limits.connections)"]
+            metadata: ["connections": "\(slots)", "max-connections": "\(limits.connections)"]
         )
     }
 
