@@ -68,4 +68,69 @@ import Testing
             try await lone.onLoop { _ in turns.value.stop() }
         }
     }
+
+    /// Calls `body` on a loop with turns of its own and a connection.
+    private func withTurns(
+        _ body: @escaping @Sendable (Turns, Connection) throws -> Void,
+        then later: @escaping @Sendable (Turns, Connection) throws -> Void = { _, _ in }
+    ) async throws {
+        try await LoneServer.run { lone in
+            lone.send("ping")
+            #expect(lone.line().contains(#""seq":0"#))
+            let bell = try await LoopBell.make(on: lone.group)
+            let parts = try await lone.onLoop { server in
+                let turns = Turns(on: server.loop, bell: bell.value, after: 0)
+                let connection = try #require(server.clients.first { _ in true })
+                try body(turns, connection)
+                return NIOLoopBound((turns, connection), eventLoop: server.loop)
+            }
+            try await lone.onLoop { _ in
+                try later(parts.value.0, parts.value.1)
+                parts.value.0.stop()
+            }
+        }
+    }
+
+    @Test func whatIsReadTogetherHasTheTimeOfATurn() async throws {
+        try await self.withTurns { turns, connection in
+            #expect(turns.mayServe(connection))
+            while NIODeadline.now() < turns.end {}
+            #expect(!turns.mayServe(connection))
+        } then: { turns, connection in
+            // The loop has gone round since.
+            #expect(turns.mayServe(connection))
+        }
+    }
+
+    @Test func nobodyIsServedPastThoseInLine() async throws {
+        try await self.withTurns { turns, connection in
+            #expect(turns.enqueue(connection))
+            #expect(!turns.enqueue(connection))
+            #expect(!turns.mayServe(connection))
+            connection.user.waiting.removeAll()
+            connection.standing.isInLine = false
+        }
+    }
+
+    @Test func aRoundWithNobodyToWriteToIsOverAtOnceAndGoesBackNowhere() async throws {
+        try await self.withTurns { turns, _ in
+            turns.begin(upTo: 7)
+            #expect(turns.flushed == 7)
+            turns.begin(upTo: 3)
+            #expect(turns.flushed == 7)
+        }
+    }
+
+    @Test func whoeverComesIsAcceptedLaterOnlyIfSomebodySets() async throws {
+        try await self.withTurns { turns, _ in
+            let earlier = NIODeadline.now() - .milliseconds(10)
+            #expect(turns.accepted(since: .now()) == nil)
+            #expect(turns.accepted(since: earlier) == nil)
+            turns.setCame()
+            // Four times the time, which counts four times: a fifth of it is left for those who come.
+            #expect(turns.accepted(since: earlier) ?? .zero >= .milliseconds(160))
+            // The set has been paid for.
+            #expect(turns.accepted(since: earlier) == nil)
+        }
+    }
 }
