@@ -42,7 +42,7 @@ package final class History: TransitionHistory, @unchecked Sendable {
     /// sixteen times its length if nobody else reads for long. Not tuned.
     package init(
         directory path: String,
-        schema: any Schema,
+        schema: Schema,
         options: HistoryOptions,
         boot: String?,
         clock: any StayClock = KernelClock(),

@@ -27,7 +27,7 @@ struct HistoryOpening {
 
     init(
         in path: String,
-        schema: any Schema,
+        schema: Schema,
         options: HistoryOptions,
         boot: String?,
         clock: any StayClock,
@@ -67,7 +67,7 @@ struct HistoryOpening {
 
     private init(
         _ database: HistoryDatabase,
-        _ schema: any Schema,
+        _ schema: Schema,
         _ clock: any StayClock,
         after loss: HistoryLoss?
     ) throws {
@@ -117,14 +117,20 @@ struct HistoryOpening {
         let stay = StayRestoration(of: newest, after: past, in: database.boot, at: clock.moment)
         self.isFirstInBoot = stay.isFirstInBoot
         self.starts = schema.hasStays ? StayStarts(stay.start, clock: clock) : nil
+        let place = Place(
+            seq: newest.seq,
+            value: self.value,
+            at: newest.at,
+            stay: newest.stay ?? newest.seq
+        )
         if isNew {
-            newest.due = schema.encoded(self.value).deadline?.due(since: stay.start).text
+            newest.due = schema.due(at: place) { stay.start }?.text
         }
         self.newest = newest
         self.carriedOver = isNew ? newest : nil
         // The effect of the boot on the stay comes first: till then the stay is one of the boot
         // before.
-        let isLeft = stay.isFirstInBoot && schema.boot(of: self.value) != nil
+        let isLeft = stay.isFirstInBoot && schema.bootMove(at: place) != nil
         do {
             try database.begin(
                 with: HistoryDatabase.Beginning(
@@ -160,7 +166,7 @@ struct Restoration {
     init(
         of last: RecordedTransition,
         declaredBy declaration: RecordedDeclaration?,
-        _ schema: any Schema,
+        _ schema: Schema,
         in file: String
     ) throws(HistoryError) {
         try Self.check(declaration, isOf: schema, in: file)
@@ -192,7 +198,7 @@ struct Restoration {
     /// Refuses the history of another machine.
     private static func check(
         _ declaration: RecordedDeclaration?,
-        isOf schema: any Schema,
+        isOf schema: Schema,
         in file: String
     ) throws(HistoryError) {
         guard let own = schema.declaration else {
@@ -216,7 +222,7 @@ struct Restoration {
     private static func carried(
         _ last: RecordedTransition,
         _ declaration: RecordedDeclaration?,
-        _ schema: any Schema,
+        _ schema: Schema,
         in file: String
     ) throws(HistoryError) -> (value: Value, stays: Bool) {
         let data = JSONValue(parsing: last.new.data)?.members ?? []

@@ -6,7 +6,7 @@ import StateMachineProtocol
 /// Belongs to the thread where groups are committed.
 struct HistoryWriter {
     private let database: HistoryDatabase
-    private let schema: any Schema
+    private let schema: Schema
     private let starts: StayStarts?
     /// The newest transition that is in the database.
     private(set) var newest: UInt64
@@ -20,7 +20,7 @@ struct HistoryWriter {
     /// The declaration that is still to be written.
     private var unwritten: HistoryDatabase.NewDeclaration?
 
-    init(_ opening: HistoryOpening, _ schema: any Schema) {
+    init(_ opening: HistoryOpening, _ schema: Schema) {
         self.database = opening.database
         self.schema = schema
         self.starts = opening.starts
@@ -55,10 +55,9 @@ struct HistoryWriter {
             // What the last row entered is what this one leaves.
             let old = seq + 1 == change.seq ? state : self.schema.recorded(change.old)
             (seq, state) = (change.seq, self.schema.recorded(change.new))
-            let due = self.schema.encoded(change.new).deadline.flatMap { deadline in
-                self.starts.map { starts in
-                    let start = starts.start(of: change.stay, at: seq, change.at)
-                    return deadline.due(since: start).text
+            let due = self.starts.flatMap { starts in
+                self.schema.due(at: change.place) {
+                    starts.start(of: change.stay, at: seq, change.at)
                 }
             }
             return RecordedTransition(
@@ -69,7 +68,7 @@ struct HistoryWriter {
                 cause: change.cause,
                 by: change.setter,
                 stay: change.stay,
-                due: due
+                due: due?.text
             )
         }
     }
@@ -104,11 +103,12 @@ struct HistoryWriter {
 
     /// The declaration of the group's states, if it is not in the database.
     private func newDeclaration(of group: [Change]) -> HistoryDatabase.NewDeclaration? {
-        guard let last = group.last, let newest = self.schema.declaration(of: last.new) else {
+        guard let last = group.last, let newest = self.schema.schema(of: last.new).declaration
+        else {
             return nil
         }
         guard newest !== self.declaration else { return self.unwritten }
-        let first = group.first { self.schema.declaration(of: $0.new) === newest } ?? last
+        let first = group.first { self.schema.schema(of: $0.new).declaration === newest } ?? last
         return (newest, first.seq)
     }
 

@@ -40,7 +40,7 @@ public final class SQLiteHistory<State: EnumState>: RecordingLog {
         self.init(
             try History(
                 directory: directory,
-                schema: StateCoding<State>(),
+                schema: StateCoding<State>().schema,
                 options: options,
                 boot: BootID.current
             )

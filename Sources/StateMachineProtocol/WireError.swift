@@ -27,6 +27,18 @@ extension WireError {
     package static var shuttingDown: WireError {
         WireError(.shuttingDown, "the daemon is shutting down")
     }
+
+    /// One state may not be set from another.
+    package static func illegalTransition(
+        to name: String,
+        from current: String,
+        allowed: [String]
+    ) -> WireError {
+        let others =
+            allowed.isEmpty
+            ? "nothing may be set from \(current)" : "allowed: \(allowed.joined(separator: ", "))"
+        return WireError(.illegalTransition, "\(name) may not follow \(current); \(others)")
+    }
 }
 
 extension DecodingError {
@@ -35,7 +47,7 @@ extension DecodingError {
         switch self {
         case .keyNotFound(let key, let context):
             let names = (context.codingPath.dropFirst() + [key]).map {
-                StateField.name(ofKey: $0.stringValue)
+                Field.name(ofKey: $0.stringValue)
             }
             return "\(state) needs \(names.joined(separator: ".").quoted) in its data"
         case .typeMismatch(_, let context):
@@ -59,7 +71,7 @@ extension DecodingError {
 extension DecodingError.Context {
     /// The path below the state's name, as a client spells it.
     fileprivate var field: String {
-        let path = self.codingPath.dropFirst().map { StateField.name(ofKey: $0.stringValue) }
+        let path = self.codingPath.dropFirst().map { Field.name(ofKey: $0.stringValue) }
         return path.isEmpty ? "data" : path.joined(separator: ".").excerpt()
     }
 }

@@ -6,7 +6,7 @@ import StateMachineServer
 
 /// The machine that a file declares.
 struct DeclaredMachine {
-    let schema: DeclaredSchema
+    let schema: Schema
     /// Warnings of what may not do what was meant: `FILE:LINE:COLUMN: sentence`.
     let warnings: [String]
 
@@ -55,7 +55,7 @@ struct DeclaredMachine {
                 reading.problems.filter { $0.severity == .error }.map { $0.line(in: path) }
             )
         }
-        self.schema = DeclaredSchema(declaration)
+        self.schema = declaration.schema
         self.warnings = reading.problems.map { $0.line(in: path) }
     }
 }

@@ -49,7 +49,7 @@ struct StateMachineCommand: DaemonCommand {
                 }
             )
         } else {
-            let schema = StateCoding<AppState>()
+            let schema = StateCoding<AppState>().schema
             try await start.serve(
                 schema,
                 making: { StateMachine<AppState>(resuming: $0, recording: $1) },

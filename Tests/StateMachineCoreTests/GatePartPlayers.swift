@@ -164,7 +164,10 @@ final class GroupsPlayer: ScriptPlayer {
             "enter": { player in
                 { command in
                     player.gather(command) { move, base in
-                        .entering(ChangeEntry(move.change(from: base, to: Light.value(command[1]))))
+                        let new = Light.value(command[1])
+                        return .entering(
+                            ChangeEntry(move.change(from: base, to: new, beginsStay: true))
+                        )
                     }
                 }
             },

@@ -92,13 +92,15 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
         let name = command[0]
         let new = Light.value(command[1])
         let transcript = self.transcript
+        let (isAgain, isUpdate) = (command["again"] != nil, command["update"] != nil)
         let move = Move(
             to: .made { base throws(Refused) in
                 transcript.say("evaluate \(name) at \(base.shown)")
-                return .enter(try base.following(new))
+                let next = try base.following(new)
+                if isUpdate { return .keep(next) }
+                return base.value.equals(next) && !isAgain ? .nothing(.same) : .enter(next)
             },
             if: Move.Condition(seq: command["if"].flatMap { UInt64($0) }),
-            as: command["again"] != nil ? .enter : command["update"] != nil ? .update : .set,
             cause: name
         )
         self.proposals[name] = self.machine.propose(
@@ -118,7 +120,6 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
                 let text = command[1].isEmpty ? base.value.text : command[1]
                 return (Light.value(text), looksSame: text == base.value.text)
             },
-            as: .update,
             cause: name
         )
         self.proposals[name] = self.machine.propose(move, asking: nil) {

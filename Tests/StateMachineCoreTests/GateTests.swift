@@ -71,7 +71,7 @@ private struct Bench {
                     bases.record(base.value === recast)
                     if bases.heard.count == 1 {
                         machine.propose(
-                            Move(to: .recast { _ in (recast, looksSame: true) }, as: .update),
+                            Move(to: .recast { _ in (recast, looksSame: true) }),
                             asking: nil
                         ) { _ in }
                     }

@@ -21,7 +21,8 @@ import Testing
         let machine = try declaration(Self.newer)
         let members = try #require(JSONValue(parsing: data)?.members)
         do {
-            return try machine.carried(name, data: members).written
+            let value = try machine.schema.carried(name, data: members)
+            return TypedValue<DeclaredState>.state(of: value).written
         } catch {
             return error.sentence
         }

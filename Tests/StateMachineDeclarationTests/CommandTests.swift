@@ -221,7 +221,7 @@ import Testing
         #expect(progress.attempt == 6)
         progress.lasted(restarting: true)
         #expect(progress == RunProgress())
-        #expect(machine.initial.move(on: .exit(0)) == nil)
+        #expect(machine.initial.decision(on: .exit(0)).cause == nil)
     }
 
     private func properties(_ command: String, defaults: String = "{}") throws -> [String] {

@@ -69,7 +69,7 @@ import Testing
     @Test(arguments: [" 3", "3 ", "\t3", "3\n"]) func aNumberHasNoWhiteSpace(text: String) throws {
         let open = try #require(self.machine.states.first { $0.name == "open" })
         let field = try #require(open.fields.first { $0.name == "n" })
-        #expect(throws: FieldObjection.self) { try field.value(ofText: text) }
+        #expect(throws: Misfit.self) { try field.value(ofText: text) }
         #expect(try field.value(ofText: "3") == .number("3"))
     }
 
@@ -171,7 +171,7 @@ import Testing
             "start: a\nstates: {a: {fields: {x: {type: number, optional: true, \(bounds)}}}}\n"
         )
         let field = machine.states[0].fields[0]
-        #expect(field.objection(to: .number(value))?.sentence == objection)
+        #expect(field.misfit(of: .number(value))?.sentence == objection)
     }
 
     private static func a(_ count: Int) -> String { String(repeating: "a", count: count) }

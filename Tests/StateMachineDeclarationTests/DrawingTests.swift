@@ -47,19 +47,11 @@ import Testing
     @Test(arguments: ["kiosk", "ota", "worker"])
     func theDescriptionHasAllArrows(name: String) throws {
         let machine = try declaration(Fixture.text("machines/\(name).yaml"))
-        let form = DeclaredSchema(machine)
-        let states = form.described.cases.map { state in
-            JSONValue.object(
-                [JSONMember("state", .string(state.name))]
-                    + form.description(of: state.name)
-            )
-        }
-        let transitions = form.described.cases.map {
-            JSONMember($0.name, .array($0.successors.map { .string($0) }))
-        }
+        let form = machine.schema
+        let states = form.states.map { form.described($0) }
         let described = Drawing(
             description: [
-                "states": .array(states), "transitions": .object(transitions),
+                "states": .array(states), "transitions": form.describedTransitions,
                 "machine": .string(name),
                 "initial": ["state": .string(machine.initial.declared.name)],
             ]

@@ -20,23 +20,23 @@ import Testing
           playing: {fields: {title: {type: string, max: 3}, volume: {type: integer, default: 50}}}
         """
 
-    private let older: DeclaredSchema
-    private let newer: DeclaredSchema
+    private let older: Schema
+    private let newer: Schema
 
     init() throws {
-        self.older = DeclaredSchema(try declaration(Self.old))
-        self.newer = DeclaredSchema(try declaration(Self.new))
+        self.older = try declaration(Self.old).schema
+        self.newer = try declaration(Self.new).schema
     }
 
     private func restated(_ name: String, _ data: String) throws -> String {
         let state = try self.older.value(name, data: JSONValue(parsing: data))
         do {
-            guard let restated = try self.older.restated(state, in: self.newer.initial) else {
-                return "as it was"
-            }
-            #expect(self.older.declaration(of: restated) === self.newer.declaration)
+            let present = Place(seq: 0, value: self.newer.initial, at: .now, stay: 0)
+            let rules = try #require(self.older.rules)
+            let restated = try rules.restated(state, at: present)
+            #expect(self.older.schema(of: restated) === self.newer)
             return TypedValue<DeclaredState>.state(of: restated).written
-        } catch {
+        } catch let error as WireError {
             return "\(error.code.rawValue): \(error.message)"
         }
     }
@@ -57,9 +57,12 @@ import Testing
     }
 
     @Test func statesOfDifferentDeclarationsAreNeverEqualNorFollowEachOther() throws {
-        let again = DeclaredSchema(try declaration(Self.old))
+        let again = try declaration(Self.old).schema
         #expect(!self.older.initial.equals(again.initial))
-        #expect(self.older.data(of: self.older.initial) == again.data(of: again.initial))
+        #expect(
+            self.older.codec.data(of: self.older.initial)
+                == again.codec.data(of: again.initial)
+        )
         // What may follow in one declaration has the number of another state in the other.
         #expect(!self.newer.initial.mayBecome(self.older.initial))
         #expect(!self.older.initial.mayBecome(self.newer.initial))

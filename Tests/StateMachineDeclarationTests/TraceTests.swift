@@ -73,7 +73,7 @@ import Testing
         ("-> idle n=x", "t:1: n=x: write a whole number"),
         ("send og", "t:1: there is no event \"og\"; did you mean go?; found idle n=0"),
         ("send go n=x -> busy", "t:1: n=x: write a whole number; found idle n=0"),
-        ("set busy n=1", "t:1: \"busy\" may not be set from \"idle\"; allowed: idle, left"),
+        ("set busy n=1", "t:1: busy may not follow idle; allowed: idle, left"),
         ("send go -> refused", "t:1: expected a refusal, found busy n=0"),
         ("-> refused", "t:1: expected a refusal, found idle n=0"),
         (

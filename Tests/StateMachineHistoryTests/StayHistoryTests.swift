@@ -21,16 +21,16 @@ import Testing
 
     private func lamp(
         _ directory: String,
-        _ schema: DeclaredSchema? = nil,
+        _ schema: Schema? = nil,
         boot: String = "1"
     ) throws -> Lamp {
         let schema = try schema ?? self.schema()
         return try Lamp(directory: directory, schema: schema, options: .init(), boot: boot)
     }
 
-    private func schema() throws -> DeclaredSchema {
+    private func schema() throws -> Schema {
         let reading = DeclarationReading(Array(Self.lamp.utf8))
-        return DeclaredSchema(try #require(reading.declaration))
+        return try #require(reading.declaration).schema
     }
 
     /// The tables as version "1" of the schema created them, with two rows.
@@ -130,10 +130,10 @@ import Testing
     /// Of a stay without a deadline nothing is recorded but its rows; an update is not its beginning.
     @Test(arguments: [false, true])
     func aDeadlineThatANewFileBringsCountsFromTheStaysStart(isPruned: Bool) async throws {
-        func schema(_ after: String) throws -> DeclaredSchema {
+        func schema(_ after: String) throws -> Schema {
             let text = "start: idle\nstates: {idle: {}, busy: {fields: {i: integer}\(after)}}\n"
             let reading = DeclarationReading(Array(text.utf8))
-            return DeclaredSchema(try #require(reading.declaration))
+            return try #require(reading.declaration).schema
         }
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"

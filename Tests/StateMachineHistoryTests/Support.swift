@@ -58,7 +58,7 @@ extension SQLiteHistory {
         self.init(
             try UntypedHistory(
                 directory: directory,
-                schema: StateCoding<State>(),
+                schema: StateCoding<State>().schema,
                 options: options,
                 boot: boot,
                 day: day,

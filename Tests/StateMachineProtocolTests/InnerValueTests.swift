@@ -127,10 +127,10 @@ import Testing
     }
 
     @Test("its fields are known all the same") func tellsFields() {
-        let schema = StateCoding<Shop>().described
-        #expect(schema.cases.map(\.name) == ["closed", "serving"])
+        let schema = StateCoding<Shop>().schema
+        #expect(schema.states.map(\.name) == ["closed", "serving"])
         #expect(
-            schema.cases.map { $0.fields.map { "\($0.name): \($0.type.rawValue)" } }
+            schema.states.map { $0.fields.map { "\($0.name): \($0.type.rawValue)" } }
                 == [["since: string"], ["value: object", "next: object", "round: array"]]
         )
         #expect(self.coding.problems.isEmpty)

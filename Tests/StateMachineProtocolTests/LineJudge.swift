@@ -25,11 +25,11 @@ struct LineJudge: Sendable {
 
     private func judge(_ call: Request.Call) throws(WireError) -> Int {
         do {
-            _ = try self.other.described.resolved(call)
+            _ = try self.other.schema.resolved(call)
         } catch {
             // The line may name states of another machine.
         }
-        switch try self.coding.described.resolved(call) {
+        switch try self.coding.schema.resolved(call) {
         case .set(let call):
             _ = call.condition.ifState?.contains { self.coding.matches($0, self.current) }
             let state = try self.coding.state(call.state, data: call.data)

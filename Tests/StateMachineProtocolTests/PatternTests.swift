@@ -67,8 +67,8 @@ import Testing
         let group = StateGroup(
             "ab",
             of: [
-                StateSchema.Case("a", fields: [], successors: []),
-                StateSchema.Case("b", fields: [], successors: [], oldNames: ["c"]),
+                StateShape(0, "a", fields: [], successors: []),
+                StateShape(1, "b", fields: [], successors: [], oldNames: ["c"]),
             ]
         )
         var patterns = [try Pattern(text: "a"), try group.resolved(Pattern(text: "ab"))]
@@ -175,7 +175,7 @@ import Testing
     )
     func matchesASubset(_ text: String, _ matches: Bool) throws {
         let coding = StateCoding<Job>()
-        let pattern = try coding.described.resolved(Pattern(JSONValue(reading: text)))
+        let pattern = try coding.schema.resolved(Pattern(JSONValue(reading: text)))
         let owner = Job.Owner(name: "ann", uid: 1000, groups: [4])
         let state = Job.running(id: 7, ratio: 1, tags: ["a", "b"], owner: owner, note: nil)
         #expect(coding.matches(pattern, state) == matches)
@@ -200,7 +200,7 @@ import Testing
     )
     func addsAndTakesAway(_ texts: [String], _ states: String) throws {
         let coding = StateCoding<AppState>()
-        let list = PatternList(try texts.map { try coding.described.resolved(Pattern(typed: $0)) })
+        let list = PatternList(try texts.map { try coding.schema.resolved(Pattern(typed: $0)) })
         let all: [(String, AppState)] = [
             ("ready,true", .ready(true)), ("ready,false", .ready(false)),
             ("authentication", .authentication(.idle)), ("dataRetrieval", .dataRetrieval(.idle)),

@@ -183,6 +183,6 @@ import Testing
 
 extension StateCoding {
     fileprivate func text(of state: State) -> String {
-        StateText.text(name: state.name.rawValue, data: self.data(of: TypedValue(state)))
+        StateText.text(name: state.name.rawValue, data: self.data(of: state))
     }
 }

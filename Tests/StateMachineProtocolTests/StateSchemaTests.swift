@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-@Suite("A state type tells") struct StateSchemaTests {
+@Suite("A state type tells") struct SchemaTests {
     @Test(
         "what each case carries",
         arguments: [
@@ -21,15 +21,15 @@ import Testing
         ]
     )
     func tellsItsFields(_ name: String, _ fields: [String]) throws {
-        let found = try StateCoding<Job>().described.case(name)
+        let found = try StateCoding<Job>().schema.state(name)
         #expect(found.fields.map(\.text) == fields)
     }
 
     @Test("what may follow each case, as the examples of it show together") func tellsSuccessors() {
-        let lamp = StateCoding<Lamp>().described
-        #expect(lamp.cases.map(\.successors) == [["on"], ["off", "broken"], []])
-        let app = StateCoding<AppState>().described
-        #expect(app.cases.allSatisfy { $0.successors == app.names })
+        let lamp = StateCoding<Lamp>().schema
+        #expect(lamp.states.map(\.successors) == [["on"], ["off", "broken"], []])
+        let app = StateCoding<AppState>().schema
+        #expect(app.states.allSatisfy { $0.successors == app.names })
     }
 
     @Test(
@@ -49,7 +49,7 @@ import Testing
     )
     func refusesAValueOfNoState(_ text: String, _ message: String) {
         let error = #expect(throws: WireError.self) {
-            _ = try StateCoding<Job>().described.resolved(Pattern(text: text))
+            _ = try StateCoding<Job>().schema.resolved(Pattern(text: text))
         }
         #expect(error?.code == .badData)
         #expect(error?.message.hasPrefix(message) == true)
@@ -63,11 +63,11 @@ import Testing
         ]
     )
     func admitsAValueOfSomeState(_ text: String) throws {
-        _ = try StateCoding<Job>().described.resolved(Pattern(text: text))
+        _ = try StateCoding<Job>().schema.resolved(Pattern(text: text))
     }
 }
 
-extension StateField {
+extension Field {
     fileprivate var text: String {
         "\(self.name): \(self.type.rawValue)" + (self.isOptional ? "?" : "")
             + (self.values.isEmpty ? "" : " of \(self.values.listed)")

@@ -179,15 +179,15 @@ extension Request {
 
 /// What a schema says of values, of a program's own states.
 extension StateCoding {
-    func data(of state: State) -> JSONValue { self.data(of: TypedValue(state) as Value) }
+    func data(of state: State) -> JSONValue { self.schema.encoded(TypedValue(state)).data }
 
-    func fragment(of state: State) -> [UInt8] { self.encoded(TypedValue(state)).fragment }
+    func fragment(of state: State) -> [UInt8] { self.schema.encoded(TypedValue(state)).fragment }
 
     func matches(_ pattern: Pattern, _ state: State) -> Bool {
-        self.matches(pattern, TypedValue(state))
+        self.schema.matches(pattern, TypedValue(state))
     }
 
     func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> State {
-        TypedValue.state(of: try self.carried(name, data: data))
+        TypedValue.state(of: try self.schema.carried(name, data: data))
     }
 }

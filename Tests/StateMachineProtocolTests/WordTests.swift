@@ -7,7 +7,7 @@ import Testing
 
     private func state(_ line: String) throws -> Job? {
         let request = try #require(try Request.parse(Array(line.utf8)))
-        guard case .set(let call) = try self.coding.described.resolved(request.call) else {
+        guard case .set(let call) = try self.coding.schema.resolved(request.call) else {
             return nil
         }
         return try self.coding.state(call.state, data: call.data)
@@ -106,7 +106,7 @@ import Testing
         ]
     )
     func meansTheSameInAPattern(_ text: String, _ state: Job, _ matches: Bool) throws {
-        let pattern = try self.coding.described.resolved(Pattern(text: text))
+        let pattern = try self.coding.schema.resolved(Pattern(text: text))
         #expect(self.coding.matches(pattern, state) == matches)
     }
 }

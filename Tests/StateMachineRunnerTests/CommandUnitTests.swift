@@ -1,5 +1,6 @@
 import Foundation
 import StateMachineDeclaration
+import StateMachineProtocol
 import Systemd
 import Testing
 

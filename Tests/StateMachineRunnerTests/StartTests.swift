@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import Processes
 import StateMachineDeclaration
+import StateMachineProtocol
 import TestSupport
 import Testing
 

@@ -12,8 +12,8 @@ import Testing
     /// Each from a state of its own, which nobody else keeps.
     private func change(_ degrees: Int) -> Change {
         let seq = UInt64(degrees)
-        let new = DoorState.open(degrees: degrees).encoded
-        return Change(seq: seq, old: DoorState.closed.encoded, new: new, at: .now, stay: seq)
+        let new = DoorState.open(degrees: degrees).value
+        return Change(seq: seq, old: DoorState.closed.value, new: new, at: .now, stay: seq)
     }
 
     private func text(_ vectors: [iovec]) -> String {
@@ -48,7 +48,7 @@ import Testing
     @Test(arguments: 0..<40 as Range<Int>) func whatLiesAcrossTheEndIsReadInOnePiece(offset: Int) {
         let changes = self.changes(99)
         // A line, and its state as bytes and as values.
-        let weight = 9 + 2 * changes[98].new.fragment.count
+        let weight = 9 + 2 * changes[98].length
         var ring = ChangeRing(changes: 100, bytes: 4 * weight, after: 0)
         for change in changes {
             let letter = UInt8(ascii: "A") + UInt8(change.seq % 26)
@@ -99,7 +99,7 @@ import Testing
     /// The state counts too: it may be larger than its line.
     @Test func aStateCountsAmongTheBytes() {
         let changes = self.changes(2)
-        let both = changes.reduce(0) { $0 + 10 + 2 * $1.new.fragment.count }
+        let both = changes.reduce(0) { $0 + 10 + 2 * $1.length }
         for (bytes, kept) in [(both, 2), (both - 1, 1)] {
             var ring = ChangeRing(changes: 4, bytes: bytes, after: 0)
             for change in changes { ring.append(change, line: Array(repeating: 1, count: 10)) }
@@ -138,6 +138,13 @@ import Testing
 
 extension ChangeRing {
     fileprivate mutating func append(_ change: Change, line: [UInt8]) {
-        line.withUnsafeBytes { self.append(change, line: $0) }
+        line.withUnsafeBytes { self.append(change, ofBytes: change.length, line: $0) }
     }
 }
+
+extension Change {
+    /// How long its state is as JSON.
+    fileprivate var length: Int { doors.schema.encoded(self.new).fragment.count }
+}
+
+private let doors = StateCoding<DoorState>()

@@ -27,9 +27,7 @@ enum DoorState: EnumState {
 
 extension EnumState {
     /// The state as a server has it.
-    var encoded: Value {
-        let value = TypedValue(self)
-        _ = StateCoding<Self>().encoded(value)
-        return value
+    var value: Value {
+        TypedValue(self)
     }
 }

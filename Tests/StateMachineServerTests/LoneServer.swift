@@ -38,7 +38,7 @@ struct LoneServer {
             NIOLoopBound(
                 StateServer(
                     machine: machine.machine,
-                    schema: StateCoding<DoorState>(),
+                    schema: StateCoding<DoorState>().schema,
                     loop: loop,
                     limits: ServerLimits(),
                     bell: bell.value

@@ -15,8 +15,8 @@ struct StatusTextTests {
 
     @Test func aLongStateIsCutAndTheRestIsThere() {
         let note = Note.text(String(repeating: "\u{202E}å ", count: 20_000))
-        let snapshot = Place(seq: 7, value: note.encoded, at: WallTime(microseconds: 0), stay: 7)
-        var facts = StatusReporter.Facts()
+        let snapshot = Place(seq: 7, value: note.value, at: WallTime(microseconds: 0), stay: 7)
+        var facts = StatusReporter.Facts(schema: StateCoding<Note>().schema)
         facts.newest = snapshot
         facts.watches = 1
         facts.trouble = String(repeating: "x", count: 10_000)

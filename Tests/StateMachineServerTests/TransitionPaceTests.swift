@@ -8,7 +8,7 @@ import Testing
 /// Which transitions are logged one by one, and which in one line together.
 struct TransitionPaceTests {
     private static func snapshot(_ seq: UInt64) -> Place {
-        Place(seq: seq, value: AppState.ready(true).encoded, at: .now, stay: seq)
+        Place(seq: seq, value: AppState.ready(true).value, at: .now, stay: seq)
     }
 
     private static func time(_ milliseconds: Int64) -> NIODeadline {

@@ -42,7 +42,7 @@ import Testing
         return try await loop.submit {
             let server = StateServer(
                 machine: machine.machine,
-                schema: StateCoding<DoorState>(),
+                schema: StateCoding<DoorState>().schema,
                 loop: loop,
                 limits: ServerLimits(),
                 bell: bell.value

@@ -122,10 +122,15 @@ extension Machine {
                 }
             }
         case .confirm(let proposal, let ballot):
-            let (move, base) = (proposal.move, ballot.motion.current)
+            let (move, motion) = (proposal.move, ballot.motion)
             let entry =
-                move.condition.isMet(by: base)
-                ? self.entry(of: move, from: base, to: ballot.motion.proposed) : nil
+                move.condition.isMet(by: motion.current)
+                ? self.entry(
+                    of: move,
+                    from: motion.current,
+                    to: motion.proposed,
+                    beginsStay: motion.beginsStay
+                ) : nil
             return self.after { $0.confirmed(ballot, with: entry, at: $1) }
         case .ask(let ballot, let question, let waited):
             let waited = waited?() ?? .zero
@@ -170,12 +175,19 @@ extension Machine {
                 return .settle(
                     recast.looksSame
                         ? .replacing(base.replacing(recast.value))
-                        : .entering(self.entry(of: proposal.move, from: base, to: recast.value))
+                        : .entering(
+                            self.entry(
+                                of: proposal.move,
+                                from: base,
+                                to: recast.value,
+                                beginsStay: false
+                            )
+                        )
                 )
             }
             let made = try self.made(of: proposal, from: base)
-            if case .enter(let new) = made, hasVoters, let question = proposal.question {
-                let motion = proposal.move.motion(to: new, at: base)
+            if let (new, beginsStay) = made.entered, hasVoters, let question = proposal.question {
+                let motion = proposal.move.motion(to: new, beginsStay: beginsStay, at: base)
                 let asked = self.voters(on: motion)
                 guard asked.isEmpty else { return .ask(asked, motion, question) }
             }
@@ -195,15 +207,19 @@ extension Machine {
         _ made: Move.Made,
         from base: Place
     ) -> EvaluatedProposal.Fate {
+        let (new, beginsStay): (Value, Bool)
         switch made {
+        case .enter(let value): (new, beginsStay) = (value, true)
+        case .keep(let value): (new, beginsStay) = (value, false)
+        case .renew: return .answered(.success(.unchanged(base, .renewed)))
         case .nothing(let why): return .answered(.success(.unchanged(base, why)))
-        case .enter(let new):
-            guard let denials = proposal.question?.denialsWithoutVoters else {
-                return .entering(self.entry(of: proposal.move, from: base, to: new))
-            }
-            let motion = proposal.move.motion(to: new, at: base)
-            return .answered(.failure(Refused(motion, deniedBy: denials)))
         }
+        let move = proposal.move
+        guard let denials = proposal.question?.denialsWithoutVoters else {
+            return .entering(self.entry(of: move, from: base, to: new, beginsStay: beginsStay))
+        }
+        let motion = move.motion(to: new, beginsStay: beginsStay, at: base)
+        return .answered(.failure(Refused(motion, deniedBy: denials)))
     }
 
     // MARK: - Telling

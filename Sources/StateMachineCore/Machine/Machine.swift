@@ -209,23 +209,26 @@ extension Machine {
                 return holder.place
             }
             guard isFree || question == nil else { return nil }
-            let new: Value
+            let (new, beginsStay): (Value, Bool)
             do {
-                switch try move.made(from: base, announcingEqual: self.options.announcesEqual) {
-                case .enter(let state): new = state
+                let made = try move.made(from: base, announcingEqual: self.options.announcesEqual)
+                switch made {
+                case .enter(let state): (new, beginsStay) = (state, true)
+                case .keep(let state): (new, beginsStay) = (state, false)
+                case .renew: return nil
                 case .nothing(let why): return .success(.unchanged(base, why))
                 }
             } catch {
                 return .failure(error)
             }
             if let question {
-                let motion = move.motion(to: new, at: base)
+                let motion = move.motion(to: new, beginsStay: beginsStay, at: base)
                 guard !hasVoters || self.voters(on: motion).isEmpty else { return nil }
                 if let denials = question.denialsWithoutVoters {
                     return .failure(Refused(motion, deniedBy: denials))
                 }
             }
-            let change = move.change(from: base, to: new)
+            let change = move.change(from: base, to: new, beginsStay: beginsStay)
             let news = self.link(
                 ChangeEntry(change, deliveryCount: self.deliveryCount(of: change)),
                 ifFreeSince: question == nil ? nil : version
@@ -261,8 +264,8 @@ extension Machine {
     }
 
     /// Builds the log entry for what a move makes of a machine at `base`; it is not appended yet.
-    func entry(of move: Move, from base: Place, to new: Value) -> ChangeEntry {
-        let change = move.change(from: base, to: new)
+    func entry(of move: Move, from base: Place, to new: Value, beginsStay: Bool) -> ChangeEntry {
+        let change = move.change(from: base, to: new, beginsStay: beginsStay)
         return ChangeEntry(change, deliveryCount: self.deliveryCount(of: change))
     }
 

@@ -1,19 +1,10 @@
-/// What a move does if the state is as expected.
-package enum MoveKind: Sendable {
-    /// Nothing happens if the state is the same; another one is entered, and a new stay begins.
-    case set
-    /// Even the same state is entered, and a new stay begins.
-    case enter
-    /// Nothing happens if the state is the same; the stay goes on.
-    case update
-}
-
 /// A request to a machine: which state it is to enter, and on what condition.
 package struct Move: Sendable {
     /// Which state.
     package enum Target: Sendable {
-        /// That one, if it may follow the current one.
-        case state(Value)
+        /// That one, if it may follow the current one; the function, if any, makes of it what it is by the declaration
+        /// in force there. It is pure, and may be called again.
+        case state(Value, restated: Restating?)
         /// What the function makes of the current one at the move's turn; a state that it makes need not
         /// be one that may follow. It is pure, and may be called again.
         case made(@Sendable (Place) throws(Refused) -> Made)
@@ -22,10 +13,26 @@ package struct Move: Sendable {
         case recast(@Sendable (Place) throws(Refused) -> (value: Value, looksSame: Bool))
     }
 
+    package typealias Restating = @Sendable (Value, Place) throws(Refused) -> Value
+
     /// What is to happen where the machine stands at the move's turn.
     package enum Made: Sendable {
+        /// That state is entered, and a new stay begins.
         case enter(Value)
+        /// What the state carries changes; the stay goes on.
+        case keep(Value)
+        /// The deadline of the stay begins anew.
+        case renew
         case nothing(NoChange)
+
+        /// Where it leads, and whether a new stay begins there; nil if nowhere.
+        var entered: (value: Value, beginsStay: Bool)? {
+            switch self {
+            case .enter(let value): (value, true)
+            case .keep(let value): (value, false)
+            case .renew, .nothing: nil
+            }
+        }
     }
 
     /// Why nothing changes.
@@ -62,7 +69,8 @@ package struct Move: Sendable {
 
     let target: Target
     let condition: Condition
-    let kind: MoveKind
+    /// Whether even the identical state is entered, if a state is set.
+    let reenter: Bool
     /// Why, carried by the change.
     let cause: String?
     /// Who sets, if not the process itself.
@@ -71,13 +79,13 @@ package struct Move: Sendable {
     package init(
         to target: Target,
         if condition: Condition = .none,
-        as kind: MoveKind = .set,
+        reenter: Bool = false,
         cause: String? = nil,
         by setter: Peer? = nil
     ) {
         self.target = target
         self.condition = condition
-        self.kind = kind
+        self.reenter = reenter
         self.cause = cause
         self.setter = setter
     }
@@ -90,9 +98,9 @@ package struct Move: Sendable {
         by setter: Peer? = nil
     ) {
         self.init(
-            to: .state(new),
+            to: .state(new, restated: nil),
             if: condition,
-            as: reenter ? .enter : .set,
+            reenter: reenter,
             cause: cause,
             by: setter
         )
@@ -103,23 +111,23 @@ package struct Move: Sendable {
         guard self.condition.isMet(by: base) else {
             throw Refused(.conflict, current: base)
         }
-        let made: Made
         switch self.target {
-        case .state(let new): made = .enter(try base.following(new))
-        case .made(let make): made = try make(base)
-        case .recast(let make): return .enter(try make(base).value)
-        }
-        guard case .enter(let new) = made, base.value.equals(new) else { return made }
-        switch (self.kind, announcingEqual) {
-        case (.enter, _), (.set, true): return made
-        case (.set, false), (.update, _): return .nothing(.same)
+        case .state(let wanted, let restated):
+            let new = try base.following(try restated?(wanted, base) ?? wanted)
+            guard base.value.equals(new), !self.reenter else { return .enter(new) }
+            return announcingEqual ? .keep(new) : .nothing(.same)
+        case .made(let make):
+            let made = try make(base)
+            guard case .keep(let new) = made, base.value.equals(new) else { return made }
+            return .nothing(.same)
+        case .recast(let make): return .keep(try make(base).value)
         }
     }
 
     /// The change of a machine at `base` into that state.
     ///
     /// The time is read after the base, so a later seq never has an earlier reading.
-    func change(from base: Place, to new: Value) -> Change {
+    func change(from base: Place, to new: Value, beginsStay: Bool) -> Change {
         Change(
             seq: base.seq + 1,
             old: base.value,
@@ -127,24 +135,16 @@ package struct Move: Sendable {
             at: .now,
             cause: self.cause,
             setter: self.setter,
-            stay: self.beginsStay ? base.seq + 1 : base.stay
+            stay: beginsStay ? base.seq + 1 : base.stay
         )
     }
 
-    /// Whether what it enters begins a new stay.
-    private var beginsStay: Bool {
-        switch self.kind {
-        case .set, .enter: true
-        case .update: false
-        }
-    }
-
     /// The move as put to voters.
-    func motion(to new: Value, at base: Place) -> Motion {
+    func motion(to new: Value, beginsStay: Bool, at base: Place) -> Motion {
         Motion(
             from: base,
             to: new,
-            beginsStay: self.beginsStay,
+            beginsStay: beginsStay,
             cause: self.cause,
             by: self.setter
         )

@@ -250,7 +250,7 @@ extension StateMachine {
             }
             return .enter(try place.following(TypedValue(new)))
         }
-        let move = Move(to: made, as: .enter, cause: event)
+        let move = Move(to: made, cause: event)
         return try await self.outcome(of: move, asking: question)
     }
 

@@ -1,3 +1,5 @@
+import StateMachineCore
+
 /// Finds cycles of moves that a machine makes by itself, so fast that they would be suspended.
 ///
 /// A slow cycle is intended: a screen that moves on every minute. A cycle is too fast if it makes

@@ -67,7 +67,7 @@ struct TargetResolver {
 
     /// The sources of a field that the target does not name, up to the first certain one.
     private func chain(
-        _ field: DeclaredField,
+        _ field: Field,
         of state: StateDraft,
         at position: FilePosition,
         _ left: Int?,
@@ -79,7 +79,7 @@ struct TargetResolver {
         var own: String { state.name.value.quoted }
         var name: String { field.name.quoted }
         /// Takes the value from there, if it has such a field; returns whether that always has one.
-        func take(_ fields: [DeclaredField], of owner: Located<String>, isEvent: Bool) -> Bool {
+        func take(_ fields: [Field], of owner: Located<String>, isEvent: Bool) -> Bool {
             guard let index = fields.firstIndex(where: { $0.name == field.name }) else {
                 return false
             }
@@ -149,7 +149,7 @@ private final class ResolvedTargets {
     var targets: [Key: DeclaredTarget] = [:]
 
     init(_ states: [StateDraft]) {
-        var first: [[DeclaredField]: Int] = [:]
+        var first: [[Field]: Int] = [:]
         self.sameFields = states.enumerated().map { number, state in
             let known = first[state.fields, default: number]
             first[state.fields] = known

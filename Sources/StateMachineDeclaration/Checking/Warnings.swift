@@ -158,7 +158,7 @@ struct Warnings {
     }
 }
 
-extension DeclaredField {
+extension Field {
     /// Whether the text of a value may begin with a hyphen.
     fileprivate var mayLookLikeAnOption: Bool {
         guard self.values.isEmpty else {

@@ -95,7 +95,7 @@ extension DeclaredState {
     package func legality(of next: DeclaredState) -> WireError? {
         guard !self.mayBecome(next) else { return nil }
         return .illegalTransition(
-            next.declared.name,
+            to: next.declared.name,
             from: self.declared.name,
             allowed: self.declared.successors.map { self.declaration.states[$0].name }
         )
@@ -105,16 +105,15 @@ extension DeclaredState {
     ///
     /// - Throws: `unknown-event`, or `bad-data` if the data
     ///   does not fit the event, or the state that it leads to.
-    package func reaction(to event: String, data: [JSONMember]) throws(WireError) -> Reaction {
+    package func made(of event: String, _ data: [JSONMember]) throws(WireError) -> Move.Made {
         let number = try self.declaration.number(ofEvent: event)
         let values = try self.declaration.events[number].fields.values(of: data, owner: event)
         switch self.declared.reactions[number] {
         case .enter(let target), .again(let target):
-            let next = try self.declaration.evaluated(target, from: self, values)
-            return .enter(TypedValue(next))
-        case .stay: return .stay
-        case .ignore: return .ignore
-        case nil: return .unhandled
+            return .enter(TypedValue(try self.declaration.evaluated(target, from: self, values)))
+        case .stay: return .renew
+        case .ignore: return .nothing(.same)
+        case nil: return .nothing(.unhandled)
         }
     }
 
@@ -130,11 +129,12 @@ extension DeclaredState {
             let index = try state.fields.index(of: member.key, owner: state.name)
             let field = state.fields[index]
             if member.value != .null {
-                values[index] = try field.evaluated(member.value)
+                values[index] = try field.taken(member.value)
             } else if field.isOptional {
                 values[index] = nil
             } else {
-                throw .badData(
+                throw WireError(
+                    .badData,
                     "\(field.name)=null: \(state.name.quoted) needs it; only an optional field can be removed"
                 )
             }
@@ -142,7 +142,7 @@ extension DeclaredState {
         for member in amounts {
             let index = try state.fields.index(of: member.key, owner: state.name)
             let field = state.fields[index]
-            values[index] = try field.evaluated(
+            values[index] = try field.taken(
                 field.sum(of: self.values[index], and: member.value)
             )
         }
@@ -150,33 +150,49 @@ extension DeclaredState {
     }
 
     /// When `after` moves it, counted from the stay's start, and where; nil if never.
-    package var deadline: Deadline? {
+    package var due: Due? {
         self.declared.after.map { after in
-            Deadline(delay: after.delay, self.move(after.target, .after(after.delay)))
+            Due(
+                after: after.delay,
+                TypedValue(self.declaration.filled(after.target, from: self)),
+                cause: Edge.Kind.after(after.delay).label
+            )
         }
     }
 
-    /// The move at the first start in a new boot; nil if the state goes on.
-    package var boot: MachineMove? { self.declared.boot.map { self.move($0, .boot) } }
+    /// What the first start in a new boot does.
+    package var boot: Decision { self.decision(self.declared.boot, .boot) }
 
-    /// The move that follows the end of a run that is not retried; nil if the stay goes on.
+    /// What the end of a run that is not retried does.
     ///
     /// An interruption after which the command is to be run again leads where a failure does:
     /// whoever runs the command has to run it again first.
-    package func move(on end: RunEnd) -> MachineMove? {
-        guard let run = self.declared.run else { return nil }
-        let failed = run.failed.map { self.move($0, .failed) }
-        return switch end {
-        case .exit(0): run.done.map { self.move($0, .done) }
-        case .exit(let code): run.exits[code].map { self.move($0, .exit(code)) } ?? failed
-        case .signal, .timeout: failed
-        case .interrupted: run.interrupted?.target.map { self.move($0, .interrupted) } ?? failed
+    package func decision(on end: RunEnd) -> Decision {
+        guard let run = self.declared.run else { return Decision(.nothing(.unhandled)) }
+        var failed: Decision { self.decision(run.failed, .failed) }
+        switch end {
+        case .exit(0): return self.decision(run.done, .done)
+        case .exit(let code):
+            return run.exits[code].map { self.decision($0, .exit(code)) } ?? failed
+        case .signal, .timeout: return failed
+        case .interrupted:
+            return run.interrupted?.target.map { self.decision($0, .interrupted) } ?? failed
         }
     }
 
-    private func move(_ target: DeclaredTarget, _ kind: Edge.Kind) -> MachineMove {
+    /// The move there; nothing, if there is no target.
+    private func decision(_ target: DeclaredTarget?, _ kind: Edge.Kind) -> Decision {
+        guard let target else { return Decision(.nothing(.unhandled)) }
         let next = self.declaration.filled(target, from: self)
-        return MachineMove(to: TypedValue(next), cause: kind.label)
+        return Decision(.enter(TypedValue(next)), cause: kind.label)
+    }
+
+    /// Its data without fields that have their default: another declaration has its own defaults
+    /// and need not have the field.
+    var membersBesideDefaults: [JSONMember] {
+        zip(self.declared.fields, self.values).compactMap { field, value in
+            value.flatMap { $0 == field.fallback ? nil : JSONMember(field.name, $0) }
+        }
     }
 }
 
@@ -185,12 +201,13 @@ extension Declaration {
     ///
     /// A missing field gets its default; null counts as missing.
     package func state(_ name: String, data: [JSONMember]) throws(WireError) -> DeclaredState {
-        let number = try self.number(ofState: name)
-        return DeclaredState(
-            self,
-            number,
-            try self.states[number].fields.values(of: data, owner: name)
-        )
+        try self.state(try self.number(ofState: name), data)
+    }
+
+    /// The state of that number.
+    func state(_ number: Int, _ data: [JSONMember]) throws(WireError) -> DeclaredState {
+        let state = self.states[number]
+        return DeclaredState(self, number, try state.fields.values(of: data, owner: state.name))
     }
 
     /// The members that `key=value` words stand for, each typed as its field is declared; a key
@@ -214,7 +231,7 @@ extension Declaration {
 
     func number(ofState name: String) throws(WireError) -> Int {
         if let number = self.stateNumber(name) { return number }
-        throw .unknownState(name, known: self.stateNames)
+        return try self.schema.state(name).number
     }
 
     func number(ofEvent name: String) throws(WireError) -> Int {
@@ -223,14 +240,14 @@ extension Declaration {
     }
 }
 
-extension [DeclaredField] {
+extension [Field] {
     /// The values that members give, evaluated; a missing field gets its default, and null counts as missing.
     func values(of data: [JSONMember], owner: String) throws(WireError) -> [JSONValue?] {
         var values = [JSONValue?](repeating: nil, count: self.count)
         for member in data {
             let index = try self.index(of: member.key, owner: owner)
             guard member.value != .null else { continue }
-            values[index] = try self[index].evaluated(member.value)
+            values[index] = try self[index].taken(member.value)
         }
         for (index, field) in self.enumerated() where values[index] == nil {
             values[index] = field.fallback
@@ -254,84 +271,27 @@ extension [DeclaredField] {
             let isJSON = word.key.utf8.last == UInt8(ascii: ":")
             let key = isJSON ? String(Substring(word.key.utf8.dropLast())) : word.key
             let field = self[try self.index(of: key, owner: owner)]
-            do throws(FieldObjection) {
+            do throws(Misfit) {
                 return JSONMember(field.name, try field.value(ofWord: word.value, isJSON: isJSON))
             } catch {
-                throw .badData(
-                    error.sentence(about: field.name, .string(word.value)),
-                    known: field.values
-                )
+                throw error.refusal(of: word.value)
             }
         }
     }
 }
 
-extension DeclaredField {
-    /// The value of a word after `key=`, or after `key:=`, where it is always JSON.
-    fileprivate func value(ofWord word: String, isJSON: Bool) throws(FieldObjection) -> JSONValue {
-        // A text may be "null".
-        if self.isOptional, word == "null", isJSON || self.type != .string { return .null }
-        guard isJSON else { return try self.value(ofText: word) }
-        guard let value = JSONValue(parsing: word) else {
-            throw FieldObjection(doubledIn: word)
-                ?? FieldObjection(sentence: "write JSON after :=")
-        }
-        if let objection = self.objection(to: value) { throw objection }
-        return value
-    }
-
-    /// The value in the form that is kept; throws if it does not fit.
-    func evaluated(_ value: JSONValue) throws(WireError) -> JSONValue {
-        if let objection = self.objection(to: value) {
-            throw .badData(objection.sentence(about: self.name, value), known: self.values)
-        }
-        return self.kept(value)
-    }
-
-    /// A number added to the field's value: exact for integers, else rounded as a `Double` is.
-    func sum(of present: JSONValue?, and amount: JSONValue) throws(WireError) -> JSONValue {
-        let addition = "\(self.name)+=\(amount.plainText.excerpt())"
-        guard self.type == .integer || self.type == .number else {
-            throw .badData("\(addition): \(self.name) is \(self.typeName), not a number")
-        }
-        guard let present else {
-            throw .badData("\(addition): \(self.name) has no value; set it first")
-        }
-        if let left = present.integer, let right = amount.integer {
-            let (sum, isTooLarge) = left.addingReportingOverflow(right)
-            if !isTooLarge { return .number("\(sum)") }
-        } else if self.type == .integer {
-            throw .badData("\(addition): add a whole number")
-        }
-        guard self.type == .number, case .number(let left) = present,
-            case .number(let right) = amount, let left = Double(left), let right = Double(right),
-            (left + right).isFinite
-        else {
-            // Only what has the same sign leads out of range.
-            let text = present.plainText
-            let (size, kind) = (
-                text.hasPrefix("-") ? "smaller" : "larger",
-                self.type == .integer ? "integer" : "number"
-            )
-            throw .badData(
-                "\(addition): the field is \(text.excerpt()), and the sum is \(size) than any \(kind) here can be"
-            )
-        }
-        return .number("\(left + right)")
+extension Field {
+    /// The value in the form that is kept.
+    ///
+    /// - Throws: `bad-data` if it does not fit.
+    fileprivate func taken(_ value: JSONValue) throws(WireError) -> JSONValue {
+        do throws(Misfit) { return try self.checked(value) } catch { throw error.refusal }
     }
 }
 
 // Why something that was asked for is not done; nothing has changed.
 extension WireError {
-    static func unknownState(_ name: String, known: [String]) -> WireError {
-        WireError(
-            .unknownState,
-            "there is no state \(name.quoted)" + NearestName.remark(on: name, among: known),
-            known: known
-        )
-    }
-
-    static func unknownEvent(_ name: String, known: [String]) -> WireError {
+    fileprivate static func unknownEvent(_ name: String, known: [String]) -> WireError {
         WireError(
             .unknownEvent,
             known.isEmpty
@@ -341,33 +301,12 @@ extension WireError {
         )
     }
 
-    /// A sentence, and what is possible instead: fields' names or a field's values.
-    static func badData(_ sentence: String, known: [JSONValue] = []) -> WireError {
-        WireError(.badData, sentence, values: known)
-    }
-
-    static func noField(_ name: String, owner: String, known: [String]) -> WireError {
-        let nearest = NearestName.of(name, among: known).map { "; did you mean \($0)?" }
-        let all = known.isEmpty ? "; it has none" : "; known: \(known.joined(separator: ", "))"
-        return .badData(
-            "\(owner.quoted) has no field \(name.quoted)\(nearest ?? all)",
-            known: known.map { .string($0) }
-        )
-    }
-
     /// A required field is not given.
-    static func lacks(_ field: DeclaredField, owner: String) -> WireError {
-        .badData("\(owner.quoted) needs \(field.name.quoted), \(field.takes)", known: field.values)
-    }
-
-    /// The state may not be set from the present one.
-    static func illegalTransition(_ name: String, from: String, allowed: [String]) -> WireError {
+    fileprivate static func lacks(_ field: Field, owner: String) -> WireError {
         WireError(
-            .illegalTransition,
-            "\(name.quoted) may not be set from \(from.quoted); "
-                + (allowed.isEmpty
-                    ? "nothing may be set from it" : "allowed: \(allowed.joined(separator: ", "))"),
-            known: allowed
+            .badData,
+            "\(owner.quoted) needs \(field.name.quoted), \(field.takes)",
+            values: field.values
         )
     }
 }

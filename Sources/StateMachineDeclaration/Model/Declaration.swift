@@ -1,4 +1,4 @@
-import StateMachineCore
+package import StateMachineCore
 package import StateMachineProtocol
 
 /// A machine as a file declares it.
@@ -8,7 +8,7 @@ public final class Declaration: Sendable {
     /// Something that can be sent.
     package struct Event: Hashable, Sendable {
         package let name: String
-        package let fields: [DeclaredField]
+        package let fields: [Field]
     }
 
     /// States that share events.
@@ -16,12 +16,6 @@ public final class Declaration: Sendable {
         package let name: String
         /// The numbers of its states.
         package let members: [Int]
-    }
-
-    /// How many moves of its own a machine makes before they are suspended.
-    package struct Breaker: Hashable, Sendable {
-        package let most: Int
-        package let time: Duration
     }
 
     /// The machine's name, if the file says one.
@@ -37,12 +31,14 @@ public final class Declaration: Sendable {
     package let states: [DeclaredCase]
     package let events: [Event]
     package let groups: [Group]
-    package let breaker: Breaker
+    package let breaker: MoveBreaker.Limit
 
     private let start: DeclaredTarget
     private let lost: DeclaredTarget?
     private let stateNumbers: [Spelling: Int]
     private let eventNumbers: [Spelling: Int]
+    /// What ``schema`` gives.
+    let known = Lock(Known())
 
     init(
         _ file: FileDraft,
@@ -116,8 +112,7 @@ extension Declaration {
     ) throws(WireError) -> DeclaredState {
         let values = self.values(target, from: left, event)
         for (field, value) in zip(self.states[target.state].fields, values) {
-            guard let value, let objection = field.objection(toKept: value) else { continue }
-            throw .badData(objection.sentence(about: field.name, value), known: field.values)
+            if let misfit = value.flatMap({ field.misfit(ofKept: $0) }) { throw misfit.refusal }
         }
         return DeclaredState(self, target.state, values)
     }
@@ -139,64 +134,6 @@ extension Declaration {
             }
             return nil
         }
-    }
-}
-
-extension Declaration {
-    /// A recorded state, carried over into this declaration.
-    ///
-    /// The state is the one of the same name, else the one with that old name; its fields are taken
-    /// by name, then by an old name, then by default. A value that no longer fits throws, and no
-    /// default takes its place. `owner` is what sentences call the state.
-    package func carried(
-        _ name: String,
-        data: [JSONMember],
-        of owner: String = "the present state"
-    ) throws(NotCarriedOver) -> DeclaredState {
-        guard let number = self.number(ofOldState: name) else {
-            throw NotCarriedOver(
-                sentence:
-                    "the state \(name.quoted) no longer exists; write \"was: \(name.excerpt())\" in the state that "
-                    + "replaces it",
-                hasState: false
-            )
-        }
-        let state = self.states[number]
-        let values = try state.fields.map { (field) throws(NotCarriedOver) -> JSONValue? in
-            guard let member = data.member(for: field), member.value != .null else {
-                if let fallback = field.fallback { return fallback }
-                guard !field.isOptional else { return nil }
-                throw NotCarriedOver(
-                    sentence:
-                        "the state \(state.name.quoted) needs the field \(field.name.quoted), which \(owner) "
-                        + "does not have; give the field a \"default\", or write its old name in \"was\" if it was renamed",
-                    hasState: true
-                )
-            }
-            if let objection = field.objection(toKept: member.value) {
-                throw NotCarriedOver(
-                    sentence: "\(owner) does not fit \(state.name.quoted): "
-                        + objection.sentence(about: member.key, member.value),
-                    hasState: true
-                )
-            }
-            return field.kept(member.value)
-        }
-        return DeclaredState(self, number, values)
-    }
-
-    private func number(ofOldState name: String) -> Int? {
-        self.stateNumber(name) ?? self.states.firstIndex { $0.oldNames.contains(name) }
-    }
-}
-
-extension [JSONMember] {
-    /// The member with the field's name, else with one of its old names.
-    fileprivate func member(for field: DeclaredField) -> JSONMember? {
-        for name in [field.name] + field.oldNames {
-            if let member = self.first(where: { $0.key.isSpelled(name) }) { return member }
-        }
-        return nil
     }
 }
 
@@ -250,7 +187,12 @@ extension Declaration {
                 hasState: true
             )
         }
-        return try self.carried(state.name, data: data, of: "the recorded state")
+        return try self.schema.carried(state.name, data: data, of: "the recorded state").declared
+    }
+
+    /// A state that another declaration may have had, carried over into this one.
+    package func carried(_ state: NamedState) throws(NotCarriedOver) -> DeclaredState {
+        try self.schema.carried(state.name, data: state.data).declared
     }
 }
 

@@ -1,4 +1,4 @@
-import StateMachineProtocol
+package import StateMachineProtocol
 
 /// The declaration of one state.
 package struct DeclaredCase: Sendable {
@@ -53,7 +53,7 @@ package struct DeclaredCase: Sendable {
     package let about: String?
     /// Its old names.
     package let oldNames: [String]
-    package let fields: [DeclaredField]
+    package let fields: [Field]
     /// The numbers of the states that a client may set from here, groups expanded, in the file's order.
     package let successors: [Int]
     /// By the events' numbers.

@@ -1,5 +1,5 @@
 import Glibc
-package import StateMachineProtocol
+import StateMachineProtocol
 
 /// A command with all its settings.
 package struct DeclaredCommand: Hashable, Sendable {
@@ -166,17 +166,6 @@ package struct CommandWord: Hashable, Sendable {
             }
         }
         .joined()
-    }
-}
-
-extension JSONValue {
-    /// A scalar's text without quotes, anything else as JSON.
-    package var plainText: String {
-        switch self {
-        case .string(let text), .number(let text): text
-        case .bool(let bool): bool ? "true" : "false"
-        case .null, .array, .object: [self].listed
-        }
     }
 }
 

@@ -1,3 +1,6 @@
+import StateMachineCore
+import StateMachineProtocol
+
 // What the file says, part by part, before names are resolved.
 
 /// A target as it is written.
@@ -34,7 +37,7 @@ struct ReactionDraft {
 
 struct EventDraft {
     let name: Located<String>
-    let fields: [DeclaredField]
+    let fields: [Field]
 }
 
 struct GroupDraft {
@@ -47,7 +50,7 @@ struct StateDraft {
     let name: Located<String>
     var about: String?
     var oldNames: [Located<String>] = []
-    var fields: [DeclaredField] = []
+    var fields: [Field] = []
     /// The old names of its fields, in the file's order.
     var oldFieldNames: [Located<String>] = []
     var to: NamesDraft?
@@ -87,6 +90,6 @@ struct FileDraft {
     let always: [Located<String>]
     let events: [EventDraft]
     let groups: [GroupDraft]
-    let breaker: Declaration.Breaker
+    let breaker: MoveBreaker.Limit
     let states: [StateDraft]
 }

@@ -11,7 +11,7 @@ extension DraftReader {
         "double": .number, "list": .array, "map": .object,
     ]
 
-    func fields(_ node: YAMLNode?, of key: String, _ table: KeyTable) -> [DeclaredField] {
+    func fields(_ node: YAMLNode?, of key: String, _ table: KeyTable) -> [Field] {
         self.named(node, key, most: Self.mostFields, "fields").compactMap { name, node in
             let field = self.field(node, name, table)
             if field == nil { self.problems.doubt(field: name.value) }
@@ -35,9 +35,9 @@ extension DraftReader {
         _ node: YAMLNode,
         _ name: Located<String>,
         _ table: KeyTable
-    ) -> DeclaredField? {
+    ) -> Field? {
         if let text = node.text, !node.isEmpty {
-            return self.type(text, node.position).map { DeclaredField(name: name.value, type: $0) }
+            return self.type(text, node.position).map { Field(name.value, type: $0) }
         }
         guard let section = Section(node, table, at: name.position, self.problems) else {
             return nil
@@ -60,12 +60,12 @@ extension DraftReader {
         _ section: Section,
         _ name: Located<String>,
         _ type: JSONFieldType
-    ) -> DeclaredField {
-        var field = DeclaredField(name: name.value, type: type)
+    ) -> Field {
+        var field = Field(name.value, type: type)
         field.isOptional = section["optional"]?.boolean(of: "optional", self.problems) ?? false
         field.values = section["values"].flatMap { self.values($0, type) } ?? []
         let bounds = self.bounds(section, type, hasValues: !field.values.isEmpty)
-        field.bounds = bounds ?? DeclaredField.Bounds()
+        field.bounds = bounds ?? Field.Bounds()
         if section.table.has("was") {
             field.oldNames = self.names(section["was"], of: "was", orOne: true).map(\.value)
         }
@@ -120,7 +120,7 @@ extension DraftReader {
                 "\"values\" must be a list of at least one value, like [a, b]"
             )
         }
-        let plain = DeclaredField(name: "values", type: type)
+        let plain = Field("values", type: type)
         var values: [JSONValue] = []
         var seen: Set<JSONValue> = []
         for element in elements {
@@ -141,7 +141,7 @@ extension DraftReader {
         _ section: Section,
         _ type: JSONFieldType,
         hasValues: Bool
-    ) -> DeclaredField.Bounds? {
+    ) -> Field.Bounds? {
         guard let first = section["min"] ?? section["max"] else { return nil }
         guard !hasValues else {
             return self.problems.refuse(
@@ -185,7 +185,7 @@ extension DraftReader {
                 "\"max\" is less than \"min\", so no value would fit; correct one"
             )
         }
-        return DeclaredField.Bounds(least: least, most: most)
+        return Field.Bounds(least: least, most: most)
     }
 
     /// A number by its exact value, if it is written as in JSON, as far as a double goes.
@@ -194,5 +194,42 @@ extension DraftReader {
             return Double(text).flatMap { $0.isFinite ? JSONDecimal("\($0)") : nil }
         }
         return Double(number).flatMap { $0.isFinite ? JSONDecimal(number) : nil }
+    }
+}
+
+extension Field {
+    /// The value that the file gives for this field; nil, after reporting it, if it does not fit.
+    func value(of node: YAMLNode, _ problems: Problems) -> JSONValue? {
+        let value: JSONValue
+        switch node.content {
+        case .scalar(let scalar):
+            guard !node.isEmpty else {
+                return problems.refuse(
+                    node.position,
+                    "\(self.name)=: write a value, or \"\" for no text"
+                )
+            }
+            do {
+                return try self.value(ofText: scalar.text)
+            } catch {
+                return problems.refuse(node.position, error.refusal(of: scalar.text).message)
+            }
+        case .sequence, .mapping: value = node.json
+        }
+        if let misfit = self.misfit(of: value) {
+            return problems.refuse(node.position, misfit.refusal.message)
+        }
+        return value
+    }
+}
+
+extension YAMLNode {
+    /// The node as JSON; every scalar is a string.
+    fileprivate var json: JSONValue {
+        switch self.content {
+        case .scalar(let scalar): .string(scalar.text)
+        case .sequence(let elements): .array(elements.map(\.json))
+        case .mapping(let entries): .object(entries.map { JSONMember($0.key.text, $0.value.json) })
+        }
     }
 }

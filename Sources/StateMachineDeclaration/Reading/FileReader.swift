@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 extension DraftReader {
@@ -65,8 +66,8 @@ extension DraftReader {
             .map { self.state($0.value, $0.name) }
     }
 
-    private func breaker(_ section: Section?) -> Declaration.Breaker {
-        Declaration.Breaker(
+    private func breaker(_ section: Section?) -> MoveBreaker.Limit {
+        MoveBreaker.Limit(
             most: section?["most"]?.integer(of: "most", in: 1...100_000, self.problems) ?? 50,
             time: section?["in"]?.time(of: "in", self.problems) ?? .seconds(60)
         )

@@ -31,9 +31,8 @@ package struct Simulation {
     private var phase: Phase
     private var progress = RunProgress()
     /// A move that the breaker withholds.
-    private var withheld: MachineMove?
-    /// When the machine moved by itself, since a client's last request.
-    private var ownMoves: [Duration] = []
+    private var withheld: Value?
+    private var breaker = MoveBreaker()
 
     /// A machine that has just begun.
     package init(_ declaration: Declaration) {
@@ -45,11 +44,7 @@ package struct Simulation {
     /// Sends an event, as a client does.
     package mutating func send(_ event: String, data: [JSONMember]) throws {
         self.clientAsks()
-        switch try self.state.reaction(to: event, data: data) {
-        case .enter(let next): self.enter(next.declared)
-        case .stay: self.began = self.now
-        case .ignore, .unhandled: break
-        }
+        self.make(try self.declaration.decide(.event(event, data), at: self.place).made)
         try self.pass(.zero)
     }
 
@@ -67,7 +62,8 @@ package struct Simulation {
     /// Changes fields of the present state, as a client does.
     package mutating func update(_ data: [JSONMember], adding amounts: [JSONMember] = []) throws {
         self.clientAsks()
-        self.state = try self.state.updated(with: data, adding: amounts)
+        let fields = FieldWords(values: data, amounts: amounts)
+        self.make(try self.declaration.decide(.update(fields), at: self.place).made)
         try self.pass(.zero)
     }
 
@@ -75,13 +71,13 @@ package struct Simulation {
     package mutating func pass(_ time: Duration) throws {
         let end = self.now + time
         var moves = 0
-        while self.withheld == nil, let deadline = self.state.deadline,
-            self.began + deadline.delay <= end
+        while self.withheld == nil, let due = self.declaration.due(at: self.place),
+            self.began + due.delay <= end
         {
             moves += 1
             guard moves <= Self.mostMoves else { throw SimulationError.restless(Self.mostMoves) }
-            self.now = max(self.now, self.began + deadline.delay)
-            self.move(deadline.move)
+            self.now = max(self.now, self.began + due.delay)
+            self.move(to: due.next)
         }
         self.now = end
         if case .waiting(let until) = self.phase, until <= end {
@@ -130,18 +126,16 @@ package struct Simulation {
         case .again(let wait): self.phase = .waiting(until: self.now + wait)
         case .over(let end):
             self.phase = .over
-            if let move = self.state.move(on: end) { self.move(move) }
+            try self.move(on: .runEnded(end))
         }
         try self.pass(.zero)
     }
 
     /// Reboots the machine: makes the boot's move, else does what an interrupted run does.
     package mutating func reboot() throws {
-        self.ownMoves = []
+        self.breaker = MoveBreaker()
         self.withheld = nil
-        if let move = self.state.boot {
-            self.move(move)
-        } else if case .running = self.phase {
+        if try !self.move(on: .boot), case .running = self.phase {
             return try self.endRun(.interrupted)
         }
         try self.pass(.zero)
@@ -149,21 +143,46 @@ package struct Simulation {
 
     /// Makes the move that the breaker withholds, as a request does.
     private mutating func clientAsks() {
-        self.ownMoves = []
-        guard let move = self.withheld else { return }
-        self.withheld = nil
-        self.move(move)
+        _ = self.breaker.lift()
+        if let next = self.withheld.take() { self.move(to: next) }
     }
 
-    private mutating func move(_ move: MachineMove) {
-        let breaker = self.declaration.breaker
-        self.ownMoves.removeAll { $0 + breaker.time <= self.now }
-        guard self.ownMoves.count < breaker.most else {
-            self.withheld = move
+    /// Has the machine move by itself; returns whether it does anything about that.
+    @discardableResult
+    private mutating func move(on stimulus: Stimulus) throws(WireError) -> Bool {
+        let made = try self.declaration.decide(stimulus, at: self.place).made
+        guard case .enter(let next) = made else { return false }
+        self.move(to: next)
+        return true
+    }
+
+    private mutating func move(to next: Value) {
+        let now = self.now.wholeMicroseconds
+        guard self.breaker.permits(self.declaration.breaker, at: now) else {
+            self.withheld = next
             return
         }
-        self.ownMoves.append(self.now)
-        self.enter(move.next.declared)
+        self.breaker.moved(at: now)
+        self.enter(next.declared)
+    }
+
+    /// Where it is, as the rules ask; nothing there depends on the time or the count of changes.
+    private var place: Place {
+        Place(
+            seq: UInt64(self.stay),
+            value: TypedValue(self.state),
+            at: WallTime(microseconds: 0),
+            stay: UInt64(self.stay)
+        )
+    }
+
+    private mutating func make(_ made: Move.Made) {
+        switch made {
+        case .enter(let next): self.enter(next.declared)
+        case .keep(let next): self.state = next.declared
+        case .renew: self.began = self.now
+        case .nothing: break
+        }
     }
 
     private mutating func enter(_ next: DeclaredState) {

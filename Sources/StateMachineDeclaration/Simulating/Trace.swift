@@ -82,7 +82,7 @@ package struct Trace: Sendable {
     /// What `key+=number` adds to which field.
     private static func amount(_ key: String, _ value: String) throws(WireError) -> JSONMember {
         guard let amount = JSONValue(parsing: value), case .number = amount else {
-            throw .badData("\(key)=\(value): write a number")
+            throw WireError(.badData, "\(key)=\(value): write a number")
         }
         return JSONMember(String(key.dropLast()), amount)
     }

@@ -27,7 +27,7 @@ package struct DaemonStart: Sendable {
     /// - Throws: what keeps it from starting.
     @MainActor
     package func serve<State>(
-        _ schema: any Schema,
+        _ schema: Schema,
         making make: (Place, History?) -> StateMachine<State>,
         prepare: @MainActor (StateMachine<State>) async throws -> Void = { _ in },
         redeclare: (@Sendable () throws -> Redeclaration)? = nil
@@ -47,7 +47,7 @@ package struct DaemonStart: Sendable {
     }
 
     /// The history as the last daemon left it; nil if the settings ask for none.
-    private func history(_ schema: any Schema) throws -> History? {
+    private func history(_ schema: Schema) throws -> History? {
         let environment = ProcessInfo.processInfo.environment
         guard let directory = self.settings.stateDirectory(environment) else {
             self.logger.info("ephemeral: the state is lost when the daemon ends")

@@ -47,8 +47,8 @@ struct ProgramCommand<Program: StateMachineProgram>: DaemonCommand {
         )
     }
 
-    private func schema() throws(ConfigurationError) -> StateCoding<Program> {
-        let schema = StateCoding<Program>()
+    private func schema() throws(ConfigurationError) -> Schema {
+        let schema = StateCoding<Program>().schema
         guard schema.problems.isEmpty else { throw ConfigurationError(schema.problems) }
         return schema
     }

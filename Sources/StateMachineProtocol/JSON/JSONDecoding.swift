@@ -188,10 +188,10 @@ struct JSONValueDecoder: Decoder, SingleValueDecodingContainer {
         /// Whether the type has a key of that name.
         private static func isKnown(_ name: String, amongValues isPayload: Bool) -> Bool {
             guard isPayload else { return Key(stringValue: name) != nil }
-            if let key = StateField.unlabelledKey(ofName: name), Key(stringValue: key) != nil {
+            if let key = Field.unlabelledKey(ofName: name), Key(stringValue: key) != nil {
                 return true
             }
-            return StateField.name(ofKey: name) == name && Key(stringValue: name) != nil
+            return Field.name(ofKey: name) == name && Key(stringValue: name) != nil
         }
 
         var allKeys: [Key] { self.members.compactMap { Key(stringValue: $0.key) } }
@@ -199,7 +199,7 @@ struct JSONValueDecoder: Decoder, SingleValueDecodingContainer {
         private func value(for key: Key) -> JSONValue? {
             guard !self.isCase else { return self.values[key.stringValue] }
             let isPayload = self.outer.isPayload
-            let name = isPayload ? StateField.name(ofKey: key.stringValue) : key.stringValue
+            let name = isPayload ? Field.name(ofKey: key.stringValue) : key.stringValue
             self.outer.inquiry?.ask(for: name)
             return self.values[name]
         }

@@ -88,7 +88,7 @@ extension JSONCase {
 
     /// A case in the compiler's encoding: one key, with the values under their keys.
     init(written name: String, _ values: [JSONMember]) {
-        let members = values.map { JSONMember(StateField.name(ofKey: $0.key), $0.value) }
+        let members = values.map { JSONMember(Field.name(ofKey: $0.key), $0.value) }
         self.init(name: name, data: .object(members))
     }
 

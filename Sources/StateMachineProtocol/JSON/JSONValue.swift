@@ -261,3 +261,14 @@ extension JSONValue {
         return left == right
     }
 }
+
+extension JSONValue {
+    /// A scalar's text without quotes, anything else as JSON.
+    package var plainText: String {
+        switch self {
+        case .string(let text), .number(let text): text
+        case .bool(let bool): bool ? "true" : "false"
+        case .null, .array, .object: [self].listed
+        }
+    }
+}

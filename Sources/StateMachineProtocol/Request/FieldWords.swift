@@ -107,7 +107,7 @@ package struct FieldWords: Hashable, Sendable {
     /// - Returns: the members.
     /// - Throws: `bad-data` if no field, or more than one, could be meant.
     package func members(
-        typedBy fields: [StateField],
+        typedBy fields: [Field],
         of owner: String,
         isUpdate: Bool = false
     ) throws(WireError) -> [JSONMember] {
@@ -133,7 +133,7 @@ package struct FieldWords: Hashable, Sendable {
             }
     }
 
-    private func members(readBy fields: [StateField]) -> [JSONMember] {
+    private func members(readBy fields: [Field]) -> [JSONMember] {
         self.values
             + self.words.map { word in
                 guard let text = word.value.string else { return word }
@@ -145,10 +145,10 @@ package struct FieldWords: Hashable, Sendable {
     /// The field whose value a word without a name is.
     private func field(
         meantBy word: String,
-        among fields: [StateField],
+        among fields: [Field],
         of owner: String,
         isUpdate: Bool
-    ) throws(WireError) -> StateField {
+    ) throws(WireError) -> Field {
         let given = Set((self.values + self.words + self.amounts).map { Spelling($0.key) })
         let open = fields.filter { !given.contains(Spelling($0.name)) }
         let needed = isUpdate ? [] : open.filter(\.isNeeded)
@@ -163,7 +163,7 @@ package struct FieldWords: Hashable, Sendable {
         }
         let names = open.map(\.name)
         let fitting = open.filter {
-            !$0.values.isEmpty && $0.objection(to: $0.value(ofWord: word)) == nil
+            !$0.values.isEmpty && $0.misfit(ofKind: $0.value(ofWord: word)) == nil
         }
         let example = fitting.count == 1 ? fitting[0].name : names[0]
         throw WireError(

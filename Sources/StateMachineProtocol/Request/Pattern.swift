@@ -9,7 +9,7 @@ public struct Pattern: Hashable, Sendable {
     package private(set) var name: String
     /// What the data must contain; if empty, anything.
     ///
-    /// Words are interpreted by their look until ``StateSchema/resolved(_:isOld:)`` has interpreted them
+    /// Words are interpreted by their look until ``Schema/resolved(_:isOld:)`` has interpreted them
     /// by the fields' types.
     package private(set) var data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.
@@ -106,7 +106,7 @@ public struct Pattern: Hashable, Sendable {
 
     /// The same, with words interpreted by those fields' types and, if it names a group, with that
     /// group.
-    func typed(by fields: [StateField], of group: StateGroup? = nil) throws(WireError) -> Pattern {
+    func typed(by fields: [Field], of group: StateGroup? = nil) throws(WireError) -> Pattern {
         var pattern = self
         pattern.group = group
         pattern.data = try self.fields.members(typedBy: fields, of: self.name)
@@ -115,7 +115,7 @@ public struct Pattern: Hashable, Sendable {
 
     /// The same, for a state that had another name when it was written; with the fields' present
     /// names.
-    func renamed(to found: StateSchema.Case) -> Pattern {
+    func renamed(to found: StateShape) -> Pattern {
         var pattern = self
         pattern.name = found.name
         pattern.fields = self.fields.renamed { key in

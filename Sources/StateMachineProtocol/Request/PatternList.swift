@@ -146,7 +146,7 @@ extension PatternList {
     }
 }
 
-extension StateSchema {
+extension Schema {
     /// Why none of the states that a list selects exists; nil if one may.
     package func objection(to list: PatternList) -> WireError? {
         var objection: WireError?

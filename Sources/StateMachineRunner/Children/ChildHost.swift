@@ -3,6 +3,7 @@ import Processes
 import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 import SystemPackage
 
 /// Runs commands as children of this process, each in a session of its own.

@@ -2,6 +2,7 @@ import Glibc
 import Logging
 package import Processes
 package import StateMachineDeclaration
+package import StateMachineProtocol
 import SystemPackage
 
 /// What a machine's commands are named after: its name, and the instance's where there is one.

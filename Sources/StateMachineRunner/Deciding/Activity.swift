@@ -1,5 +1,4 @@
 import StateMachineCore
-package import StateMachineDeclaration
 package import StateMachineProtocol
 
 /// What is to be done because of something that has happened, in this order.

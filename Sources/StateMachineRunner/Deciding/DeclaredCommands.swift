@@ -50,7 +50,7 @@ struct DeclaredCommands: Sendable {
     func state(_ state: NamedState, of file: FileInForce? = nil) -> DeclaredState? {
         do {
             let declaration = file?.declaration ?? self.declaration
-            return try declaration.carried(state.name, data: state.data)
+            return try declaration.carried(state)
         } catch {
             // What the file does not know has no commands.
             return nil

@@ -1,6 +1,7 @@
 package import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 
 /// How far a machine's commands have come, which must survive this process, whatever ends it.
 ///

@@ -1,7 +1,7 @@
-package import StateMachineClient
+import StateMachineClient
 import StateMachineCore
 package import StateMachineDeclaration
-import StateMachineProtocol
+package import StateMachineProtocol
 
 /// What a line of the watch says of the machine, as far as commands are concerned.
 package struct Change: Hashable, Sendable {

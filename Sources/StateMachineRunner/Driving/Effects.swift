@@ -318,7 +318,7 @@ extension Answer {
             // With its numbering: this connection may reach another daemon than the one that began the stay.
             let stay = stay.cursor.map { ExpectedChange.cursor($0) } ?? .seq(stay.number)
             let reply = try await client.reply(
-                to: .send(StateSchema.endOfRun.name, data: end.data.members, ifStay: stay),
+                to: .send(EventShape.endOfRun.name, data: end.data.members, ifStay: stay),
                 within: nil
             )
             guard reply.isOK != true else { return reply.isHandled == false ? .unhandled : .taken }

@@ -2,6 +2,7 @@ import Logging
 import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 
 /// What a runner logs: each command's beginning and end, and whatever keeps one waiting.
 struct RunnerLog: Sendable {

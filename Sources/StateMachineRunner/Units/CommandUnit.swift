@@ -1,6 +1,7 @@
 import FoundationEssentials
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 package import Systemd
 
 /// A command as a unit: how systemd-run(1) starts it.

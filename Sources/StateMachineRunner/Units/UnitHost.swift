@@ -3,6 +3,7 @@ package import Logging
 import Processes
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 package import Systemd
 
 /// Runs commands as transient units; systemd has their processes, times, output and ends.

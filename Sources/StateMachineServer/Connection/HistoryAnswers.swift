@@ -122,7 +122,7 @@ struct HistoryAnswers {
     /// whether there are more.
     private func comeToNext(of run: HistoryRun, among changes: ClosedRange<UInt64>) {
         self.output.look(at: changes, comparing: run.selection.patterns) { seq, row in
-            guard !run.selection.wants(row) else {
+            guard !run.selection.wants(row, shownBy: self.server.states) else {
                 run.stop()
                 return false
             }

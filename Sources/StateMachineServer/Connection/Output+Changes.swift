@@ -72,7 +72,7 @@ extension Output {
                 comparing: selection.patterns
             ) { seq, row in
                 examined = seq
-                if selection.wants(row) {
+                if selection.wants(row, shownBy: self.server.states) {
                     lines.append((seq, self.gather(row, head: head, tail: tail)))
                 }
                 // A line takes four vectors: its head, the shared part that may wrap around, its tail.

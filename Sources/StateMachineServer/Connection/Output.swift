@@ -438,7 +438,7 @@ final class Output {
     /// Takes over the last process's answers in order; `watch` returns the watch at a position.
     func resume(
         with record: HandOverRecord.Connection,
-        of schema: StateSchema,
+        of schema: Schema,
         watch: (Int) -> Watch?
     ) {
         for segment in record.outbox {

@@ -51,10 +51,11 @@ final class Sets: @unchecked Sendable {
         let state = try self.server.state(call.state, data: call.data, lineLength: lineLength)
         self.noteSet()
         let asked = Asked(id: id, condition: call.condition)
-        if let answer = self.server.decide(state, call, by: self.output.peer) {
+        let move = self.server.move(to: state, call, by: self.output.peer)
+        if let answer = self.server.machine.enterAtOnce(move, asking: Question()) {
             self.answer(answer, to: asked)
         } else {
-            self.propose(self.server.move(to: state, call, by: self.output.peer), asked)
+            self.propose(move, asked)
         }
     }
 
@@ -225,21 +226,21 @@ final class Sets: @unchecked Sendable {
     /// Tells the client why its request changes nothing.
     private func refuse(_ request: Asked, _ refused: Refused) {
         let (id, current) = (request.id, refused.current)
-        let name = self.server.encoded(current.value).name
         let state = refused.proposed ?? current.value
         switch refused.reason {
         case .conflict:
             let expected = request.condition.expected(at: current)
             let message =
-                "expected \(expected), but the state is \(current.value.shortText) at seq \(current.seq)"
+                "expected \(expected), but the state is \(self.server.states.shortText(of: current.value)) at seq \(current.seq)"
             self.refuse(id, WireError(.conflict, message), current)
         case .illegal:
             let allowed = current.value.successors(among: self.server.schema.names)
-            let others =
-                allowed.isEmpty
-                ? "nothing may be set from \(name)" : "allowed: \(allowed.joined(separator: ", "))"
-            let message = "\(state.name) may not follow \(name); \(others)"
-            self.refuse(id, WireError(.illegalTransition, message), current) { writer in
+            let error = WireError.illegalTransition(
+                to: state.name,
+                from: current.value.name,
+                allowed: allowed
+            )
+            self.refuse(id, error, current) { writer in
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
@@ -282,18 +283,6 @@ extension Refusal {
     /// What a client is told where the history has failed.
     static func notRecorded(_ why: String) -> String {
         "the change was not made, as the history cannot be written: \(why)"
-    }
-}
-
-extension Value {
-    /// Refuses a state that would make lines that are too long.
-    func checkLength() throws(WireError) {
-        let length = self.fragment.count
-        guard length > RequestLimits.stateBytes else { return }
-        throw WireError(
-            .tooLong,
-            "the state is too long: it has \(length) bytes as JSON, and may have \(RequestLimits.stateBytes)"
-        )
     }
 }
 

@@ -148,7 +148,10 @@ final class Waits {
         var isAnswered = false
         self.output.look(at: changes, comparing: wait.call.patterns) { seq, row in
             wait.cursor.passed(to: seq)
-            guard let end = wait.call.end(row.change.new.matches) else { return true }
+            let new = row.change.new
+            guard let end = wait.call.end({ self.server.states.shows(new, as: $0) }) else {
+                return true
+            }
             self.answer(wait, end, self.server.report(of: row.change.place, due: row.due))
             isAnswered = true
             return false

@@ -64,7 +64,7 @@ final class Watches {
                 self.server.report,
                 resync: start.resync,
                 missed: start.missed,
-                isSelected: watch.selection.wants(self.server.snapshot.value)
+                isSelected: self.server.isShown(watch.selection)
             )
         self.output.append(first, replies: 1, mark: .start(watch))
     }
@@ -179,7 +179,7 @@ final class Watches {
             ServerLine.live(
                 id: watch.id,
                 self.server.report,
-                isSelected: watch.selection.wants(self.server.snapshot.value)
+                isSelected: self.server.isShown(watch.selection)
             )[...]
         )
     }
@@ -212,7 +212,7 @@ final class Watches {
                 self.server.report,
                 resync: wasInReach ? .evicted : .lagged,
                 missed: missed,
-                isSelected: watch.selection.wants(self.server.snapshot.value)
+                isSelected: self.server.isShown(watch.selection)
             )[...]
         )
     }
@@ -239,7 +239,7 @@ final class Watches {
         if newest.seq < end {
             self.output.look(at: newest.seq + 1...end, comparing: selection.patterns) { seq, row in
                 newest.seq = seq
-                guard selection.wants(row) else { return true }
+                guard selection.wants(row, shownBy: self.server.states) else { return true }
                 newest.wanted = seq
                 newest.count += 1
                 return true
@@ -273,7 +273,7 @@ final class Watches {
                 id: watch.id,
                 report,
                 resumingAt: watch.cursor.seq,
-                isSelected: watch.selection.wants(self.server.snapshot.value)
+                isSelected: self.server.isShown(watch.selection)
             )[...]
         )
     }

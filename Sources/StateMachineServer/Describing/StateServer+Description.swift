@@ -4,16 +4,16 @@ import StateMachineProtocol
 
 extension StateServer {
     /// The current state for people, cut to a length that a message bears.
-    var stateText: String { self.snapshot.value.shortText }
+    var stateText: String { self.states.shortText(of: self.snapshot.value) }
 
     /// Where the machine stands and what declares it, for the log.
     var beginning: Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "state": "\(self.snapshot.value.loggedText)",
+            "state": "\(self.states.loggedText(of: self.snapshot.value))",
             "seq": "\(self.snapshot.seq)",
             "since": "\(self.snapshot.at.rfc3339)",
         ]
-        guard let declaration = self.current.declaration else { return metadata }
+        guard let declaration = self.schema.declaration else { return metadata }
         metadata["machine"] = declaration.machine.map { "\($0)" }
         metadata["declaration"] = "\(declaration.hash.prefix(12))"
         metadata["version"] = declaration.version.map { "\($0.printable)" }
@@ -22,7 +22,7 @@ extension StateServer {
 
     /// What `help` answers at a door.
     func help(at door: Door, id: RequestID?) -> [UInt8] {
-        let text = door.help(withEvents: self.current.events != nil)
+        let text = door.help(withEvents: self.schema.hasStays)
         return ServerLine.reply(id: id, own: { $0.string("help", text) })
     }
 
@@ -35,33 +35,25 @@ extension StateServer {
     }
 
     private func describe(for door: Door) -> [UInt8] {
-        let (schema, current) = (self.schema, self.current)
-        let initial = current.initial
+        let schema = self.schema
+        let initial = schema.initial
         return ServerLine.reply(
             id: nil,
             own: { writer in
-                writer.json(
-                    "states",
-                    .array(
-                        schema.cases.map { $0.description(current.description(of: $0.name)) }
-                    )
-                )
+                writer.json("states", .array(schema.states.map { schema.described($0) }))
                 writer.json(
                     "initial",
                     .object([
                         JSONMember("state", .string(initial.name)),
-                        JSONMember("data", current.data(of: initial)),
+                        JSONMember("data", schema.codec.data(of: initial)),
                     ])
                 )
-                writer.json(
-                    "transitions",
-                    .object(schema.cases.map { JSONMember($0.name, .strings($0.successors)) })
-                )
-                if let name = current.declaration?.machine { writer.string("machine", name) }
-                if let declaration = current.declaration {
+                writer.json("transitions", schema.describedTransitions)
+                if let name = schema.declaration?.machine { writer.string("machine", name) }
+                if let declaration = schema.declaration {
                     writer.string("declaration", declaration.hash)
                 }
-                let events = current.events
+                let events = schema.describedEvents
                 if let events { writer.json("events", events) }
                 if !schema.groups.isEmpty {
                     writer.json(
@@ -69,8 +61,8 @@ extension StateServer {
                         .object(schema.groups.map { JSONMember($0.name, .strings($0.members)) })
                     )
                 }
-                if let (moves, time) = current.allowance(of: initial) {
-                    writer.json("breaker", Suspension(moves: moves, time: time).json)
+                if let breaker = schema.rules?.breaker {
+                    writer.json("breaker", breaker.json)
                 }
                 let operations = door.operations(withEvents: events != nil)
                 let errors = ErrorCode.allCases.filter {
@@ -87,9 +79,11 @@ extension StateServer {
     }
 }
 
-extension Value {
-    /// For people, cut to a length that a message bears.
-    var shortText: String { StateText.text(name: self.name, data: self.data).excerpt(128) }
+extension Schema {
+    /// A state for people, cut to a length that a message bears.
+    func shortText(of value: Value) -> String {
+        StateText.text(name: value.name, data: self.encoded(value).data).excerpt(128)
+    }
 }
 
 extension ServerLine.Report {
@@ -107,27 +101,6 @@ extension ServerLine.Report {
 extension StateServer {
     /// What the history keeps; nothing without one.
     private var historyMembers: [JSONMember] { self.past.disk?.history.settings ?? [] }
-}
-
-extension StateSchema.Case {
-    fileprivate func description(_ behaviour: [JSONMember]) -> JSONValue {
-        let fields = self.fields.map { JSONMember($0.name, $0.description) }
-        return .object(
-            [JSONMember("state", .string(self.name)), JSONMember("fields", .object(fields))]
-                + behaviour
-        )
-    }
-}
-
-extension StateField {
-    fileprivate var description: JSONValue {
-        var members = [JSONMember("type", .string(self.type.rawValue))]
-        if !self.values.isEmpty && self.type != .boolean {
-            members.append(JSONMember("values", .array(self.values)))
-        }
-        if self.isOptional { members.append(JSONMember("optional", .bool(true))) }
-        return .object(members + self.range)
-    }
 }
 
 extension ServerLimits {

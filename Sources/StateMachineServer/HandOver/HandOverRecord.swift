@@ -160,7 +160,7 @@ struct StandingRow: Codable, Equatable {
     }
 
     /// The request, as the states are declared now; nil if it cannot be read.
-    func request(_ schema: StateSchema) -> (call: Request.Call, id: RequestID?)? {
+    func request(_ schema: Schema) -> (call: Request.Call, id: RequestID?)? {
         if self.line.isEmpty { return (.watch(WatchCall()), nil) }
         return Request(again: self.line).map { (schema.resolvedAgain($0.call), $0.id) }
     }
@@ -179,7 +179,7 @@ extension Watch {
     }
 
     /// Restores the watch where it was; nil if the record makes no sense.
-    convenience init?(_ row: StandingRow, of schema: StateSchema, head: UInt64, declarations: Int) {
+    convenience init?(_ row: StandingRow, of schema: Schema, head: UInt64, declarations: Int) {
         guard row.cursor <= head, row.reported <= head,
             case (.watch(let call), let id)? = row.request(schema)
         else { return nil }
@@ -212,7 +212,7 @@ extension Output.Segment {
 
 extension Output.Mark {
     /// Restores the mark, nil if its record makes no sense; `watch` gives the watch at a position.
-    init?(_ record: HandOverRecord.Segment.Mark, of schema: StateSchema, watch: (Int) -> Watch?) {
+    init?(_ record: HandOverRecord.Segment.Mark, of schema: Schema, watch: (Int) -> Watch?) {
         let mark: Self? =
             switch record {
             case .start(let index): watch(index).map { .start($0) }
@@ -233,7 +233,7 @@ extension HistoryRun {
     }
 
     /// Restores the answer where it was; nil if the record makes no sense.
-    convenience init?(_ row: StandingRow, of schema: StateSchema) {
+    convenience init?(_ row: StandingRow, of schema: Schema) {
         guard case (.history(let call), let id)? = row.request(schema), row.cursor <= row.end,
             row.count <= call.most
         else { return nil }

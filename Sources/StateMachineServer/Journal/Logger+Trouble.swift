@@ -5,7 +5,7 @@ import StateMachineProtocol
 /// Logs what an administrator should know about a machine's troubles.
 extension Logger {
     /// Logs that the machine makes no moves of its own; with nil, that it does again.
-    func log(_ suspension: Suspension?) {
+    func log(_ suspension: MoveBreaker.Limit?) {
         if let suspension {
             self.warning(
                 "automatic transitions are suspended until a client sends set, update or send",

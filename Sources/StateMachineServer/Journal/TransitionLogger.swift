@@ -20,12 +20,14 @@ final class TransitionLogger: Sendable {
 
     private let queue = DispatchQueue(label: "statemachine.log")
     private let logger: Logger
+    private let schema: Schema
     private let pace = NIOLockedValueBox(TransitionPace())
     /// Signalled when nothing waits for a second's end any more.
     private let ending = DispatchSemaphore(value: 0)
 
-    init(_ logger: Logger) {
+    init(_ logger: Logger, showing schema: Schema) {
         self.logger = logger
+        self.schema = schema
     }
 
     /// Logs the transitions after `seq`.
@@ -91,7 +93,7 @@ final class TransitionLogger: Sendable {
                 "count": "\(rest.count)",
                 "first": "\(rest.first)",
                 "seq": "\(rest.last.seq)",
-                "state": "\(rest.last.value.loggedText)",
+                "state": "\(self.schema.loggedText(of: rest.last.value))",
             ]
         )
     }
@@ -132,9 +134,11 @@ extension StateText {
     }
 }
 
-extension Value {
-    /// For the log.
-    var loggedText: String { StateText.logged(name: self.name, data: self.data) }
+extension Schema {
+    /// A state for the log.
+    func loggedText(of value: Value) -> String {
+        StateText.logged(name: value.name, data: self.encoded(value).data)
+    }
 }
 
 extension Logger {

@@ -14,7 +14,7 @@ import UnixSignals
 /// As a service of a group it also heeds SIGHUP and SIGUSR2.
 struct DaemonRun: Service, CustomStringConvertible {
     let machine: Machine
-    let schema: any Schema
+    let schema: Schema
     let clock: any StayClock
     let configuration: DaemonConfiguration
     let logger: Logger
@@ -122,7 +122,9 @@ struct DaemonRun: Service, CustomStringConvertible {
     ) async throws {
         let notifier = self.manager.notifier
         let loop = server.loop
-        try await loop.submit { server.log(to: TransitionLogger(self.logger)) }.get()
+        try await loop.submit {
+            server.log(to: TransitionLogger(self.logger, showing: self.schema))
+        }.get()
         // No client is here yet, so nobody has a say in the move that a new boot makes.
         try await self.boot(server)
         try await self.resume(with: taken, at: server)
@@ -137,7 +139,11 @@ struct DaemonRun: Service, CustomStringConvertible {
         let watchdog = WatchdogInterval.requested.map {
             WatchdogProbe(of: server, within: $0, logger: self.logger) { try notifier.watchdog() }
         }
-        let status = StatusReporter(notifier: notifier, logger: self.logger)
+        let status = StatusReporter(
+            notifier: notifier,
+            logger: self.logger,
+            showing: self.schema
+        )
         try await loop.submit {
             server.show(to: status)
             server.beginMoving { [logger] suspension in

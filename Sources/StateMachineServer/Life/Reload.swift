@@ -90,7 +90,7 @@ struct Reload: Sendable {
         for warning in new.warnings { self.logger.warning("\(warning)") }
         let promise = self.server.loop.makePromise(of: UInt64?.self)
         self.server.loop.execute {
-            guard let old = self.server.current.declaration, old.hash != declaration.hash
+            guard let old = self.server.schema.declaration, old.hash != declaration.hash
             else {
                 return promise.succeed(nil)
             }
@@ -132,11 +132,11 @@ struct Reload: Sendable {
 
 /// A machine's new declaration, read at a reload.
 package struct Redeclaration: Sendable {
-    package let schema: any Schema
+    package let schema: Schema
     /// What may not do what was meant, one line each.
     package let warnings: [String]
 
-    package init(_ schema: any Schema, warnings: [String]) {
+    package init(_ schema: Schema, warnings: [String]) {
         self.schema = schema
         self.warnings = warnings
     }

@@ -30,7 +30,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ) where State: EnumState {
         self.init(
             machine: machine,
-            schema: StateCoding<State>(),
+            schema: StateCoding<State>().schema,
             configuration: configuration,
             logger: logger,
             onReady: onReady
@@ -47,7 +47,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// daemon, if another process can take over. Runs on no particular thread.
     package init(
         machine: StateMachine<State>,
-        schema: any Schema,
+        schema: Schema,
         clock: any StayClock = KernelClock(),
         configuration: DaemonConfiguration,
         logger: Logger,

@@ -22,9 +22,10 @@ final class StatusReporter: Sendable {
     private let queue = DispatchQueue(label: "statemachine.status")
     private let notifier: ServiceNotifier
     private let logger: Logger
-    private let facts = NIOLockedValueBox(Facts())
+    private let facts: NIOLockedValueBox<Facts>
 
     struct Facts {
+        let schema: Schema
         var newest: Place?
         var watches = 0
         /// Why nothing can be set.
@@ -32,7 +33,7 @@ final class StatusReporter: Sendable {
         /// Why the last reload was refused.
         var refusal: String?
         /// Why the machine makes no moves of its own.
-        var suspension: Suspension?
+        var suspension: MoveBreaker.Limit?
         var reported: String?
         /// Whether a line is under way, or was a moment ago.
         var isBusy = false
@@ -47,7 +48,8 @@ final class StatusReporter: Sendable {
 
         var text: String? {
             guard let newest else { return nil }
-            let state = StateText.text(name: newest.value.name, data: newest.value.data)
+            let data = self.schema.encoded(newest.value).data
+            let state = StateText.text(name: newest.value.name, data: data)
                 .cut(to: Self.lengths.state)
             let watches = "\(self.watches) watch\(self.watches == 1 ? "" : "es")"
             let parts = [
@@ -62,9 +64,10 @@ final class StatusReporter: Sendable {
         }
     }
 
-    init(notifier: ServiceNotifier, logger: Logger) {
+    init(notifier: ServiceNotifier, logger: Logger, showing schema: Schema) {
         self.notifier = notifier
         self.logger = logger
+        self.facts = NIOLockedValueBox(Facts(schema: schema))
     }
 
     /// Reports the state, at once or after a pause since the last line.
@@ -80,7 +83,7 @@ final class StatusReporter: Sendable {
     func reloadRefused(_ why: String?) { self.change { $0.refusal = why } }
 
     /// Reports that the machine makes no moves of its own, or, with nil, that it does again.
-    func suspended(_ suspension: Suspension?) { self.change { $0.suspension = suspension } }
+    func suspended(_ suspension: MoveBreaker.Limit?) { self.change { $0.suspension = suspension } }
 
     private func change(_ body: (inout Facts) -> Void) {
         let isToReport = self.facts.withLockedValue { facts in

@@ -17,9 +17,11 @@ final class StateServer: @unchecked Sendable {
     ///
     /// Each is shown, and goes on, as what declares it says: so that this holds on any thread, whatever is in
     /// force.
-    let states: any Schema
+    let states: Schema
+    /// See ``Schema/restating``.
+    let restating: Move.Restating?
     /// How states are asked for and described: what is in force now.
-    private(set) var current: any Schema {
+    private(set) var schema: Schema {
         didSet { self.recent = [:] }
     }
     /// The states that were set lately, by how they were written.
@@ -104,7 +106,7 @@ final class StateServer: @unchecked Sendable {
     /// - Precondition: called on `loop`.
     init(
         machine: Machine,
-        schema: any Schema,
+        schema: Schema,
         loop: any EventLoop,
         limits: ServerLimits,
         slots: Int = .max,
@@ -116,7 +118,8 @@ final class StateServer: @unchecked Sendable {
         self.loop = loop
         self.machine = machine
         self.states = schema
-        self.current = schema
+        self.restating = schema.restating
+        self.schema = schema
         self.limits = limits
         self.slots = slots
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
@@ -132,7 +135,6 @@ final class StateServer: @unchecked Sendable {
         let stays =
             !schema.hasStays
             ? nil : Stays(of: machine, from: place, schema, clock: clock, on: loop, at: cursor)
-        _ = schema.encoded(place.value)
         self.stays = stays
         self.snapshot = place
         self.due = stays?.due(at: place)
@@ -176,7 +178,7 @@ final class StateServer: @unchecked Sendable {
 
     /// A state was entered: the ring has it from now on.
     private func append(_ change: Change) {
-        let (old, report) = (self.encoded(change.old), self.report(of: change))
+        let (old, report) = (self.states.encoded(change.old), self.report(of: change))
         // Clients that set have been paused since the ring was half full. The program is not, nor what a client sent
         // before it vanished, which is decided without waiting.
         if self.past.ring.isFull(toQuarters: 3, after: self.turns.flushed) {
@@ -195,10 +197,15 @@ final class StateServer: @unchecked Sendable {
             cause: change.cause
         )
         self.scratch.line.withBytes {
-            self.past.ring.append(change, due: report.stay?.due, line: $0)
+            self.past.ring.append(
+                change,
+                ofBytes: report.fragment.count,
+                due: report.stay?.due,
+                line: $0
+            )
         }
         self.counters.add(.changes)
-        self.counters.transitions.add(from: old.name, to: change.new.name)
+        self.counters.transitions.add(from: change.old.name, to: change.new.name)
         self.stays?.passed(self.snapshot)
     }
 
@@ -235,7 +242,14 @@ final class StateServer: @unchecked Sendable {
     }
 
     /// Whether the newest state matches.
-    func isCurrent(_ pattern: Pattern) -> Bool { self.snapshot.value.matches(pattern) }
+    func isCurrent(_ pattern: Pattern) -> Bool {
+        self.states.shows(self.snapshot.value, as: pattern)
+    }
+
+    /// Whether the newest state is one that a reader wants.
+    func isShown(_ selection: ChangeSelection) -> Bool {
+        selection.wants(self.snapshot.value, shownBy: self.states)
+    }
 
     /// Has every connection write what there is, once this turn's transitions are all in the ring.
     func scheduleFlush() {
@@ -317,7 +331,7 @@ final class StateServer: @unchecked Sendable {
     }
 
     /// Begins with all others; `tell` is called when they are withheld, and with nil when they no longer are.
-    func beginMoving(telling tell: @escaping (Suspension?) -> Void) {
+    func beginMoving(telling tell: @escaping (MoveBreaker.Limit?) -> Void) {
         self.stays?.begin(
             correcting: { self.renewed($0, due: $1) },
             telling: tell
@@ -358,8 +372,8 @@ final class StateServer: @unchecked Sendable {
 
 extension StateServer {
     /// Another declaration is in force from that place on, which the ring has come to.
-    func redeclared(_ schema: any Schema, at place: Place) {
-        self.current = schema
+    func redeclared(_ schema: Schema, at place: Place) {
+        self.schema = schema
         self.catchUp()
         self.stays?.redeclared(place)
         guard let declaration = schema.declaration else { return }
@@ -387,7 +401,7 @@ extension StateServer {
             }
         }
         return ServerLine.reply(id: id, report: self.report) { writer in
-            if let declaration = self.current.declaration {
+            if let declaration = self.schema.declaration {
                 writer.string(.declaration, declaration.hash)
                 if let version = declaration.version { writer.string(.version, version) }
             }

@@ -48,10 +48,12 @@ struct ChangeRing: ~Copyable {
 
     /// Keeps a change; the oldest ones make room, for its line and for its state.
     ///
+    /// `length` is how long its state is as JSON.
     /// A line longer than the whole ring is not kept, nor is anything before it: readers are told
     /// that they missed it.
     mutating func append(
         _ change: Change,
+        ofBytes length: Int,
         due: ServerLine.Due? = nil,
         line: UnsafeRawBufferPointer
     ) {
@@ -67,7 +69,7 @@ struct ChangeRing: ~Copyable {
         let (start, weight) = (self.end, self.weight)
         self.end += UInt64(line.count)
         // The state is kept as bytes and as values, and the cause beside the line.
-        let kept = 2 * change.new.fragment.count + (change.cause?.utf8.count ?? 0)
+        let kept = 2 * length + (change.cause?.utf8.count ?? 0)
         self.weight += UInt64(line.count + kept)
         if self.head >= UInt64(self.rows.count) {
             self.drop(before: self.head - UInt64(self.rows.count) + 1)

@@ -41,7 +41,7 @@ struct ChangeSelection: Sendable {
     }
 
     /// Resolves its patterns anew after a redeclaration.
-    mutating func redeclared(by schema: StateSchema) {
+    mutating func redeclared(by schema: Schema) {
         self.only = self.only.map { schema.resolvedAgain($0) }
     }
 
@@ -58,7 +58,9 @@ struct ChangeSelection: Sendable {
     }
 
     /// Whether changes that lead to this state are wanted, whoever made them.
-    func wants(_ state: Value) -> Bool { self.only?.contains(where: state.matches) ?? true }
+    func wants(_ state: Value, shownBy schema: Schema) -> Bool {
+        self.only?.contains { schema.shows(state, as: $0) } ?? true
+    }
 
     /// Whether a change that such a query returned is wanted.
     func wants(_ transition: RecordedTransition) -> Bool {
@@ -66,8 +68,9 @@ struct ChangeSelection: Sendable {
     }
 
     /// Whether a change of the ring is wanted.
-    func wants(_ row: ChangeRing.Row) -> Bool {
+    func wants(_ row: ChangeRing.Row, shownBy schema: Schema) -> Bool {
         let change = row.change
-        return self.wants(change.new) && self.origin.includes(change.setter, change.cause)
+        return self.wants(change.new, shownBy: schema)
+            && self.origin.includes(change.setter, change.cause)
     }
 }

@@ -7,11 +7,11 @@ extension StateServer {
     /// The state that a line of that length asks for.
     func state(_ name: String, data: JSONValue?, lineLength: Int) throws(WireError) -> Value {
         guard lineLength <= Self.recentBytes else {
-            return try self.states.checked(self.current.value(name, data: data))
+            return try self.states.checked(self.schema.value(name, data: data))
         }
         let given = JSONMember(name, data ?? .object([]))
         if let value = self.recent[given] { return value }
-        let value = try self.states.checked(self.current.value(name, data: data))
+        let value = try self.states.checked(self.schema.value(name, data: data))
         if self.recent.count == Self.recentStates { self.recent = [:] }
         self.recent[given] = value
         return value
@@ -22,92 +22,65 @@ extension StateServer {
     /// 64, of 1 KiB: more than most machines have, and some hundreds of KiB at most. Not tuned.
     private static let (recentStates, recentBytes) = (64, 1024)
 
-    func decide(_ state: Value, _ call: SetCall, by setter: Peer) -> Move.Answer? {
-        guard !self.machine.hasLog else { return nil }
+    /// The move to that state, if it may follow the one that there is at its turn.
+    func move(to state: Value, _ call: SetCall, by setter: Peer) -> Move {
         self.stays?.lift()
-        let move = Move(
-            to: state,
+        return Move(
+            to: .state(state, restated: self.restating),
             if: Move.Condition(call.condition, by: self.states),
             reenter: call.reenter,
             cause: call.cause,
             by: setter
         )
-        let answer = self.machine.enterAtOnce(move, asking: Question())
-        // Of another declaration it can only be evaluated at its turn.
-        if case .failure(let refused) = answer, refused.reason == .illegal,
-            self.isOutdated(state, at: refused.current)
-        {
-            return nil
-        }
-        return answer
-    }
-
-    /// The move to that state, if it may follow the one that there is at its turn.
-    func move(to state: Value, _ call: SetCall, by setter: Peer) -> Move {
-        self.stays?.lift()
-        let schema = self.states
-        // Another file than it was read by may be in force at its turn.
-        let target: Move.Target =
-            if schema.hasStays {
-                .made { (place) throws(Refused) in
-                    if (try? place.following(state)) != nil { return .enter(state) }
-                    let restated = try place.judged { () throws(WireError) in
-                        try schema.restated(state, in: place.value).map(schema.checked)
-                    }
-                    return .enter(try place.following(restated ?? state))
-                }
-            } else {
-                .state(state)
-            }
-        return self.move(to: target, call, as: call.reenter ? .enter : .set, by: setter)
     }
 
     /// The move that an event comes to at its turn.
     func move(for call: SendCall, by setter: Peer) throws(WireError) -> Move {
-        guard self.states.hasStays else {
+        guard let rules = self.states.rules else {
             throw WireError(.unknownEvent, "this machine has no events; set a state")
         }
         try call.checkData(of: call.event.excerpt())
-        if call.isEndOfRun { return try self.move(forEndOfRun: call) }
+        if call.isEndOfRun { return try self.move(forEndOfRun: call, by: rules) }
         // What is no event of the machine's asks for nothing.
         if self.schema.events.contains(where: { $0.name.isSpelled(call.event) }) {
             self.stays?.lift()
         }
-        let (schema, starts) = (self.states, self.stays?.starts)
-        let target = Move.Target.made { (place) throws(Refused) in
-            try place.judged { () throws(WireError) in
-                try schema.made(ofEvent: call, from: place) {
-                    starts?.renew($0.stay, after: $0.seq)
-                }
-            }
+        let starts = self.stays?.starts
+        let stimulus = Stimulus.event(call.event, call.data?.members ?? [])
+        return self.move(call, by: setter) { (place) throws(WireError) in
+            let made = try rules.decide(stimulus, at: place).made
+            if case .renew = made { starts?.renew(place.stay, after: place.seq) }
+            return made
         }
-        return self.move(to: target, call, as: .enter, by: setter)
     }
 
     /// The move that an update comes to at its turn.
     func move(for call: UpdateCall, by setter: Peer) throws(WireError) -> Move {
-        guard self.states.hasStays else {
+        guard let rules = self.states.rules else {
             throw WireError(.unknownOperation, "this machine has no update; set the whole state")
         }
         try call.checkData(of: StateMachineProtocol.Operation.update.rawValue)
         self.stays?.lift()
-        let schema = self.states
-        let target = Move.Target.made { (place) throws(Refused) in
-            try place.judged { () throws(WireError) in
-                try schema.made(ofUpdate: call, from: place)
-            }
+        let stimulus = Stimulus.update(call.given)
+        return self.move(call, by: setter) { (place) throws(WireError) in
+            try rules.decide(stimulus, at: place).made
         }
-        return self.move(to: target, call, as: .update, by: setter)
     }
 
     private func move(
-        to target: Move.Target,
         _ call: some ChangeCall,
-        as kind: MoveKind,
-        by setter: Peer
+        by setter: Peer,
+        _ decide: @escaping @Sendable (Place) throws(WireError) -> Move.Made
     ) -> Move {
-        let condition = Move.Condition(call.condition, by: self.states)
-        return Move(to: target, if: condition, as: kind, cause: call.cause, by: setter)
+        let schema = self.states
+        return Move(
+            to: .made { (place) throws(Refused) in
+                try place.judged { () throws(WireError) in try schema.checked(try decide(place)) }
+            },
+            if: Move.Condition(call.condition, by: schema),
+            cause: call.cause,
+            by: setter
+        )
     }
 
     /// Has what a client proposed change what is known of the machine's stays.
@@ -139,15 +112,6 @@ extension StateServer {
 
     // MARK: - Encoding
 
-    /// What the states in force are called, and what they carry.
-    var schema: StateSchema { self.current.described }
-
-    /// The state, once it is encoded.
-    func encoded(_ value: Value) -> Value {
-        _ = self.states.encoded(value)
-        return value
-    }
-
     /// Where a change led, as lines show it.
     func report(of change: Change) -> ServerLine.Report {
         self.report(of: change.place, due: self.stays?.due(after: change))
@@ -177,8 +141,11 @@ extension StateServer {
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
     /// may be withheld like them. Whoever knows of it then comes again; that it comes twice does nothing, since the
     /// stay is over.
-    private func move(forEndOfRun call: SendCall) throws(WireError) -> Move {
-        let name = StateSchema.endOfRun.name
+    private func move(
+        forEndOfRun call: SendCall,
+        by rules: any MachineRules
+    ) throws(WireError) -> Move {
+        let name = EventShape.endOfRun.name
         guard let stay = call.condition.ifStay else {
             throw WireError(
                 .badRequest,
@@ -191,23 +158,32 @@ extension StateServer {
                 "\(name) takes no \"cause\"; the cause is how the command ended"
             )
         }
-        let end = call.data?.members ?? []
-        let move = try self.stays?.move(onEndOfRun: end, in: stay.seq)
-        if move != nil, let suspension = self.stays?.suspension() {
+        let end = try RunEnd(call.data?.members ?? [])
+        let foreseen = self.stays?.decision(on: end, in: stay.seq)
+        if foreseen != nil, let suspension = self.stays?.suspension() {
             throw WireError(
                 .suspended,
-                "automatic transitions are suspended, after \(suspension.moves) within \(suspension.time), until a client "
+                "automatic transitions are suspended, after \(suspension.most) within \(suspension.time), until a client "
                     + "sends set, update or send; report the end of the run again then"
             )
         }
-        let (schema, cause) = (self.states, move?.cause)
+        let (schema, cause) = (self.states, foreseen?.cause)
         let target = Move.Target.made { (place) throws(Refused) in
             try place.judged { () throws(WireError) in
-                try schema.made(ofEndOfRun: end, expecting: cause, from: place)
+                let decision = try rules.decide(.runEnded(end), at: place)
+                guard case .enter = decision.made else { return decision.made }
+                // Another file has come into force meanwhile, in the same stay.
+                guard decision.cause == cause else {
+                    throw WireError(
+                        .suspended,
+                        "the machine's file has just been reloaded; send it again"
+                    )
+                }
+                return try schema.checked(decision.made)
             }
         }
         let condition = Move.Condition(call.condition, by: schema)
-        return Move(to: target, if: condition, as: .enter, cause: cause)
+        return Move(to: target, if: condition, cause: cause)
     }
 }
 
@@ -221,7 +197,7 @@ extension ChangeCall {
 
 extension SendCall {
     /// Whether it tells that the command of a stay has ended.
-    var isEndOfRun: Bool { self.event.isSpelled(StateSchema.endOfRun.name) }
+    var isEndOfRun: Bool { self.event.isSpelled(EventShape.endOfRun.name) }
 }
 
 extension Place {
@@ -238,65 +214,41 @@ extension Place {
 }
 
 extension Schema {
-    /// What an event comes to; `willRenew` is called if the deadline is to begin anew.
-    fileprivate func made(
-        ofEvent call: SendCall,
-        from place: Place,
-        renewing willRenew: (Place) -> Void
-    ) throws(WireError) -> Move.Made {
-        let data = call.data?.members ?? []
-        switch try self.reaction(to: call.event, data: data, in: place.value) {
-        case .enter(let next): return .enter(try self.checked(next))
-        case .stay:
-            willRenew(place)
-            return .nothing(.renewed)
-        case .ignore: return .nothing(.same)
-        case .unhandled: return .nothing(.unhandled)
+    /// The state to be in, if that is not too long to be shown.
+    fileprivate func checked(_ made: Move.Made) throws(WireError) -> Move.Made {
+        switch made {
+        case .enter(let value), .keep(let value): _ = try self.checked(value)
+        case .renew, .nothing: break
         }
+        return made
     }
 
-    /// What an update comes to.
-    fileprivate func made(
-        ofUpdate call: UpdateCall,
-        from place: Place
-    ) throws(WireError) -> Move.Made {
-        let value = place.value
-        let data = try call.given.members(
-            typedBy: self.fields(of: value),
-            of: value.name,
-            isUpdate: true
-        )
-        return .enter(try self.checked(self.updated(value, with: data, adding: call.add)))
-    }
-
-    /// What an end of a run comes to; `cause` is what its change would say of why if nothing has come in between.
-    fileprivate func made(
-        ofEndOfRun end: [JSONMember],
-        expecting cause: String?,
-        from place: Place
-    ) throws(WireError) -> Move.Made {
-        guard let move = try self.move(onEndOfRun: end, in: place.value) else {
-            return .nothing(.unhandled)
-        }
-        // Another file has come into force meanwhile, in the same stay.
-        guard move.cause == cause else {
-            throw WireError(.suspended, "the machine's file has just been reloaded; send it again")
-        }
-        return .enter(try self.checked(move.next))
-    }
-
-    /// The state as it is shown, if that is not too long.
+    /// The state, if it is not too long to be shown.
     fileprivate func checked(_ value: Value) throws(WireError) -> Value {
-        _ = self.encoded(value)
-        try value.checkLength()
-        return value
+        let length = self.encoded(value).fragment.count
+        guard length > RequestLimits.stateBytes else { return value }
+        throw WireError(
+            .tooLong,
+            "the state is too long: it has \(length) bytes as JSON, and may have \(RequestLimits.stateBytes)"
+        )
+    }
+
+    /// Makes of a requested state what it is by the declaration in force; nil of a machine whose states never change.
+    var restating: Move.Restating? {
+        guard let rules = self.rules else { return nil }
+        return { (wanted, place) throws(Refused) in
+            try place.judged { () throws(WireError) in
+                let restated = try rules.restated(wanted, at: place)
+                return restated === wanted ? wanted : try self.checked(restated)
+            }
+        }
     }
 }
 
 /// What a `set` requires of the machine: its seq, its state, its stay.
 extension Move.Condition {
     /// All of the request's conditions, its cursors placed; a seq alone costs no closure.
-    init(_ expected: ChangeCondition, by schema: any Schema) {
+    init(_ expected: ChangeCondition, by schema: Schema) {
         switch expected.ifSeq {
         case nil where !expected.asksForState: self.init(seq: nil)
         case .seq(let seq) where !expected.asksForState: self.init(seq: seq)

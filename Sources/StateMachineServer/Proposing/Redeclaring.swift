@@ -10,10 +10,10 @@ extension StateServer {
     /// Puts another declaration in force, with the present state carried over; told when it is, or why it is
     /// not and everything stays.
     func redeclare(
-        _ schema: any Schema,
+        _ schema: Schema,
         done: @escaping @Sendable (Result<UInt64, ReloadRefusal>) -> Void
     ) {
-        self.voters.expect(schema.described)
+        self.voters.expect(schema)
         let isKept = self.machine.history != nil
         self.machine.propose(
             Move(
@@ -24,7 +24,6 @@ extension StateServer {
                         throw Refused(.illegal, current: place, because: error)
                     }
                 },
-                as: .update,
                 cause: schema.declaration?.cause
             ),
             asking: nil,
@@ -46,11 +45,6 @@ extension StateServer {
                 done(.failure(error ?? ReloadRefusal([sentence])))
             }
         }
-    }
-
-    /// Whether a state is of another declaration than the machine is.
-    func isOutdated(_ value: Value, at place: Place) -> Bool {
-        self.states.declaration(of: value) !== self.states.declaration(of: place.value)
     }
 }
 

@@ -10,7 +10,7 @@ final class Stays: @unchecked Sendable {
     /// Since when they count; may be asked on any thread.
     let starts: StayStarts
     private let machine: Machine
-    private let schema: any Schema
+    private let schema: Schema
     private let loop: any EventLoop
     /// Where the machine answers.
     private let cursor: Drain
@@ -32,7 +32,7 @@ final class Stays: @unchecked Sendable {
     private var isMoving = false
     private var breaker = MoveBreaker()
     /// Called when moves are withheld, and with nil when they no longer are.
-    private var tell: (Suspension?) -> Void = { _ in }
+    private var tell: (MoveBreaker.Limit?) -> Void = { _ in }
     /// Called when the boot move was made, or could not be.
     private var onBoot: (() -> Void)?
 
@@ -64,7 +64,7 @@ final class Stays: @unchecked Sendable {
     init(
         of machine: Machine,
         from snapshot: Place,
-        _ schema: any Schema,
+        _ schema: Schema,
         clock: any StayClock,
         on loop: any EventLoop,
         at cursor: Drain
@@ -80,7 +80,7 @@ final class Stays: @unchecked Sendable {
         self.keeper = history.map { [starts] in StayKeeper($0, starts, on: loop) }
         let isFirstInBoot = history?.isFirstInBoot ?? false
         self.stayCutByBoot =
-            isFirstInBoot && schema.boot(of: snapshot.value) != nil ? snapshot.stay : nil
+            isFirstInBoot && schema.bootMove(at: snapshot) != nil ? snapshot.stay : nil
     }
 
     // MARK: - What lines show
@@ -90,15 +90,16 @@ final class Stays: @unchecked Sendable {
     /// - Returns: what is due; nil if nothing.
     func due(after change: Change) -> ServerLine.Due? {
         // Without a deadline the start of the stay is not looked up for every change.
-        self.schema.encoded(change.new).deadline?
-            .due(since: self.starts.start(of: change.stay, at: change.seq, change.at))
+        self.schema.due(at: change.place) {
+            self.starts.start(of: change.stay, at: change.seq, change.at)
+        }
     }
 
     /// What lines show now about the stay that a place is in, whose deadline may have begun again since.
     ///
     /// - Returns: what is due; nil if nothing.
     func due(at place: Place) -> ServerLine.Due? {
-        self.schema.encoded(place.value).deadline?.due(since: self.start(at: place))
+        self.schema.due(at: place) { self.start(at: place) }
     }
 
     /// Since when the stay counts that a place is in.
@@ -110,18 +111,17 @@ final class Stays: @unchecked Sendable {
     /// The milliseconds that are left until the present state's deadline; 0 if it has passed, nil if there is
     /// none.
     var leftMs: Int64? {
-        guard let deadline = self.schema.deadline(of: self.snapshot.value),
+        guard let due = self.schema.rules?.due(at: self.snapshot),
             let start = self.starts.newest(of: self.snapshot.stay)
         else { return nil }
         let elapsed = start.elapsed(at: self.starts.clock.moment)
-        return max(0, deadline.delay.wholeMicroseconds - elapsed) / 1000
+        return max(0, due.delay.wholeMicroseconds - elapsed) / 1000
     }
 
     /// Why moves are withheld; nil if they are not.
-    var withheld: Suspension? {
+    var withheld: MoveBreaker.Limit? {
         guard self.breaker.isOpen else { return nil }
-        return self.schema.allowance(of: self.snapshot.value)
-            .map { Suspension(moves: $0.moves, time: $0.time) }
+        return self.breakerLimit
     }
 
     /// For how many milliseconds what is due has been overdue, and who denied it; nil if nothing has been tried in vain, or
@@ -153,7 +153,7 @@ final class Stays: @unchecked Sendable {
     ///   - tell: called when moves are withheld, and with nil when they no longer are.
     func begin(
         correcting correct: @escaping (UInt64, ServerLine.Due?) -> Void,
-        telling tell: @escaping (Suspension?) -> Void
+        telling tell: @escaping (MoveBreaker.Limit?) -> Void
     ) {
         self.correct = correct
         self.setting = self.starts.clock.onSetting { [loop] in
@@ -186,13 +186,11 @@ final class Stays: @unchecked Sendable {
         self.arm()
     }
 
-    /// The move for an end of a stay's run; nil if none, or if the machine is in another stay, or `stay` in none of its
-    /// numbering.
-    ///
-    /// - Throws: `bad-data`, whatever the stay.
-    func move(onEndOfRun data: [JSONMember], in stay: UInt64?) throws(WireError) -> MachineMove? {
-        let move = try self.schema.move(onEndOfRun: data, in: self.snapshot.value)
-        return self.snapshot.stay == stay ? move : nil
+    /// What an end of a stay's run makes of the machine; nil if nothing, or if the machine is in another stay, or `stay`
+    /// in none of its numbering.
+    func decision(on end: RunEnd, in stay: UInt64?) -> Decision? {
+        self.snapshot.stay == stay
+            ? self.schema.move(on: .runEnded(end), at: self.snapshot) : nil
     }
 
     /// Notes that a stay's deadline has begun anew, at an event's turn.
@@ -245,17 +243,21 @@ final class Stays: @unchecked Sendable {
     // MARK: - Moves that somebody else knows of
 
     /// Why no move may be made now, so that the caller has to come again; nil if one may be.
-    func suspension() -> Suspension? {
+    func suspension() -> MoveBreaker.Limit? {
         let wasWithheld = self.breaker.isOpen
-        guard let (most, time) = self.schema.allowance(of: self.snapshot.value) else { return nil }
-        guard !self.breaker.permits(most, within: time, at: self.now) else { return nil }
-        let suspension = Suspension(moves: most, time: time)
-        if !wasWithheld { self.tell(suspension) }
-        return suspension
+        guard let limit = self.breakerLimit, !self.breaker.permits(limit, at: self.now.uptime)
+        else { return nil }
+        if !wasWithheld { self.tell(limit) }
+        return limit
+    }
+
+    /// How many moves the machine may make by itself, by the declaration of its state.
+    private var breakerLimit: MoveBreaker.Limit? {
+        self.schema.schema(of: self.snapshot.value).rules?.breaker
     }
 
     /// Notes that a move was made.
-    func madeMove() { self.breaker.moved(at: self.now) }
+    func madeMove() { self.breaker.moved(at: self.now.uptime) }
 
     // MARK: - Waiting
 
@@ -267,19 +269,19 @@ final class Stays: @unchecked Sendable {
         let start = self.start(at: self.snapshot)
         guard self.pending?.start != start else { return }
         let wasPending = self.pending.take() != nil
-        guard let deadline = self.deadline(in: start.stay)(self.snapshot.value) else {
+        guard let due = self.due(in: start.stay)(self.snapshot) else {
             if wasPending { self.timer?.stop() }
             return
         }
-        self.expect(start, at: start.moment.uptime &+ deadline.delay.wholeMicroseconds)
+        self.expect(start, at: start.moment.uptime &+ due.delay.wholeMicroseconds)
         self.wait()
     }
 
     /// What time does in that stay; what a new boot does to one that it interrupted is due at once.
-    private func deadline(in stay: UInt64) -> @Sendable (Value) -> Deadline? {
+    private func due(in stay: UInt64) -> @Sendable (Place) -> Due? {
         let schema = self.schema
-        guard self.stayCutByBoot == stay else { return { schema.deadline(of: $0) } }
-        return { schema.boot(of: $0).map { Deadline(delay: .zero, $0) } }
+        guard self.stayCutByBoot == stay else { return { schema.rules?.due(at: $0) } }
+        return { schema.bootMove(at: $0) }
     }
 
     private func expect(_ start: StayStart, at uptime: Int64) {
@@ -319,20 +321,19 @@ final class Stays: @unchecked Sendable {
             return
         }
         let (start, starts) = (pending.start, self.starts)
-        let deadline = self.deadline(in: start.stay)
-        let due = deadline(self.snapshot.value)
+        let dueAt = self.due(in: start.stay)
+        let due = dueAt(self.snapshot)
         self.pending?.isTried = true
         // At the move's turn the declaration, and with it what is due, may have changed.
         let isDue: @Sendable (Place) -> Bool = {
             $0.stay == start.stay && starts.newest(of: start.stay) == start
-                && deadline($0.value)?.delay == due?.delay
+                && dueAt($0)?.delay == due?.delay
         }
         self.machine.propose(
             Move(
-                to: .made { deadline($0.value).map { .enter($0.move.next) } ?? .nothing(.same) },
+                to: .made { dueAt($0).map { .enter($0.next) } ?? .nothing(.same) },
                 if: .holds(isDue),
-                as: .enter,
-                cause: due?.move.cause
+                cause: due?.cause
             ),
             asking: Question(),
             at: self.cursor,
@@ -368,44 +369,9 @@ final class Stays: @unchecked Sendable {
     }
 }
 
-/// Why a machine makes no moves of its own: it made so many in so much time, while nobody asked for
-/// anything.
-struct Suspension: Hashable, Sendable, CustomStringConvertible {
-    let moves: Int
-    let time: Duration
-
-    var description: String { "\(self.moves) within \(self.time)" }
-
-    /// The same on the wire.
+extension MoveBreaker.Limit {
+    /// How many moves suspend a machine's own, on the wire.
     var json: JSONValue {
-        ["moves": .integer(self.moves), "inMs": .integer(self.time.wholeMicroseconds / 1000)]
-    }
-}
-
-/// Limits the moves per time that a machine makes by itself while nobody asks for anything.
-struct MoveBreaker {
-    /// When the moves since the last request were made, by the uptime in microseconds.
-    private var moves = CircularBuffer<Int64>()
-    /// Whether one was withheld; then all are, until somebody asks for something.
-    private(set) var isOpen = false
-
-    /// Whether one may be made now.
-    mutating func permits(_ most: Int, within time: Duration, at now: StayMoment) -> Bool {
-        let first = now.uptime &- time.wholeMicroseconds
-        while let move = self.moves.first, move <= first { self.moves.removeFirst() }
-        if self.moves.count >= most { self.isOpen = true }
-        return !self.isOpen
-    }
-
-    /// Notes that a move was made.
-    mutating func moved(at now: StayMoment) { self.moves.append(now.uptime) }
-
-    /// Starts counting anew: somebody asks for something.
-    ///
-    /// - Returns: whether moves were withheld.
-    mutating func lift() -> Bool {
-        guard !self.moves.isEmpty || self.isOpen else { return false }
-        self.moves.removeAll(keepingCapacity: true)
-        return exchange(&self.isOpen, with: false)
+        ["moves": .integer(self.most), "inMs": .integer(self.time.wholeMicroseconds / 1000)]
     }
 }

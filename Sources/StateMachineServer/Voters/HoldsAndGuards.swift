@@ -227,7 +227,7 @@ final class HoldsAndGuards {
                 id: voter.requestID,
                 number: number,
                 self.server.report(of: motion.current),
-                to: self.server.encoded(motion.proposed).fragment,
+                to: self.server.states.encoded(motion.proposed).fragment,
                 by: motion.by,
                 cause: motion.cause,
                 leftMs: leftMs

@@ -40,7 +40,7 @@ final class SocketVoter: @unchecked Sendable {
     /// The same, and while another declaration may come into force also under its names: what the gate goes by.
     private let covered: Lock<[PatternList]>
     /// What says which states they match, whatever is in force.
-    private let schema: any Schema
+    private let schema: Schema
 
     var number: UInt64 { self.record.number }
     var peer: Peer { self.record.peer }
@@ -78,7 +78,7 @@ final class SocketVoter: @unchecked Sendable {
         id: RequestID? = nil,
         of owner: HoldsAndGuards? = nil,
         among all: Voters,
-        matching schema: any Schema
+        matching schema: Schema
     ) {
         self.record = record
         self.requestID = id
@@ -149,12 +149,12 @@ final class SocketVoter: @unchecked Sendable {
     /// Makes the patterns apply under the names of the next declaration too.
     ///
     /// It may come into force at the gate at any moment, and no held state may slip through.
-    func expect(_ next: StateSchema) {
+    func expect(_ next: Schema) {
         self.cover([self.patterns, next.resolvedAgain(self.patterns)])
     }
 
     /// Settles on the declaration that is in force.
-    func settle(on schema: StateSchema) {
+    func settle(on schema: Schema) {
         self.patterns = schema.resolvedAgain(self.patterns)
         self.cover([self.patterns])
     }
@@ -163,7 +163,7 @@ final class SocketVoter: @unchecked Sendable {
     private func retire() { self.cover([]) }
 
     /// Whether no declared state can ever match.
-    func isVoid(in schema: StateSchema) -> Bool { schema.objection(to: self.patterns) != nil }
+    func isVoid(in schema: Schema) -> Bool { schema.objection(to: self.patterns) != nil }
 
     // MARK: - Questions
 

@@ -37,13 +37,13 @@ struct VoterRequest {
     }
 
     /// A request that was kept, as the states are declared now; nil if it can no longer be read.
-    init?(again line: [UInt8], in schema: StateSchema) {
+    init?(again line: [UInt8], in schema: Schema) {
         guard let request = Request(again: line) else { return nil }
         self.init(schema.resolvedAgain(request.call))
     }
 
     /// A hold on all states.
-    init(denyingAllOf schema: StateSchema) {
+    init(denyingAllOf schema: Schema) {
         self.before = PatternList(schema.names.map { Pattern(typed: $0) })
         self.why = nil
         self.required = nil

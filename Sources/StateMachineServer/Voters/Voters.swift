@@ -33,7 +33,7 @@ final class Voters {
     private let ownUid: UInt32
     private let writer: KeptWriter
     /// The declaration that may come into force at any moment; nil while none is to.
-    private(set) var next: StateSchema?
+    private(set) var next: Schema?
     /// Those that are recorded, by number; of guards required under one name only the newest.
     private var kept: [UInt64: KeptVoter] = [:]
     /// Those that have a say, by number.
@@ -520,7 +520,7 @@ final class Voters {
     }
 
     /// Another declaration may come into force at any moment from now on; with nil it has, or will not.
-    func expect(_ next: StateSchema?) {
+    func expect(_ next: Schema?) {
         self.next = next
         if next == nil { self.follow() }
         let schema = self.server.schema

@@ -88,7 +88,7 @@ struct DeclaredDaemon {
         guard let declaration = reading.declaration else {
             throw TestFailure("mistakes: \(reading.problems.map { $0.line(in: "machine") })")
         }
-        let schema = DeclaredSchema(declaration)
+        let schema = declaration.schema
         let start = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
         if let state { try await Self.awaitRelease(of: state) }
         let history = try state.map {

@@ -1,3 +1,4 @@
+import StateMachineCore
 import TestSupport
 
 /// A machine as ``MachineModel`` describes it: where it is, and how each request must be answered.
@@ -13,13 +14,7 @@ struct ModelledMachine {
     private var began: (uptime: Int64, wall: Int64)
     /// The cause that each change must have, from the first; nil for one that somebody asked for.
     private(set) var causes: [String?] = []
-    private var breaker = Breaker()
-
-    /// Decides whether it may move by itself.
-    private struct Breaker {
-        var moves: [Int64] = []
-        var isOpen = false
-    }
+    private var breaker = MoveBreaker()
 
     /// What an answer must say.
     enum Answer: Hashable {
@@ -65,7 +60,7 @@ struct ModelledMachine {
         guard Self.fit(given, next.fields), let data = Self.complete(given, next.fields) else {
             return .refused("bad-data")
         }
-        self.breaker = Breaker()
+        self.breaker = MoveBreaker()
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
         if name == self.state, data == self.data {
             guard reenter else { return .unchanged(isHandled: nil) }
@@ -82,7 +77,7 @@ struct ModelledMachine {
         ifStay: Int?,
         at now: (Int64, Int64)
     ) -> Answer {
-        if self.model.events[event] != nil { self.breaker = Breaker() }
+        if self.model.events[event] != nil { self.breaker = MoveBreaker() }
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
         guard let fields = self.model.events[event] else { return .refused("unknown-event") }
         guard Self.fit(given, fields), let values = Self.complete(given, fields) else {
@@ -107,7 +102,7 @@ struct ModelledMachine {
     }
 
     mutating func update(_ given: [String: Value?], ifStay: Int?) -> Answer {
-        self.breaker = Breaker()
+        self.breaker = MoveBreaker()
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
         var data = self.data
         for (name, value) in given {
@@ -147,12 +142,12 @@ struct ModelledMachine {
     }
 
     /// A new run of the daemon does not know the previous one's moves.
-    mutating func daemonBegan() { self.breaker = Breaker() }
+    mutating func daemonBegan() { self.breaker = MoveBreaker() }
 
     private mutating func mayMove(at uptime: Int64) -> Bool {
-        self.breaker.moves.removeAll { $0 <= uptime - self.model.breaker.micros }
-        if self.breaker.moves.count >= self.model.breaker.most { self.breaker.isOpen = true }
-        return !self.breaker.isOpen
+        let (most, micros) = (self.model.breaker.most, self.model.breaker.micros)
+        let limit = MoveBreaker.Limit(most: most, time: .microseconds(micros))
+        return self.breaker.permits(limit, at: uptime)
     }
 
     /// Moves the machine if a deadline has passed, once; returns whether it did.
@@ -174,7 +169,7 @@ struct ModelledMachine {
         guard let boot = self.declared.boot, self.seq > 0 else { return false }
         switch boot {
         case .again:
-            self.breaker.moves.append(now.uptime)
+            self.breaker.moved(at: now.uptime)
             self.enter(self.state, self.data, "boot", now)
         case .enter(let target): self.enter(target, "boot", now)
         case .stay, .ignore: return false
@@ -190,7 +185,7 @@ struct ModelledMachine {
         guard let data = self.filled(target, [:]) else {
             preconditionFailure("\(cause) leads to data that does not fit")
         }
-        self.breaker.moves.append(now.0)
+        self.breaker.moved(at: now.0)
         self.enter(target.state, data, cause, now)
     }
 

@@ -1,35 +1,11 @@
-/// States as people write them.
-package enum StateText {
-    /// The name, and the data in parentheses; a single value without a label is shown without one.
-    package static func text(name: String, data: JSONValue) -> String {
-        guard let members = data.members, !members.isEmpty else { return name }
-        let fields = members.map { member in
-            let value = Self.text(of: member.value)
-            return members.count == 1 && member.key == "value" ? value : "\(member.key): \(value)"
-        }
-        return "\(name)(\(fields.joined(separator: ", ")))"
-    }
-
-    /// A word is unquoted where it cannot be mistaken for another value; everything else is JSON.
-    private static func text(of value: JSONValue) -> String {
-        if case .string(let string) = value, !string.isEmpty,
-            string.utf8.allSatisfy({ $0.isLetterOrDigit || "-_.".utf8.contains($0) }),
-            JSONValue(parsing: string) == nil
-        {
-            return string
-        }
-        return [value].listed
-    }
-}
-
 /// States that patterns may mean by one name.
 package struct StateGroup: Hashable, Sendable {
     /// A field that all of the states have, of one type.
     private struct Shared: Hashable {
         /// As the first state has it.
-        let field: StateField
+        let field: Field
         /// Each distinct variant of it: every state defines its own possible values.
-        let ways: Set<StateField>
+        let ways: Set<Field>
     }
 
     package let name: String
@@ -43,7 +19,7 @@ package struct StateGroup: Hashable, Sendable {
     /// - Parameters:
     ///   - name: not the name of a state.
     ///   - cases: its states.
-    package init(_ name: String, of cases: [StateSchema.Case]) {
+    package init(_ name: String, of cases: [StateShape]) {
         self.name = name
         self.members = cases.map(\.name)
         self.names = cases.flatMap { [$0.name] + $0.oldNames }
@@ -78,12 +54,12 @@ package struct StateGroup: Hashable, Sendable {
                 known: known
             )
         }
-        guard let objection = shared.field.objection(to: member.value),
-            shared.ways.allSatisfy({ $0.objection(to: member.value) != nil })
+        guard let misfit = shared.field.misfit(ofKind: member.value),
+            shared.ways.allSatisfy({ $0.misfit(ofKind: member.value) != nil })
         else { return }
         throw WireError(
             .badData,
-            "\(member.key) of \(self.name) \(objection)",
+            "\(member.key) of \(self.name) \(misfit.requirement)",
             values: shared.field.values
         )
     }

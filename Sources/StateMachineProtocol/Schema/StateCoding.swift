@@ -7,8 +7,8 @@ public import StateMachineCore
 ///
 /// Encoding and decoding use the `Codable` conformance that the compiler writes, and what there is to know of a case is
 /// read by encoding the examples of it. Costly to create for that; create one and keep it.
-public final class StateCoding<State: EnumState>: Schema {
-    package let described: StateSchema
+public final class StateCoding<State: EnumState>: Sendable {
+    package let schema: Schema
 
     /// Why no daemon starts with such states, one sentence each: a case that no example shows, a name or a
     /// successor that is no case, an old name of nothing. Empty, as a test of the program expects, if one can:
@@ -16,14 +16,10 @@ public final class StateCoding<State: EnumState>: Schema {
     /// ```swift
     /// #expect(StateCoding<Kiosk>().problems == [])
     /// ```
-    public let problems: [String]
+    public var problems: [String] { self.schema.problems }
 
     /// The values of an enum, in the form that its examples show.
-    public init() {
-        let shown = Examples()
-        self.described = shown.schema
-        self.problems = shown.problems
-    }
+    public init() { self.schema = Examples().schema }
 
     /// A state as a value of the machine; nil if it is not one, as when the daemon holds another
     /// machine.
@@ -38,25 +34,23 @@ public final class StateCoding<State: EnumState>: Schema {
 
     /// A state as it appears in a line or a request.
     public func named(_ state: State) -> NamedState {
-        NamedState(state.name.rawValue, self.data(of: state).members ?? [])
+        NamedState(state.name.rawValue, EnumCodec.data(of: state).members ?? [])
     }
 
     /// The state of that name with that data.
     ///
     /// - Throws: `unknown-state` or `bad-data`, with what would have been right.
     package func state(_ name: String, data: JSONValue?) throws(WireError) -> State {
-        TypedValue.state(of: try self.value(name, data: data))
+        TypedValue.state(of: try self.schema.value(name, data: data))
     }
+}
 
-    package var initial: Value { TypedValue(State.initial) }
+/// Writes and reads the values of an enum by its `Codable` conformance.
+private struct EnumCodec<State: EnumState>: StateCodec {
+    /// Of each state an example's data.
+    let examples: [[JSONMember]]
 
-    package var lost: Value? { State.lost.map { TypedValue($0) } }
-
-    package func data(of value: Value) -> JSONValue {
-        self.data(of: TypedValue<State>.state(of: value))
-    }
-
-    private func data(of state: State) -> JSONValue {
+    static func data(of state: State) -> JSONValue {
         do {
             return try JSONCase(JSONValue(encoding: state))?.data ?? .object([])
         } catch {
@@ -66,55 +60,54 @@ public final class StateCoding<State: EnumState>: Schema {
         }
     }
 
-    package func value(_ name: String, data: JSONValue?) throws(WireError) -> Value {
-        let found = try self.described.case(name)
-        guard let members = (data ?? .object([])).members else {
-            throw WireError(.badData, "data of \(name) must be an object")
-        }
-        if data == nil && found.fields.contains(where: { !$0.isOptional }) {
-            throw WireError(
-                .badData,
-                "\(name) needs data: \(found.fields.map(\.name).joined(separator: ", "))",
-                known: found.fields.map(\.name)
-            )
-        }
-        for member in members {
-            try found.checkMarks(of: member)
-            try found.check(member)
-        }
-        return TypedValue(try self.state(found, members, by: .request))
-    }
+    func data(of value: Value) -> JSONValue { Self.data(of: TypedValue<State>.state(of: value)) }
 
-    /// The state of that name, else the one that used to have it; its fields likewise.
-    package func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> Value {
-        guard let found = self.described.case(ofOldState: name) else {
-            throw NotCarriedOver(
-                sentence: "there is no state \(name.quoted); known: "
-                    + self.described.names.joined(separator: ", "),
-                hasState: false
-            )
-        }
-        do {
-            return TypedValue(try self.state(found, found.carried(data), by: .recorded))
-        } catch {
-            throw NotCarriedOver(sentence: error.message, hasState: true)
-        }
-    }
-
-    private func state(
-        _ found: StateSchema.Case,
+    func value(
+        _ state: StateShape,
         _ data: [JSONMember],
-        by rule: JSONReadingRule
-    ) throws(WireError) -> State {
-        let name = found.name
+        from source: DataSource
+    ) throws(WireError) -> Value {
+        let (rule, members): (JSONReadingRule, [JSONMember])
+        switch source {
+        case .request:
+            (rule, members) = (.request, data)
+            for member in data {
+                try state.checkMarks(of: member)
+                try state.check(member)
+            }
+        case .record:
+            // Former fields are left out.
+            let known = state.fields.compactMap { field in
+                field.member(in: data).map { JSONMember(field.name, $0.value) }
+            }
+            (rule, members) = (.recorded, known)
+        }
+        let name = state.name
         do {
-            return try JSONValue.decode(name, data, by: rule, as: State.self)
+            return TypedValue(try JSONValue.decode(name, members, by: rule, as: State.self))
         } catch let error as DecodingError {
-            throw WireError(.badData, error.sentence(about: name), known: found.fields.map(\.name))
+            throw WireError(.badData, error.sentence(about: name), known: state.fields.map(\.name))
         } catch {
             throw WireError(.badData, "data of \(name) was refused: \("\(error)".excerpt(128))")
         }
     }
+
+    /// What the field's type has against a value, beside an example's others.
+    func refusal(of member: JSONMember, in state: StateShape) -> WireError? {
+        let name = state.name
+        let others = self.examples[state.number].filter { !$0.key.isSpelled(member.key) }
+        do {
+            _ = try JSONValue.decode(name, others + [member], by: .request, as: State.self)
+            return nil
+        } catch let error as DecodingError {
+            return WireError(.badData, error.sentence(about: name))
+        } catch {
+            let sentence = "\(member.key) of \(name) was refused: \("\(error)".excerpt(128))"
+            return WireError(.badData, sentence)
+        }
+    }
+
+    func schema(of value: Value) -> Schema? { nil }
 }
 
 extension StateCoding {
@@ -168,25 +161,28 @@ extension StateCoding {
 
         private var names: [String] { self.cases.map(\.name) }
 
-        var schema: StateSchema {
+        var schema: Schema {
             let was = State.was
-            var data: [String: [JSONMember]] = [:]
-            for found in self.cases { data[found.name] = found.data }
-            return StateSchema(
-                self.cases.map { found in
-                    let following = Set(self.successors(of: found))
-                    let areAll = following.contains(Value.any)
-                    return StateSchema.Case(
-                        found.name,
-                        fields: found.fields.map { field in
-                            let name = StateField.name(ofKey: field.key)
-                            return StateField(field, oldNames: was["\(found.name).\(name)"] ?? [])
-                        },
-                        successors: areAll ? self.names : self.names.filter(following.contains),
-                        oldNames: was[found.name] ?? []
-                    )
-                },
-                objection: { [data] in Self.objection(to: $1, in: $0, with: data[$0] ?? []) }
+            let states = self.cases.enumerated().map { number, found in
+                let following = Set(self.successors(of: found))
+                let areAll = following.contains(Value.any)
+                return StateShape(
+                    number,
+                    found.name,
+                    fields: found.fields.map { field in
+                        let name = Field.name(ofKey: field.key)
+                        return Field(field, oldNames: was["\(found.name).\(name)"] ?? [])
+                    },
+                    successors: areAll ? self.names : self.names.filter(following.contains),
+                    oldNames: was[found.name] ?? []
+                )
+            }
+            return Schema(
+                states,
+                codec: EnumCodec<State>(examples: self.cases.map { $0.data ?? [] }),
+                initial: TypedValue(State.initial),
+                lost: State.lost.map { TypedValue($0) },
+                problems: self.problems
             )
         }
 
@@ -194,24 +190,6 @@ extension StateCoding {
         private func successors(of found: Case) -> [String] {
             guard self.misnamed.isEmpty else { return [] }
             return found.states.flatMap { $0.successors.map(\.rawValue).sorted() }
-        }
-
-        /// What is wrong with a value, beside an example's others, that the field itself accepts.
-        private static func objection(
-            to member: JSONMember,
-            in name: String,
-            with data: [JSONMember]
-        ) -> WireError? {
-            let others = data.filter { !$0.key.isSpelled(member.key) }
-            do {
-                _ = try JSONValue.decode(name, others + [member], by: .request, as: State.self)
-                return nil
-            } catch let error as DecodingError {
-                return WireError(.badData, error.sentence(about: name))
-            } catch {
-                let sentence = "\(member.key) of \(name) was refused: \("\(error)".excerpt(128))"
-                return WireError(.badData, sentence)
-            }
         }
     }
 }
@@ -271,14 +249,14 @@ extension StateCoding.Examples {
     private var untyped: [String] {
         self.cases.flatMap { found in
             found.fields.filter { JSONFieldType(of: $0) == nil }.map { field in
-                "no example of \(State.self) has a value of \(StateField.name(ofKey: field.key).quoted) in \(found.name.quoted), so its type is unknown; add one that has"
+                "no example of \(State.self) has a value of \(Field.name(ofKey: field.key).quoted) in \(found.name.quoted), so its type is unknown; add one that has"
             }
         }
     }
 
     private var outdated: [String] {
         let known = self.cases.flatMap { found in
-            [found.name] + found.fields.map { "\(found.name).\(StateField.name(ofKey: $0.key))" }
+            [found.name] + found.fields.map { "\(found.name).\(Field.name(ofKey: $0.key))" }
         }
         let was = State.was.sorted { $0.key < $1.key }
         return was.map(\.key).filter { !known.contains($0) }.map { name in
@@ -303,12 +281,12 @@ extension StateCoding.Examples {
     }
 }
 
-extension StateField {
+extension Field {
     fileprivate init(_ field: CaseReader.Field, oldNames: [String]) {
         self.init(
-            StateField.name(ofKey: field.key),
             // A field without a type keeps the machine from starting.
-            type: JSONFieldType(of: field) ?? .object,
+            readAs: JSONFieldType(of: field) ?? .object,
+            Field.name(ofKey: field.key),
             values: field.values,
             isOptional: field.isOptional,
             oldNames: oldNames

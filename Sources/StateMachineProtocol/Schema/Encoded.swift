@@ -6,14 +6,11 @@ package final class Encoded: Sendable {
     package let data: JSONValue
     /// `"state":"…","data":{…}`: the part that every line about the state carries.
     package let fragment: [UInt8]
-    /// What time does to it; nil if nothing.
-    package let deadline: EncodedDeadline?
     /// Where `data` begins in the fragment.
     private let dataStart: Int
 
-    init(_ name: String, _ data: JSONValue, deadline: EncodedDeadline?) {
+    init(_ name: String, _ data: JSONValue) {
         self.data = data
-        self.deadline = deadline
         var writer = LineWriter()
         writer.state(name)
         self.dataStart = writer.withBytes { $0.count }
@@ -27,48 +24,17 @@ package final class Encoded: Sendable {
     }
 }
 
-extension Value {
-    /// Its encoded form, which ``Schema/encoded(_:)`` has made.
-    package var encoded: Encoded {
-        self.form { preconditionFailure("\(self.name) is shown before its schema has encoded it") }
-    }
-
-    /// For patterns to match.
-    package var data: JSONValue { self.encoded.data }
-
-    /// See ``Encoded/fragment``.
-    package var fragment: [UInt8] { self.encoded.fragment }
-
-    package func matches(_ pattern: Pattern) -> Bool { pattern.matches(self.name, self.data) }
-}
-
-/// What time does to a state, as lines show it; the same for every stay in that state.
-package struct EncodedDeadline: Sendable {
-    /// From the beginning of the stay.
-    package let delay: Duration
-    /// The state to be entered then, as ``Encoded/fragment`` has it.
-    let fragment: [UInt8]
-
-    /// The deadline of a stay with that start.
-    package func due(since start: StayStart) -> ServerLine.Due {
-        ServerLine.Due(fragment: self.fragment, at: start.wall(after: self.delay))
-    }
-}
-
 extension Schema {
     /// The state's encoded form, made now if nobody has asked for it before.
     package func encoded(_ value: Value) -> Encoded {
-        value.form {
-            Encoded(value.name, self.data(of: value), deadline: self.encodedDeadline(of: value))
-        }
+        value.form { Encoded(value.name, self.codec.data(of: value)) }
     }
 
-    private func encodedDeadline(of value: Value) -> EncodedDeadline? {
-        self.deadline(of: value).map { deadline in
-            let next = deadline.move.next
-            let fragment = Encoded(next.name, self.data(of: next), deadline: nil).fragment
-            return EncodedDeadline(delay: deadline.delay, fragment: fragment)
-        }
+    /// What lines say of what time does to the machine at that place; nil if it does nothing there.
+    package func due(at place: Place, since start: () -> StayStart) -> ServerLine.Due? {
+        guard let due = self.rules?.due(at: place) else { return nil }
+        let next = Encoded(due.next.name, self.codec.data(of: due.next))
+        return ServerLine.Due(fragment: next.fragment, at: start().wall(after: due.delay))
     }
 
     /// Whether a change concerns a voter with these patterns: whether one of them comes to match.
@@ -93,12 +59,18 @@ extension Schema {
         )
     }
 
-    /// Whether a pattern covers the state.
+    /// Whether a pattern covers the state as it is shown: a group is what it was when the pattern was resolved.
+    package func shows(_ value: Value, as pattern: Pattern) -> Bool {
+        pattern.matches(value.name, self.encoded(value).data)
+    }
+
+    /// Whether a pattern covers the state: a group is what the state's own declaration says.
     package func matches(_ pattern: Pattern, _ value: Value) -> Bool {
         // Most patterns name another state, or only a state.
         let isNamed =
             pattern.isOfGroup
-            ? self.isMember(value, ofGroup: pattern.name) : pattern.selects(value.name)
+            ? self.schema(of: value).group(pattern.name)?.members.contains(value.name) ?? false
+            : pattern.selects(value.name)
         guard isNamed, !pattern.data.isEmpty else { return isNamed }
         return pattern.asksFor(self.encoded(value).data)
     }

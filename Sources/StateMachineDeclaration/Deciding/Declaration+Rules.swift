@@ -1,0 +1,145 @@
+package import StateMachineCore
+package import StateMachineProtocol
+
+/// What a server knows of a machine that a file declares.
+extension Declaration {
+    /// The schema of its states: one as long as somebody keeps it, since it keeps the declaration.
+    package var schema: Schema {
+        if let schema = self.known.withLock(\.schema) { return schema }
+        let schema = self.makeSchema()
+        return self.known.withLock { known in
+            if let earlier = known.schema { return earlier }
+            known.schema = schema
+            return schema
+        }
+    }
+
+    /// The schema, if anybody keeps it.
+    struct Known: Sendable {
+        weak var schema: Schema?
+    }
+
+    private func makeSchema() -> Schema {
+        let names = self.stateNames
+        let states = self.states.enumerated().map { number, state in
+            StateShape(
+                number,
+                state.name,
+                fields: state.fields,
+                successors: state.successors.map { names[$0] },
+                oldNames: state.oldNames,
+                behaviour: self.behaviour(of: number)
+            )
+        }
+        return Schema(
+            states,
+            events: self.events.map { EventShape($0.name, fields: $0.fields) },
+            groups: self.groups.map { group in
+                StateGroup(group.name, of: group.members.map { states[$0] })
+            },
+            origin: .file(self.recorded),
+            codec: self,
+            rules: self,
+            initial: TypedValue(self.initial),
+            lost: self.lostState.map { TypedValue($0) }
+        )
+    }
+}
+
+extension Value {
+    var declared: DeclaredState { TypedValue.state(of: self) }
+}
+
+extension Declaration: StateCodec {
+    package func data(of value: Value) -> JSONValue { value.declared.data }
+
+    package func schema(of value: Value) -> Schema? { value.declared.declaration.schema }
+
+    package func value(
+        _ state: StateShape,
+        _ data: [JSONMember],
+        from source: DataSource
+    ) throws(WireError) -> Value {
+        switch source {
+        case .request: TypedValue(try self.state(state.number, data))
+        case .record(let owner): TypedValue(try self.carried(state.number, data, of: owner))
+        }
+    }
+
+    package func refusal(of member: JSONMember, in state: StateShape) -> WireError? {
+        do {
+            let fields = self.states[state.number].fields
+            let field = fields[try fields.index(of: member.key, owner: state.name)]
+            return field.misfit(of: member.value)?.refusal
+        } catch {
+            return error
+        }
+    }
+
+    /// A recorded state, carried over into this declaration: its fields by name, else by default.
+    ///
+    /// A value that no longer fits throws, and no default takes its place.
+    private func carried(
+        _ number: Int,
+        _ data: [JSONMember],
+        of owner: String
+    ) throws(WireError) -> DeclaredState {
+        let state = self.states[number]
+        let values = try state.fields.map { (field) throws(WireError) -> JSONValue? in
+            guard let member = field.member(in: data), member.value != .null
+            else {
+                if let fallback = field.fallback { return fallback }
+                guard !field.isOptional else { return nil }
+                throw WireError(
+                    .badData,
+                    "the state \(state.name.quoted) needs the field \(field.name.quoted), which \(owner) "
+                        + "does not have; give the field a \"default\", or write its old name in \"was\" if it was renamed"
+                )
+            }
+            if let misfit = field.misfit(ofKept: member.value) {
+                let refusal = misfit.refusal(as: member.key)
+                throw WireError(
+                    .badData,
+                    "\(owner) does not fit \(state.name.quoted): \(refusal.message)"
+                )
+            }
+            return field.kept(member.value)
+        }
+        return DeclaredState(self, number, values)
+    }
+}
+
+extension Declaration: MachineRules {
+    package func restated(_ wanted: Value, at place: Place) throws(WireError) -> Value {
+        let (state, present) = (wanted.declared, place.value.declared.declaration)
+        guard state.declaration !== present else { return wanted }
+        return TypedValue(
+            try present.state(state.declared.name, data: state.membersBesideDefaults)
+        )
+    }
+
+    package func decide(
+        _ stimulus: Stimulus,
+        at place: Place
+    ) throws(WireError) -> Decision {
+        let state = place.value.declared
+        switch stimulus {
+        case .event(let name, let data): return Decision(try state.made(of: name, data))
+        case .update(let fields):
+            let data = try fields.members(
+                typedBy: state.declared.fields,
+                of: state.declared.name,
+                isUpdate: true
+            )
+            let next = try state.updated(with: data, adding: fields.amounts)
+            return Decision(.keep(TypedValue(next)))
+        case .time:
+            guard let due = state.due else { return Decision(.nothing(.unhandled)) }
+            return Decision(.enter(due.next), cause: due.cause)
+        case .boot: return state.boot
+        case .runEnded(let end): return state.decision(on: end)
+        }
+    }
+
+    package func due(at place: Place) -> Due? { place.value.declared.due }
+}
