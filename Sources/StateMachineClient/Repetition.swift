@@ -108,31 +108,37 @@ extension Line {
 }
 
 extension ClientError {
-    /// Whether the request has certainly not been sent.
-    fileprivate var isBeforeTheRequest: Bool {
+    /// What has become of a request for a change that was answered with this error.
+    private enum Outcome {
+        /// It was certainly not sent.
+        case unsent
+        /// It may have been carried out, though no answer came.
+        case unknown
+        /// It was refused, or cannot be made at all.
+        case settled
+    }
+
+    private var outcome: Outcome {
         switch self {
-        case .unreachable, .crowded, .notPermitted: true
-        case .dismissed(let line): line.farewell == .limit || line.farewell == .refused
-        case .notFound, .noInstance, .pathTooLong, .silent, .timedOut, .malformed, .lineTooLong,
-            .lost, .lostForGood, .refused:
-            false
+        case .unreachable, .crowded, .notPermitted: .unsent
+        case .lost, .silent: .unknown
+        case .dismissed(let line):
+            switch line.farewell {
+            case .limit, .refused: .unsent
+            case .restart, .shutdown, nil: .unknown
+            case .tooLong: .settled
+            }
+        case .notFound, .noInstance, .pathTooLong, .timedOut, .malformed, .lineTooLong,
+            .lostForGood, .refused:
+            .settled
         }
     }
 
+    /// Whether the request has certainly not been sent.
+    fileprivate var isBeforeTheRequest: Bool { self.outcome == .unsent }
+
     /// Whether a request for a change may have been carried out, though no answer came.
-    package var mayHaveHappened: Bool {
-        switch self {
-        case .lost, .silent: true
-        case .dismissed(let line):
-            switch line.farewell {
-            case .restart, .shutdown, nil: true
-            case .limit, .refused, .tooLong: false
-            }
-        case .notFound, .noInstance, .unreachable, .crowded, .pathTooLong, .notPermitted, .timedOut,
-            .malformed, .lineTooLong, .lostForGood, .refused:
-            false
-        }
-    }
+    package var mayHaveHappened: Bool { self.outcome == .unknown }
 }
 
 extension Line {

@@ -44,6 +44,24 @@ import Testing
         throw TestFailure("still denied: \(line)")
     }
 
+    /// A guard whose script has been asked, and the client that waits for the answer.
+    private func asked(
+        _ daemon: DaemonProcess,
+        _ directory: String,
+        _ script: String
+    ) async throws -> (voter: Tool, client: LineSocket) {
+        let voter = try Tool(
+            directory,
+            ["guard", "--before", "authentication", "--timeout", "60", "--verbose", "--"]
+                + ["sh", "-c", script]
+        )
+        try await voter.wait(for: "sh decides")
+        let client = try daemon.connect(\.control)
+        try client.send("set authentication phase=active")
+        try await voter.wait(for: "begun")
+        return (voter, client)
+    }
+
     @Test func theGateOfAKilledHoldOpensWhenItsCommandHasEnded() async throws {
         try await self.run { daemon, directory in
             let fifo = try FIFO(beside: directory)
@@ -121,15 +139,7 @@ import Testing
                 exec 2>/dev/null
                 trap 'echo told; exit' TERM; tail -f /dev/null & echo begun; wait
                 """
-            let voter = try Tool(
-                directory,
-                ["guard", "--before", "authentication", "--timeout", "60", "--verbose", "--"]
-                    + ["sh", "-c", script]
-            )
-            try await voter.wait(for: "sh decides")
-            let client = try daemon.connect(\.control)
-            try client.send("set authentication phase=active")
-            try await voter.wait(for: "begun")
+            let (voter, client) = try await self.asked(daemon, directory, script)
             try await voter.process.end(by: signal)
             try await voter.wait(for: "told")
             // Nobody is left to say no.
@@ -142,15 +152,7 @@ import Testing
     @Test func aGuardEndsWhoseCommandIgnoresSIGTERM() async throws {
         try await self.run { daemon, directory in
             let script = "trap '' TERM; echo begun; while :; do tail -f /dev/null; done"
-            let voter = try Tool(
-                directory,
-                ["guard", "--before", "authentication", "--timeout", "60", "--verbose", "--"]
-                    + ["sh", "-c", script]
-            )
-            try await voter.wait(for: "sh decides")
-            let client = try daemon.connect(\.control)
-            try client.send("set authentication phase=active")
-            try await voter.wait(for: "begun")
+            let (voter, client) = try await self.asked(daemon, directory, script)
             #expect(try await voter.process.end(by: SIGTERM) == -SIGTERM)
             client.vanish()
         }

@@ -84,7 +84,10 @@ import Testing
         return (attributes[.size] as? Int) ?? 0
     }
 
-    @Test func aLogThatGrowsIsToldOfAndShrinksWhenItsReaderHasGone() async throws {
+    /// A history that takes a log of 8 MiB for a long one, and its directory.
+    private static func withShortLog(
+        _ body: (History, _ path: String) async throws -> Void
+    ) async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"
             let history = try History(
@@ -93,16 +96,24 @@ import Testing
                 boot: nil,
                 longLog: 8 << 20
             )
+            try await body(history, path)
+        }
+    }
+
+    /// Makes a change large, so that few fill a log.
+    private static let cause = String(repeating: "x", count: 200_000)
+
+    @Test func aLogThatGrowsIsToldOfAndShrinksWhenItsReaderHasGone() async throws {
+        try await Self.withShortLog { history, path in
             let told = Recorder<String>()
             history.history.onTrouble { work, why in
                 #expect(work == .tidying)
                 told.record(why ?? "well")
             }
             let machine = history.makeMachine()
-            let cause = String(repeating: "x", count: 200_000)
             func assign(_ count: Int) throws {
                 for _ in 1...count {
-                    try machine.assign(.ready(machine.state != .ready(true)), cause: cause)
+                    try machine.assign(.ready(machine.state != .ready(true)), cause: Self.cause)
                 }
             }
             try assign(100)
@@ -126,14 +137,7 @@ import Testing
 
     /// At each moment something of the log is being read, and never for long.
     @Test func aLogThatIsReadInTurnsDoesNotGrow() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/a"
-            let history = try History(
-                directory: path,
-                options: HistoryOptions(),
-                boot: nil,
-                longLog: 8 << 20
-            )
+        try await Self.withShortLog { history, path in
             let told = Recorder<String>()
             history.history.onTrouble { told.record("\($0): \($1 ?? "well")") }
             let (turns, end) = (Recorder<Int>(), Recorder<Bool>())
@@ -162,10 +166,12 @@ import Testing
                 }
                 defer { end.record(true) }
                 while turns.heard.isEmpty { await Task.yield() }
-                let cause = String(repeating: "x", count: 200_000)
                 // 32 MiB, of which each change reads none that the one before it wrote.
                 for _ in 1...150 {
-                    try await machine.assign(.ready(machine.state != .ready(true)), cause: cause)
+                    try await machine.assign(
+                        .ready(machine.state != .ready(true)),
+                        cause: Self.cause
+                    )
                 }
                 #expect(turns.heard.count > 1)
                 #expect(try Self.size(of: "\(path)/statemachine.sqlite-wal") <= 8 << 20)

@@ -1,9 +1,9 @@
 import DaemonScripts
-import StateMachineClient
 import StateMachineCore
 import StateMachineProtocol
 import Testing
 
+@testable import StateMachineClient
 @testable import statectl
 
 /// What people are shown, word for word.
@@ -63,6 +63,22 @@ import Testing
         let line = try Line.of(#"{"type":"reply","ok":true,\#(Self.active),\#(due)\#(keys)}"#)
         let start = "authentication(phase: active)   12 s ago   #41   "
         #expect(LineText.fixed().report(line) == start + text)
+    }
+
+    @Test(arguments: [(100, "in 100 ms"), (999, "in 999 ms"), (1000, "in 1 s"), (1001, "in 2 s")])
+    func whatIsDueWithinASecondIsSaidInMilliseconds(left: Int, text: String) throws {
+        let due =
+            #""due":{"state":"menu","data":{},"at":"2026-11-20T21:55:21.000000Z","leftMs":\#(left)}"#
+        let line = try Line.of(#"{"type":"reply","ok":true,\#(Self.active),\#(due)}"#)
+        #expect(LineText.fixed().report(line).hasSuffix("next: menu \(text)"))
+    }
+
+    @Test func aMachineThatDoesNotAnswerHasNoNameOfItsOwn() {
+        let row = MachineRow(
+            instance: Instance(name: "b", directory: RuntimeDirectory("/run/b")),
+            error: "it does not answer"
+        )
+        #expect(!LineText.fixed().machines([row]).contains("unnamed"))
     }
 
     @Test(arguments: [

@@ -43,8 +43,8 @@ import Testing
     ])
     func theNextOfTheMomentsThatAClockShowsIsMeant(now: String, text: String, time: String) throws {
         try Self.inMiddleEurope {
-            let now = try #require(WallTime(reading: now))
-            #expect(TypedPosition(now: now, isUTC: false).next(text)?.rfc3339 == time)
+            let next = try Self.typed(at: now, isUTC: false).next(text)
+            #expect(next?.rfc3339 == time)
         }
     }
 
@@ -111,9 +111,16 @@ import Testing
         isLater: Bool = false,
         isUTC: Bool = false
     ) throws -> String? {
-        let now = try #require(WallTime(reading: now))
-        let position = TypedPosition(now: now, isUTC: isUTC, isLater: isLater).position(text)
+        let position = try self.typed(at: now, isUTC: isUTC, isLater: isLater).position(text)
         return if case .time(let time)? = position { time.rfc3339 } else { nil }
+    }
+
+    private static func typed(
+        at now: String = now,
+        isUTC: Bool = true,
+        isLater: Bool = false
+    ) throws -> TypedPosition {
+        TypedPosition(now: try #require(WallTime(reading: now)), isUTC: isUTC, isLater: isLater)
     }
 
     @Test(
@@ -132,10 +139,8 @@ import Testing
             ("2026-11-20 22", nil), ("2026-11-20 22:", nil),
         ] as [(String, String?)]
     )
-    func aDateAndATimeAreWhatACalendarAndAClockShow(text: String, time: String?) {
-        let typed = TypedPosition(now: .now, isUTC: true).position(text)
-        let shown: String? = if case .time(let time)? = typed { time.rfc3339 } else { nil }
-        #expect(shown == time)
+    func aDateAndATimeAreWhatACalendarAndAClockShow(text: String, time: String?) throws {
+        #expect(try Self.past(text, at: Self.now, isUTC: true) == time)
     }
 
     /// A Friday.
@@ -158,14 +163,13 @@ import Testing
         ("1h30min", "2026-11-20T14:00:00.000000Z"),
     ])
     func theNextTimeOfThatNameIsMeant(text: String, time: String) throws {
-        let now = try #require(WallTime(reading: Self.now))
-        let end = TypedPosition(now: now, isUTC: true).next(text)
-        #expect(end?.rfc3339 == time)
+        let next = try Self.typed().next(text)
+        #expect(next?.rfc3339 == time)
     }
 
     @Test(arguments: ["", "soon", "mo 9:00", "25:00", "mon 9", "mon tue", "2026-02-30", "41"])
     func whatIsNoTimeIsNone(text: String) throws {
-        let now = try #require(WallTime(reading: Self.now))
-        #expect(TypedPosition(now: now, isUTC: true).next(text) == nil)
+        let next = try Self.typed().next(text)
+        #expect(next == nil)
     }
 }

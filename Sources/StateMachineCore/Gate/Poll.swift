@@ -93,6 +93,7 @@ final class Ballot: Poll, @unchecked Sendable {
         let voters = self.asked.mapValues { voter in
             VoteTally.Voter(
                 label: voter.terms.label,
+                claim: voter.terms.claim,
                 peer: voter.terms.peer,
                 whenSilent: voter.terms.deadline?.whenSilent ?? voter.terms.whenSilent
                     ?? question.whenSilent

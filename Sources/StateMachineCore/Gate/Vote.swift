@@ -13,20 +13,51 @@ extension Vote {
     public struct Denial: Hashable, Sendable {
         /// The voter's name, given when it was added.
         public let label: String
+        /// What a client's voter was asked for as; nil for one of the process itself.
+        package let claim: Claim?
         /// On whose behalf it votes, if not the process itself.
         package let peer: Peer?
         /// Its reason; that may be that its silence counts as a no.
         public let why: String
 
+        /// The number of the client's hold or guard that says no; nil for a voter of the process itself.
+        public var number: UInt64? { self.claim?.number }
+
         /// A no with that reason.
-        package init(label: String, peer: Peer? = nil, why: String) {
+        package init(label: String, claim: Claim? = nil, peer: Peer? = nil, why: String) {
             self.label = label
+            self.claim = claim
             self.peer = peer
             self.why = why
         }
 
+        /// The no of a client's voter.
+        package init(_ claim: Claim, peer: Peer, why: String) {
+            self.init(label: claim.label, claim: claim, peer: peer, why: why)
+        }
+
         /// The answer to a question whose asking task has been cancelled.
         package static let withdrawn = Denial(label: "asker", why: "withdrawn")
+    }
+
+    /// What a client has asked for that votes for it, and its number.
+    package enum Claim: Hashable, Sendable {
+        case hold(UInt64)
+        case `guard`(UInt64)
+
+        package var number: UInt64 {
+            switch self {
+            case .hold(let number), .guard(let number): number
+            }
+        }
+
+        /// As people read it: `hold 7`.
+        package var label: String {
+            switch self {
+            case .hold(let number): "hold \(number)"
+            case .guard(let number): "guard \(number)"
+            }
+        }
     }
 }
 
@@ -93,6 +124,7 @@ extension Question {
 struct VoteTally {
     struct Voter {
         var label: String
+        var claim: Vote.Claim?
         var peer: Peer?
         var whenSilent: Vote
     }
@@ -135,7 +167,9 @@ struct VoteTally {
         switch vote {
         case .yes: self.consents += 1
         case .no(let why):
-            self.denials.append(Vote.Denial(label: voter.label, peer: voter.peer, why: why))
+            self.denials.append(
+                Vote.Denial(label: voter.label, claim: voter.claim, peer: voter.peer, why: why)
+            )
         case .abstain: break
         }
     }

@@ -20,6 +20,8 @@ extension Machine {
     package struct Voter: Sendable {
         /// Its name when it says no.
         let label: String
+        /// What a client has asked for, if it is a client's.
+        let claim: Vote.Claim?
         /// On whose behalf it votes, if not the process itself.
         let peer: Peer?
         /// How long it is waited for; nil: as long as the question says.
@@ -35,9 +37,19 @@ extension Machine {
             whenSilent: Vote? = nil
         ) {
             self.label = label
+            self.claim = nil
             self.peer = peer
             self.deadline = deadline
             self.whenSilent = whenSilent
+        }
+
+        /// One of a client's.
+        package init(_ claim: Vote.Claim, peer: Peer, deadline: VoteDeadline?) {
+            self.label = claim.label
+            self.claim = claim
+            self.peer = peer
+            self.deadline = deadline
+            self.whenSilent = nil
         }
     }
 }

@@ -21,7 +21,7 @@ extension Logger {
         self.warning(
             "a hold or guard matches no state of the reloaded file, and no longer has an effect",
             metadata: [
-                "voter": "\(voter.label)",
+                "voter": "\(voter.claim.label)",
                 "before": "\(voter.patterns.written)",
                 "by": "uid \(voter.peer.uid) pid \(voter.peer.pid)",
             ]

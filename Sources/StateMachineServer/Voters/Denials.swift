@@ -13,19 +13,19 @@ struct Denials {
     /// How many there are besides those.
     private let more: Int
 
-    /// Those that belong to no connection, by label.
-    private let standing: [String: SocketVoter]
+    /// Those that belong to no connection.
+    private let standing: [Vote.Claim: SocketVoter]
 
     /// Lists those whose votes decided, then the others that deny the same at once, by number.
     init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of motion: Motion?) {
-        let known = Set(deciding.prefix(Self.limit).map(\.label))
-        let others = blocking.lazy.filter { !known.contains($0.label) }
+        let known = Set(deciding.prefix(Self.limit).compactMap(\.claim))
+        let others = blocking.lazy.filter { !known.contains($0.claim) }
             .compactMap { voter in
                 motion.flatMap { voter.denial(of: $0) }.map { (voter.number, $0) }
             }
             .sorted { $0.0 < $1.0 }
         let standing = blocking.filter { $0.isAway || $0.name != nil }
-        self.standing = Dictionary(standing.map { ($0.label, $0) }) { first, _ in first }
+        self.standing = Dictionary(standing.map { ($0.claim, $0) }) { first, _ in first }
         let total = deciding.count + others.count
         let left = max(Self.limit - deciding.count, 0)
         self.named = deciding.prefix(Self.limit) + others.prefix(left).map(\.1)
@@ -47,20 +47,17 @@ struct Denials {
 
     /// Writes a denial as it stands in `denied.by`.
     private func write(_ denial: Vote.Denial, to writer: inout LineWriter, ownPeer: Peer) {
-        // Only a client's voter has a peer, so a delegate's label is never taken for one.
-        let words = denial.label.split(separator: " ")
-        let number = denial.peer == nil ? nil : words.last.flatMap { UInt64($0) }
-        if let number {
-            writer.number(words[0] == "hold" ? .hold : .guard, number)
-        } else {
-            writer.string("delegate", denial.label)
+        switch denial.claim {
+        case .hold(let number): writer.number(.hold, number)
+        case .guard(let number): writer.number(.guard, number)
+        case nil: writer.string("delegate", denial.label)
         }
         let peer = denial.peer ?? ownPeer
         writer.number("uid", peer.uid)
         writer.number("pid", peer.pid)
         writer.program(of: peer)
         writer.string("why", denial.why)
-        guard let voter = self.standing[denial.label] else { return }
+        guard let voter = denial.claim.flatMap({ self.standing[$0] }) else { return }
         if case .missing(let since) = voter.terms {
             writer.string(.required, voter.name ?? "?")
             writer.time(.missing, since)

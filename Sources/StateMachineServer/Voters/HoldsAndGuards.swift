@@ -64,7 +64,7 @@ final class HoldsAndGuards {
             // What is not recorded is not there.
             if failure != nil { self.end(voter.number) }
             self.answer(failure, id: id) {
-                "\(voter.label) was not taken, as the history cannot be written: \($0)"
+                "\(voter.claim.label) was not taken, as the history cannot be written: \($0)"
             }
         }
     }
@@ -149,11 +149,11 @@ final class HoldsAndGuards {
             guard let voter = all.connected(number), let owner = voter.owner else {
                 throw WireError(.notFound, "there is no hold or guard \(number)")
             }
-            if owner !== self { try self.checkOwner(owner.peer, of: voter.label) }
+            if owner !== self { try self.checkOwner(owner.peer, of: voter.claim.label) }
             self.output.replyLater(ServerLine.reply(id: id))
             owner.end(number) { failure in
                 self.answer(failure, id: id) {
-                    "\(voter.label) is released, but if the daemon is killed it is in force again for some seconds, "
+                    "\(voter.claim.label) is released, but if the daemon is killed it is in force again for some seconds, "
                         + "as the history cannot be written: \($0)"
                 }
             }

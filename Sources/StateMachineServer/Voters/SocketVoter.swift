@@ -54,7 +54,7 @@ final class SocketVoter: @unchecked Sendable {
     var isGranted = true
 
     /// What it is called in the machine.
-    var label: String { self.terms.label(self.number) }
+    var claim: Vote.Claim { self.terms.claim(self.number) }
 
     /// What becomes of a question that comes.
     private enum Fate {
@@ -94,7 +94,7 @@ final class SocketVoter: @unchecked Sendable {
     /// Its denial of a change that it denies at once; nil if it allows it, delays it or is asked about it.
     func denial(of motion: Motion) -> Vote.Denial? {
         guard self.terms.isBlocking, self.isConcerned(by: motion) else { return nil }
-        return Vote.Denial(label: self.label, peer: self.peer, why: self.blockingWhy)
+        return Vote.Denial(self.claim, peer: self.peer, why: self.blockingWhy)
     }
 
     /// The reason that a denial by a blocking voter gives.
@@ -113,7 +113,7 @@ final class SocketVoter: @unchecked Sendable {
         server.machine.endGathering()
         self.registration = server.machine.addVoter(
             Machine.Voter(
-                label: self.label,
+                self.claim,
                 peer: self.peer,
                 deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline
             ),

@@ -110,6 +110,6 @@ enum VoterTerms {
         }
     }
 
-    /// What the voter of that number is called, in the machine too.
-    func label(_ number: UInt64) -> String { "\(self.isHold ? "hold" : "guard") \(number)" }
+    /// What the voter of that number is, to the machine too.
+    func claim(_ number: UInt64) -> Vote.Claim { self.isHold ? .hold(number) : .guard(number) }
 }

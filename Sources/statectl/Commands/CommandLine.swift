@@ -24,8 +24,26 @@ struct UsageError: Error, CustomStringConvertible {
 /// Finds what the parser misunderstands, or reports in words that help nobody: names of commands and options, options
 /// that are given twice, negative numbers, times.
 struct WordCheck {
-    /// An option as a command's help lists it, and what its value is called; nil if it takes none.
-    private typealias Option = (names: [String], value: String?)
+    /// An option as the parser has it.
+    private struct Option {
+        let names: [String]
+        /// What its value is called; nil if it takes none.
+        let value: String?
+        /// Whether it takes several values, or may be given again.
+        let isList: Bool
+
+        /// Nil for what is no option, or is not shown.
+        init?(_ argument: JSONValue) {
+            guard argument["kind"]?.string != "positional", argument["shouldDisplay"]?.bool == true,
+                let names = argument["names"]?.elements
+            else { return nil }
+            self.names = names.map { name in
+                (name["kind"]?.string == "long" ? "--" : "-") + (name["name"]?.string ?? "")
+            }
+            self.value = argument["kind"]?.string == "option" ? argument["valueName"]?.string : nil
+            self.isList = argument["isRepeating"]?.bool == true
+        }
+    }
 
     /// The words of the command line, without those of a program that is to be run.
     private let words: [String]
@@ -106,26 +124,17 @@ struct WordCheck {
 
     // MARK: - Options
 
-    /// The options of a command, from its help.
-    private static func options(of command: String) -> [Option] {
-        guard let type = self.commands.first(where: { $0.name == command })?.type else { return [] }
-        return Statectl.helpMessage(for: type).split(separator: "\n").filter { $0.hasPrefix("  -") }
-            .map { line in
-                let words = line.split(separator: " ")
-                let names = words.prefix { $0.hasPrefix("-") }
-                let value = words.dropFirst(names.count).first { $0.hasPrefix("<") }
-                return (
-                    names.map { String($0.prefix { $0 != "," }) },
-                    value.map { String($0.dropFirst().dropLast()) }
-                )
-            }
-    }
-
-    /// The options that take several values, or may be given again.
-    private static let lists = [
-        "-m", "--machine", "--before", "--when", "--when-not", "--if-state", "--unless-state",
-        "--fail",
-    ]
+    /// The options of each command, by its name, as the parser describes itself to other tools.
+    private static let options: [String: [Option]] = {
+        let tree = JSONValue(parsing: Statectl._dumpHelp())?["command"]
+        let commands = (tree?["subcommands"]?.elements ?? []).map { command in
+            (
+                command["commandName"]?.string ?? "",
+                (command["arguments"]?.elements ?? []).compactMap { Option($0) }
+            )
+        }
+        return Dictionary(commands) { first, _ in first }
+    }()
 
     /// What is wrong with the first option that is given twice and takes one value; nil if there is none.
     private var objectionToRepetition: String? {
@@ -133,19 +142,16 @@ struct WordCheck {
         let given = self.words.filter { $0.hasPrefix("-") }
             .map { String($0.hasPrefix("--") ? $0.prefix { $0 != "=" } : $0.prefix(2)) }
         guard given.count > 1, let command else { return nil }
-        for option in Self.options(of: command) where option.value != nil {
-            let spellings = given.filter(option.names.contains)
-            guard spellings.count > 1, !Self.lists.contains(spellings[1]),
-                (command, spellings[1]) != ("watch", "--until")
-            else { continue }
-            return "\(spellings[1]) is given twice; give it once"
+        for option in Self.options[command] ?? [] where option.value != nil && !option.isList {
+            let again = given.filter(option.names.contains).dropFirst()
+            if let name = again.first { return "\(name) is given twice; give it once" }
         }
         return nil
     }
 
     /// What is wrong with the first time that is none, if the parser complains about its option.
     private func objectionToTime(_ complaint: String) -> String? {
-        let times = Self.options(of: self.command ?? "").filter { $0.value == "time" }
+        let times = Self.options[self.command ?? "", default: []].filter { $0.value == "time" }
         for (index, word) in self.words.enumerated() {
             let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
             guard let name = parts.first, times.contains(where: { $0.names.contains(name) }),
@@ -165,7 +171,7 @@ struct WordCheck {
     /// would take the option's value for one of a state, its complaint is about that.
     private func objectionToOption(_ complaint: String) -> String? {
         guard let command else { return nil }
-        let options = Self.options(of: command)
+        let options = Self.options[command, default: []]
         let known = options.flatMap(\.names)
         for word in self.words where word.hasPrefix("-") && word != "-" {
             var name: String? = String(word.prefix { $0 != "=" })
@@ -186,7 +192,7 @@ struct WordCheck {
                 return "\(objection); did you mean \(nearest)?"
             }
             let others = Self.commands.map(\.name).filter { other in
-                Self.options(of: other).contains { $0.names.contains(name) }
+                Self.options[other, default: []].contains { $0.names.contains(name) }
             }
             return others.isEmpty || isForWords
                 ? objection

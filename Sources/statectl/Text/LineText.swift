@@ -201,6 +201,9 @@ struct LineText {
 
     /// What the deadline will do to the state, and when, as far as the line says so by a clock that nobody sets.
     private func due(_ due: (state: NamedState, at: WallTime), in line: Line) -> String {
+        if let left = line["due"]?["leftMs"]?.integer, (1..<1000).contains(left) {
+            return "\(due.state.text) in \(left) ms"
+        }
         var seconds = Self.seconds(until: due.at, at: self.now)
         if let overdue = line.overdue {
             seconds = -overdue.components.seconds

@@ -246,7 +246,10 @@ extension LineText {
     /// Several lines, without the last one's newline.
     func machines(_ rows: [MachineRow]) -> String {
         let names = rows.map { $0.instance.name?.printable ?? MachineMark.unnamed }
-        let machines = rows.map { $0.machine?.printable ?? MachineMark.unnamed }
+        let machines = rows.map { row in
+            // What does not answer has not said what it is called.
+            row.machine?.printable ?? (row.report == nil ? "" : MachineMark.unnamed)
+        }
         let widths = [names, machines].map { column in column.map(\.count).max() ?? 0 }
         let parts = rows.map { $0.report.map { self.parts(of: $0) } }
         let state = [StyledText].firstColumn(parts.compactMap(\.self), in: self.width)
