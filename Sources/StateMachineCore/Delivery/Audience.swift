@@ -16,10 +16,7 @@ struct Audience: Sendable {
     /// In order of registration; `.immediate` stays last, so that all others are awake before the
     /// setting thread begins to deliver.
     private(set) var drains: [Drain] = []
-    /// The numbers of those, ascending.
-    private var numbers: [UInt64] = []
-    /// By the context's identity.
-    private var spots: [ObjectIdentifier: (drain: Drain, number: UInt64)] = [:]
+    private var byContext: [ObjectIdentifier: Drain] = [:]
     /// How many drains have come so far.
     private var drainNumber: UInt64 = 0
     /// How many members have come so far.
@@ -34,15 +31,13 @@ struct Audience: Sendable {
 
     /// The drain of the context of that identity.
     mutating func drain(at identity: ObjectIdentifier, orMake make: () -> Drain) -> Drain {
-        if let spot = self.spots[identity] { return spot.drain }
+        if let drain = self.byContext[identity] { return drain }
         let drain = make()
         self.drainNumber += 1
         let isLast = drain.context === ImmediateContext.immediate
-        let number = isLast ? .max : self.drainNumber
-        let index = self.numbers.partition(before: number)
-        self.numbers.insert(number, at: index)
-        self.drains.insert(drain, at: index)
-        self.spots[identity] = (drain, number)
+        drain.number = isLast ? .max : self.drainNumber
+        self.drains.insert(drain, at: self.drains.index(of: drain.number))
+        self.byContext[identity] = drain
         return drain
     }
 
@@ -67,17 +62,14 @@ struct Audience: Sendable {
         self.sweepLimit = min(self.sweepLimit, max(Self.firstSweepLimit, self.count * 2))
         guard drain.remove(member) else { return nil }
         drain.retire(after: position)
-        if let spot = self.spots.removeValue(forKey: drain.identity) {
-            let index = self.numbers.partition(before: spot.number)
-            self.numbers.remove(at: index)
-            self.drains.remove(at: index)
-        }
+        self.byContext[drain.identity] = nil
+        self.drains.remove(at: self.drains.index(of: drain.number))
         return drain
     }
 
     /// Where a member that has not left is called.
     func drain(of member: Member) -> Drain? {
-        guard let identity = member.drainIdentity, let drain = self.spots[identity]?.drain,
+        guard let identity = member.drainIdentity, let drain = self.byContext[identity],
             drain.has(member)
         else {
             return nil
@@ -101,19 +93,17 @@ struct Audience: Sendable {
     }
 }
 
-extension [UInt64] {
-    /// Where `number` stands, or would stand, in an ascending array.
-    fileprivate func partition(before number: UInt64) -> Int {
+extension [Drain] {
+    /// Where the drain of that number stands, or would stand.
+    fileprivate func index(of number: UInt64) -> Int {
         var (low, high) = (0, self.count)
         while low < high {
             let middle = (low + high) / 2
-            if self[middle] < number { low = middle + 1 } else { high = middle }
+            if self[middle].number < number { low = middle + 1 } else { high = middle }
         }
         return low
     }
-}
 
-extension [Drain] {
     /// Ends the members whose objects are gone, without having to call anybody; under no lock.
     func endGone() {
         for member in self.flatMap(\.allMembers) where member.isGone { member.end() }

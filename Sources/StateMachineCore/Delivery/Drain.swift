@@ -12,6 +12,7 @@ import Synchronization
 /// Guarded state:
 /// - `isAwake`: set from the moment a turn is requested until one finds nothing more. Whoever woke
 ///   the drain owns it, or inline whoever has the `turn`; there is one owner at a time.
+/// - `number`: the audience's own, behind its lock.
 /// - `isCounted`: whether it counts among `sleepers`: while it sleeps, and is not retired.
 /// - `cursor`, `missed`: the owner's own, unless there is a limit; then a setter that finds the
 ///   drain too far behind moves them, and both sides hold the lock of `shared`.
@@ -73,6 +74,8 @@ package final class Drain: @unchecked Sendable {
     let context: any ExecutionContext
     /// The context's, read once.
     let identity: ObjectIdentifier
+    /// Its number among the drains of its ``Audience``, ascending in their order; behind that one's lock.
+    var number: UInt64 = 0
     /// Whether the thread that wakes it makes the calls.
     let isInline: Bool
     /// The context, if it may come to an end.

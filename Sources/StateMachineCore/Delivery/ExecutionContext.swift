@@ -155,9 +155,13 @@ extension StateMachine {
         delivering delivery: Delivery<Transition<State>> = .each,
         _ body: @escaping @MainActor @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let any: any ExecutionContext = context
-        return self.addObserver(on: any, of: names, starting: start, delivering: delivery) {
-            transition in
+        // As any context, so that this one is not called again.
+        self.addObserver(
+            on: context as any ExecutionContext,
+            of: names,
+            starting: start,
+            delivering: delivery
+        ) { transition in
             MainActor.assumeIsolated { body(transition) }
         }
     }
