@@ -124,17 +124,13 @@ struct WordCheck {
 
     // MARK: - Options
 
-    /// The options of each command, by its name, as the parser describes itself to other tools.
-    private static let options: [String: [Option]] = {
-        let tree = JSONValue(parsing: Statectl._dumpHelp())?["command"]
-        let commands = (tree?["subcommands"]?.elements ?? []).map { command in
-            (
-                command["commandName"]?.string ?? "",
-                (command["arguments"]?.elements ?? []).compactMap { Option($0) }
-            )
-        }
-        return Dictionary(commands) { first, _ in first }
-    }()
+    /// The options of a command, as the parser describes it to other tools; of that one alone, since correct command
+    /// lines are looked through too.
+    private static func options(of command: String) -> [Option] {
+        guard let type = self.commands.first(where: { $0.name == command })?.type else { return [] }
+        let arguments = JSONValue(parsing: type._dumpHelp())?["command"]?["arguments"]
+        return (arguments?.elements ?? []).compactMap { Option($0) }
+    }
 
     /// What is wrong with the first option that is given twice and takes one value; nil if there is none.
     private var objectionToRepetition: String? {
@@ -142,7 +138,7 @@ struct WordCheck {
         let given = self.words.filter { $0.hasPrefix("-") }
             .map { String($0.hasPrefix("--") ? $0.prefix { $0 != "=" } : $0.prefix(2)) }
         guard given.count > 1, let command else { return nil }
-        for option in Self.options[command] ?? [] where option.value != nil && !option.isList {
+        for option in Self.options(of: command) where option.value != nil && !option.isList {
             let again = given.filter(option.names.contains).dropFirst()
             if let name = again.first { return "\(name) is given twice; give it once" }
         }
@@ -151,7 +147,7 @@ struct WordCheck {
 
     /// What is wrong with the first time that is none, if the parser complains about its option.
     private func objectionToTime(_ complaint: String) -> String? {
-        let times = Self.options[self.command ?? "", default: []].filter { $0.value == "time" }
+        let times = Self.options(of: self.command ?? "").filter { $0.value == "time" }
         for (index, word) in self.words.enumerated() {
             let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
             guard let name = parts.first, times.contains(where: { $0.names.contains(name) }),
@@ -171,7 +167,7 @@ struct WordCheck {
     /// would take the option's value for one of a state, its complaint is about that.
     private func objectionToOption(_ complaint: String) -> String? {
         guard let command else { return nil }
-        let options = Self.options[command, default: []]
+        let options = Self.options(of: command)
         let known = options.flatMap(\.names)
         for word in self.words where word.hasPrefix("-") && word != "-" {
             var name: String? = String(word.prefix { $0 != "=" })
@@ -192,7 +188,7 @@ struct WordCheck {
                 return "\(objection); did you mean \(nearest)?"
             }
             let others = Self.commands.map(\.name).filter { other in
-                Self.options[other, default: []].contains { $0.names.contains(name) }
+                Self.options(of: other).contains { $0.names.contains(name) }
             }
             return others.isEmpty || isForWords
                 ? objection
