@@ -18,30 +18,18 @@ import Testing
     @Test func thereAreSessions() { #expect(Self.sessions.count == 22) }
 
     @Test(arguments: sessions) func whatUsersSeeIsAsRecorded(_ name: String) async throws {
-        let path = "\(Fence.directory)/\(name).session"
-        let recorded = try String(contentsOfFile: path, encoding: .utf8)
+        let recorded = try RecordedText("\(name).session", in: Fence.directory)
         let seen = try await withTemporaryDirectory { directory in
             let fence = Fence(in: directory)
             do {
-                try await fence.play(recorded)
+                try await fence.play(recorded.text)
             } catch {
                 fence.write("(stopped: \(error))")
             }
             await fence.end()
             return fence.transcript
         }
-        if ProcessInfo.processInfo.environment["WRITE_FENCE"] != nil {
-            try seen.write(toFile: path, atomically: true, encoding: .utf8)
-        }
-        let expected = recorded.split(separator: "\n", omittingEmptySubsequences: false)
-        let actual = seen.split(separator: "\n", omittingEmptySubsequences: false)
-        let place = zip(expected, actual).enumerated().first { $1.0 != $1.1 }?.offset
-        if let place {
-            Issue.record(
-                "\(name).session:\(place + 1)\nrecorded: \(expected[place])\nseen:     \(actual[place])"
-            )
-        }
-        #expect(expected.count == actual.count, "\(name).session: lines are missing, or too many")
+        try recorded.expect(seen, rewritingIf: "WRITE_FENCE")
     }
 }
 

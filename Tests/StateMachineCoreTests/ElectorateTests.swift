@@ -16,11 +16,11 @@ import Testing
         }
     }
 
-    private func addVoter(at places: Set<Int>?) -> Registration {
+    private func addVoter(at buckets: Set<Int>?) -> Registration {
         self.machine.machine.addVoter(
             Machine.Voter(label: "voter"),
             on: .immediate,
-            at: places,
+            at: buckets,
             before: { motion in
                 self.looked.record(motion.proposed.text)
                 return true

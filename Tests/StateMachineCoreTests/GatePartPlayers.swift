@@ -78,12 +78,12 @@ final class TallyPlayer: ScriptPlayer {
     }
 }
 
-/// Plays the voters of a gate, who are found by places, which are numbers.
+/// Plays the voters of a gate, who are found by buckets, which are numbers.
 ///
-///     voter A [PLACE …]     A comes, and stands there; without places it is asked about all
-///     move A [PLACE …]      A stands elsewhere
+///     voter A [BUCKET …]    A comes, and stands there; without buckets it is asked about all
+///     move A [BUCKET …]     A stands elsewhere
 ///     remove A
-///     asked [PLACE …]       who is asked about what concerns those places
+///     asked [BUCKET …]      who is asked about what concerns those buckets
 ///     show                  whether there is anybody, and the version, which says that a motion may concern more
 final class ElectoratePlayer: ScriptPlayer {
     let transcript = ScriptTranscript()

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import StateMachineCore
@@ -18,22 +19,10 @@ import Testing
         .sorted()
 
     @Test(arguments: scripts) func whatFollowsIsAsWritten(_ name: String) throws {
-        let path = "\(Self.directory)/\(name)"
-        let written = try String(contentsOfFile: path, encoding: .utf8)
+        let script = try RecordedText(name, in: Self.directory)
         let player = try #require(Self.player(of: name))
-        let seen = Self.played(written, by: player)
-        if ProcessInfo.processInfo.environment["WRITE_GATE_SCRIPTS"] != nil {
-            try seen.write(toFile: path, atomically: true, encoding: .utf8)
-        }
-        let expected = written.split(separator: "\n", omittingEmptySubsequences: false)
-        let actual = seen.split(separator: "\n", omittingEmptySubsequences: false)
-        let line = zip(expected, actual).enumerated().first { $1.0 != $1.1 }?.offset
-        if let line {
-            Issue.record(
-                "\(name):\(line + 1)\nwritten: \(expected[line])\nseen:    \(actual[line])"
-            )
-        }
-        #expect(expected.count == actual.count, "\(name): lines are missing, or too many")
+        let seen = Self.played(script.text, by: player)
+        try script.expect(seen, rewritingIf: "WRITE_GATE_SCRIPTS")
     }
 
     @Test func thereAreScriptsOfEachKind() {
