@@ -103,7 +103,7 @@ extension Declaration: StateCodec {
                     "\(owner) does not fit \(state.name.quoted): \(refusal.message)"
                 )
             }
-            return field.kept(member.value)
+            return member.value
         }
         return DeclaredState(self, number, values)
     }

@@ -9,7 +9,7 @@ import SystemPackage
 /// descriptor, and the next one is looked up in that. A path that is resolved a second time may lead
 /// to something else by then.
 struct FileWay {
-    /// Somebody else could have put another file in the step of the one that was opened.
+    /// Somebody else could have put another file in the place of the one that was opened.
     struct Exposure: Hashable, Sendable {
         /// What is wrong, with its path.
         let fact: String
@@ -91,7 +91,7 @@ struct FileWay {
         in step: PathStep,
         isFollowing: Bool
     ) throws -> FileDescriptor {
-        // Non-blocking, in case something else has taken its step by now.
+        // Non-blocking, in case something else has taken its place by now.
         let flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (isFollowing ? 0 : O_NOFOLLOW)
         let file = openat(step.descriptor, name, flags)
         guard file >= 0 else { throw Errno(rawValue: errno) }

@@ -22,7 +22,7 @@ final class Problems {
     private var errors = 0
 
     /// The places of real booleans, as opposed to text that looks like one.
-    let booleans = BooleanPlaces()
+    let booleans = BooleanPositions()
 
     /// Fields of states or events that could not be read; resulting errors are not reported.
     private var doubtful: Set<Spelling> = []

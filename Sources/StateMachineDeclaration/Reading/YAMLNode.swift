@@ -135,7 +135,7 @@ extension [YAMLNode] {
 /// The positions of values that are declared as booleans.
 ///
 /// A class, as it is filled wherever a boolean is read; it is not used outside one reading.
-final class BooleanPlaces {
+final class BooleanPositions {
     private var positions: Set<FilePosition> = []
 
     func note(_ node: YAMLNode) { self.positions.insert(node.position) }

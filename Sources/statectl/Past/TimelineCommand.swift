@@ -263,7 +263,7 @@ struct PastReading {
         return found
     }
 
-    /// The time of a place: when its change was made, or the time that it is.
+    /// The time of a position: when its change was made, or the time that it is.
     private func moment(of position: HistoryPosition) async throws -> Int64? {
         if case .time(let time) = position { return time.microseconds }
         return try await self.change(at: position)?.at?.microseconds
@@ -274,7 +274,7 @@ struct PastReading {
         try await self.client.accepted(.stats)["began"]?.string.flatMap { WallTime(rfc3339: $0) }
     }
 
-    /// The change at that place; nil if it is not kept.
+    /// The change at that position; nil if it is not kept.
     private func change(at position: HistoryPosition) async throws -> Line? {
         let seq: UInt64
         switch position {

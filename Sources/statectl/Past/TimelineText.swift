@@ -280,10 +280,10 @@ struct TimelinePicture {
         return lines
     }
 
-    private func rectangle(_ position: String, _ state: Int, _ title: [String]) -> String {
+    private func rectangle(_ geometry: String, _ state: Int, _ title: [String]) -> String {
         let text = title.map { $0.markup() }.joined(separator: "&#10;")
         let colour = Self.colours[state % Self.colours.count]
-        return "<rect \(position) fill=\"\(colour)\"><title>\(text)</title></rect>"
+        return "<rect \(geometry) fill=\"\(colour)\"><title>\(text)</title></rect>"
     }
 
     private func moment(_ microseconds: Int64) -> String {
