@@ -12,7 +12,7 @@ import Synchronization
 /// `@unchecked Sendable`: `writer`, `troubles`, `pruning`, `isPruning` and `spin` are touched on
 /// `thread` only; `oldestKept` is atomic; `days` may be cancelled from anywhere; the rest does not
 /// change.
-package final class History: TransitionHistory, @unchecked Sendable {
+package final class History: Recording, PastStore, @unchecked Sendable {
     /// How safe it is, and how far it goes back.
     package let options: HistoryOptions
 
@@ -105,12 +105,19 @@ package final class History: TransitionHistory, @unchecked Sendable {
         )
     }
 
-    /// The name of the numbering; see `TransitionHistory`.
+    /// The name of the numbering; see `PastStore`.
     package var epoch: Epoch { self.opening.epoch }
     package var earlier: [Cursor] { self.opening.earlier }
 
-    /// The newest transition when it was opened.
-    package var newest: RecordedTransition? { self.opening.newest }
+    /// What the last run left.
+    package var beginning: Beginning {
+        Beginning(
+            newest: self.opening.newest,
+            starts: self.opening.starts,
+            isFirstInBoot: self.opening.isFirstInBoot,
+            voters: self.opening.voters
+        )
+    }
 
     /// The part of its past that it did not find, so that it or its numbering began anew; nil if
     /// none.
@@ -120,24 +127,17 @@ package final class History: TransitionHistory, @unchecked Sendable {
     /// if there was none.
     package var carriedOver: RecordedTransition? { self.opening.carriedOver }
 
-    /// The starts of stays; nil for a machine that has none.
-    package var starts: StayStarts? { self.opening.starts }
-    package var isFirstInBoot: Bool { self.opening.isFirstInBoot }
-
-    /// The holds and guards that were there when the last run ended.
-    package var voters: [KeptVoter] { self.opening.voters }
-
     // MARK: - The write-ahead log
 
     /// Whether the calling code runs where groups are committed.
     package var isCurrent: Bool { self.thread.isCurrent ?? false }
 
     /// Commits the group in one transaction; see `Recording`.
-    package func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void) {
+    package func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void) {
         self.thread.enqueue {
             let failure = self.writer.append(group)
             self.troubles.note(failure, of: .commits)
-            done(failure)
+            done(failure.map { .failed($0) } ?? .committed)
             self.emptyLog()
             self.pruneNext()
             // A client that waits for the answer to a single set often sends the next one.
@@ -157,29 +157,7 @@ package final class History: TransitionHistory, @unchecked Sendable {
         self.troubles.note(self.database.growth(beyond: self.longLog), of: .tidying)
     }
 
-    /// Records the start of a stay; see `TransitionHistory`.
-    package func keep(_ start: StayStart, done: @escaping @Sendable (_ failure: String?) -> Void) {
-        self.perform(done) { try $0.keep(start) }
-    }
-
-    /// Records holds and guards; see `TransitionHistory`.
-    package func keep(
-        _ changes: [(number: UInt64, voter: KeptVoter?)],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) {
-        self.perform(done) { try $0.keep(changes) }
-    }
-
-    /// Writes the declaration of the states from that seq on; see `TransitionHistory`.
-    package func note(
-        _ declaration: RecordedDeclaration,
-        from seq: UInt64,
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) {
-        self.thread.enqueue { done(self.writer.note(declaration, from: seq)) }
-    }
-
-    /// Gets everything onto the disk; see `TransitionHistory`.
+    /// Gets everything onto the disk; see `Recording`.
     package func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.perform(done) { try $0.settle(at: .init(epoch: self.epoch, seq: self.writer.newest)) }
     }
@@ -265,7 +243,7 @@ package final class History: TransitionHistory, @unchecked Sendable {
         ]
     }
 
-    /// Reads the first few transitions that a query asks for; see `TransitionHistory`.
+    /// Reads the first few transitions that a query asks for; see `PastStore`.
     package func read(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
@@ -273,7 +251,7 @@ package final class History: TransitionHistory, @unchecked Sendable {
         self.read(done) { try $0.read(query) }
     }
 
-    /// Finds the first transition from a time on; see `TransitionHistory`.
+    /// Finds the first transition from a time on; see `PastStore`.
     package func locate(
         _ time: WallTime,
         upTo newest: UInt64,

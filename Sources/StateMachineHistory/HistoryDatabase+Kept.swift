@@ -91,32 +91,30 @@ extension HistoryDatabase {
         }
     }
 
-    /// Writes or removes rows; that is on the disk when this returns.
-    func keep(_ changes: [(number: UInt64, voter: KeptVoter?)]) throws {
-        try self.write(isDurable: true) { db in
-            for (number, voter) in changes {
-                guard let voter else {
-                    try db.run("DELETE FROM kept WHERE number = ?", number)
-                    continue
-                }
-                try db.run(
-                    """
-                    INSERT OR REPLACE INTO kept
-                        (number, name, uid, pid, comm, unit, since, missing, until, request)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                    """,
-                    number,
-                    voter.name,
-                    voter.peer.uid,
-                    voter.peer.pid,
-                    voter.peer.comm,
-                    voter.peer.unit,
-                    voter.since.microseconds,
-                    voter.missing?.microseconds,
-                    voter.until?.microseconds,
-                    String(decoding: voter.request, as: UTF8.self)
-                )
+    /// Writes or removes rows; within a transaction.
+    func keep(_ changes: [(number: UInt64, voter: KeptVoter?)], _ db: Database) throws {
+        for (number, voter) in changes {
+            guard let voter else {
+                try db.run("DELETE FROM kept WHERE number = ?", number)
+                continue
             }
+            try db.run(
+                """
+                INSERT OR REPLACE INTO kept
+                    (number, name, uid, pid, comm, unit, since, missing, until, request)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+                number,
+                voter.name,
+                voter.peer.uid,
+                voter.peer.pid,
+                voter.peer.comm,
+                voter.peer.unit,
+                voter.since.microseconds,
+                voter.missing?.microseconds,
+                voter.until?.microseconds,
+                String(decoding: voter.request, as: UTF8.self)
+            )
         }
     }
 }

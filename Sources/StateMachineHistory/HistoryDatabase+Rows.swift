@@ -336,8 +336,8 @@ extension HistoryDatabase {
         )
     }
 
-    /// Records the start of a stay, unless another has begun.
-    func keep(_ start: StayStart) throws {
-        try self.write { db in try self.note(start, db, isNew: false) }
+    /// Records the start of a stay, unless another has begun; within a transaction.
+    func correct(_ start: StayStart, _ db: Database) throws {
+        try self.note(start, db, isNew: false)
     }
 }

@@ -229,30 +229,38 @@ final class HistoryDatabase: @unchecked Sendable {
 
     // MARK: - Changes
 
-    /// Commits all rows or none, with the start of the last stay that they begin, if any, and the
-    /// declaration of their states if that has to be written.
-    func append(
-        _ rows: [RecordedTransition],
-        _ stay: StayStart? = nil,
-        declaring declaration: NewDeclaration? = nil
-    ) throws {
+    /// What is committed together, all or none.
+    struct Addition {
+        /// The changes.
+        var rows: [RecordedTransition] = []
+        /// The start of the last stay that they begin, if that is to be written.
+        var stay: StayStart?
+        /// From when on the stay before them counts, if that has changed.
+        var corrected: StayStart?
+        var declarations: [NewDeclaration] = []
+        /// The holds and guards as they are, by number; nil if one has ended.
+        var voters: [(number: UInt64, voter: KeptVoter?)] = []
+    }
+
+    /// Commits it; with holds or guards it is on the disk when this returns.
+    func append(_ addition: Addition) throws {
         func add(to db: Database) throws {
-            try self.insert(rows, db)
-            if let stay { try self.note(stay, db) }
-            if let declaration { try self.insert(declaration, db) }
+            if let corrected = addition.corrected { try self.correct(corrected, db) }
+            try self.insert(addition.rows, db)
+            if let stay = addition.stay { try self.note(stay, db) }
+            for declaration in addition.declarations { try self.insert(declaration, db) }
+            try self.keep(addition.voters, db)
         }
-        guard self.isSettled else { return try self.write(add) }
+        let isDurable = !addition.voters.isEmpty
+        guard self.isSettled, !addition.rows.isEmpty else {
+            return try self.write(isDurable: isDurable, add)
+        }
         // From here on a crash of the machine may lose changes, which the next start has to know.
         try self.write(isDurable: true) { db in
             try add(to: db)
             try db.run("UPDATE meta SET settled = 0")
         }
         self.isSettled = false
-    }
-
-    /// Writes the declaration of the states from that seq on.
-    func note(_ declaration: NewDeclaration) throws {
-        try self.write { db in try self.insert(declaration, db) }
     }
 
     /// Gets everything onto the disk, and records that, and how far the numbering is; afterwards

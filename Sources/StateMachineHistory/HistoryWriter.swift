@@ -15,10 +15,8 @@ struct HistoryWriter {
     /// Whether the recorded stay is from before this boot, so that the next one is recorded in any
     /// case.
     private var isStayDue: Bool
-    /// The newest state's declaration: in the database, or to be written with the next transition.
+    /// The newest declaration that is in the database.
     private var declaration: RecordedDeclaration?
-    /// The declaration that is still to be written.
-    private var unwritten: HistoryDatabase.NewDeclaration?
 
     init(_ opening: HistoryOpening, _ schema: Schema) {
         self.database = opening.database
@@ -33,17 +31,37 @@ struct HistoryWriter {
     /// Writes a group, which has to follow the newest transition, in one transaction.
     ///
     /// - Returns: why it failed; nil if it is in the database.
-    mutating func append(_ group: [Change]) -> String? {
-        let rows = self.rows(of: group)
+    mutating func append(_ group: [Record]) -> String? {
+        var addition = HistoryDatabase.Addition()
+        var changes: [Change] = []
+        changes.reserveCapacity(group.count)
+        for record in group {
+            switch record {
+            case .change(let change): changes.append(change)
+            case .voter(let voter): addition.voters.append((voter.number, voter))
+            case .voterEnded(let number): addition.voters.append((number, nil))
+            case .stay(let start): addition.corrected = start
+            case .declared(let declaration, let seq):
+                // The newest may be there already, with the change that it made.
+                if declaration !== self.declaration {
+                    addition.declarations.append((declaration, seq))
+                }
+            }
+        }
+        let rows = self.rows(of: changes)
         let stay = self.stay(begunIn: rows)
-        let declaration = self.newDeclaration(of: group)
+        let declared = addition.declarations.last?.declaration ?? self.declaration
+        if let new = self.newDeclaration(of: changes, after: declared) {
+            addition.declarations.append(new)
+        }
+        (addition.rows, addition.stay) = (rows, stay)
         do {
-            try self.database.append(rows, stay, declaring: declaration)
+            try self.database.append(addition)
         } catch {
             self.starts?.drop(after: self.newest)
             return self.database.sentence(for: error)
         }
-        if let declaration { self.wrote(declaration) }
+        if let last = addition.declarations.last { self.declaration = last.declaration }
         if let last = rows.last { (self.newest, self.state) = (last.seq, last.new) }
         if stay != nil { self.isStayDue = false }
         return nil
@@ -85,36 +103,17 @@ struct HistoryWriter {
         return self.starts?.start(of: first.seq, at: first.seq, first.at)
     }
 
-    /// Writes the declaration of the states from `seq` on; if that fails, the next group does.
-    ///
-    /// - Returns: why it failed; nil if it is in the database.
-    mutating func note(_ declaration: RecordedDeclaration, from seq: UInt64) -> String? {
-        guard declaration !== self.declaration || self.unwritten != nil else { return nil }
-        do {
-            try self.database.note((declaration, seq))
-        } catch {
-            self.declaration = declaration
-            self.unwritten = (declaration, seq)
-            return self.database.sentence(for: error)
-        }
-        self.wrote((declaration, seq))
-        return nil
-    }
-
-    /// The declaration of the group's states, if it is not in the database.
-    private func newDeclaration(of group: [Change]) -> HistoryDatabase.NewDeclaration? {
-        guard let last = group.last, let newest = self.schema.schema(of: last.new).declaration
-        else {
-            return nil
-        }
-        guard newest !== self.declaration else { return self.unwritten }
-        let first = group.first { self.schema.schema(of: $0.new).declaration === newest } ?? last
+    /// The declaration of the changes' states, if it is another than that one.
+    private func newDeclaration(
+        of changes: [Change],
+        after declared: RecordedDeclaration?
+    ) -> HistoryDatabase.NewDeclaration? {
+        guard let last = changes.last, let newest = self.schema.schema(of: last.new).declaration,
+            newest !== declared
+        else { return nil }
+        let first =
+            changes.first { self.schema.schema(of: $0.new).declaration === newest } ?? last
         return (newest, first.seq)
-    }
-
-    private mutating func wrote(_ declaration: HistoryDatabase.NewDeclaration) {
-        self.declaration = declaration.declaration
-        self.unwritten = nil
     }
 }
 

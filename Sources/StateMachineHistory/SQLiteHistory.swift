@@ -13,7 +13,7 @@ public final class SQLiteHistory<State: EnumState>: RecordingLog {
     /// Where the machine was when the last run ended; its initial state if there was none.
     public var snapshot: Snapshot<State> { Snapshot(self.history.place) }
 
-    /// The name of the numbering; see `TransitionHistory`.
+    /// The name of the numbering; see `PastStore`.
     public var epoch: String { self.history.epoch.description }
 
     /// The part of its past that it did not find, so that it or its numbering began anew; nil if
@@ -70,6 +70,6 @@ public final class SQLiteHistory<State: EnumState>: RecordingLog {
         _ group: [Transition<State>],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.history.record(group.map(\.change), done: done)
+        self.history.record(group.map { .change($0.change) }) { done($0.failure) }
     }
 }

@@ -192,7 +192,7 @@ final class GroupsPlayer: ScriptPlayer {
             "end": { player in
                 {
                     let why = $0.rest(from: 1)
-                    player.groups.end(UInt64($0[0]) ?? 0, failure: why.isEmpty ? nil : why)
+                    player.groups.end(UInt64($0[0]) ?? 0, why.isEmpty ? .committed : .failed(why))
                 }
             },
             "take": GroupsPlayer.take,
@@ -214,7 +214,7 @@ final class GroupsPlayer: ScriptPlayer {
     ) {
         let name = command[0]
         let move = Move(to: Light.value(command[1]), cause: name)
-        let proposal = Machine.Proposal(move, asking: nil) { [transcript] in
+        let proposal = Machine.Proposal(.move(move), asking: nil) { [transcript] in
             transcript.say("\(name): \($0.shown)")
         }
         self.proposals[name] = proposal
@@ -223,10 +223,10 @@ final class GroupsPlayer: ScriptPlayer {
     }
 
     private func begin(_ command: ScriptCommand) {
-        guard let changes = self.groups.begin() else { return self.transcript.say("not yet") }
-        let shown = changes.map { "\($0.place.shown) (\($0.cause ?? ""))" }
+        guard let records = self.groups.begin() else { return self.transcript.say("not yet") }
+        let shown = records.map(\.shown)
         self.transcript.say(
-            changes.isEmpty
+            records.isEmpty
                 ? "nothing for the log"
                 : "group \(self.groups.count): \(shown.joined(separator: ", "))"
         )
@@ -245,7 +245,7 @@ final class GroupsPlayer: ScriptPlayer {
             again += behind
         }
         for proposal in again {
-            self.transcript.say("evaluate \(proposal.move.cause ?? "") again")
+            self.transcript.say("evaluate \(proposal.move?.cause ?? "") again")
         }
     }
 }

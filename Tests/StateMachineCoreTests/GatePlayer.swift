@@ -26,7 +26,11 @@ import TestSupport
 ///     vote A yes|no WHY|abstain               A answers the question that it has
 ///     forget A                                A lets go of its question without an answer
 ///     gone A                                  A's registration ends
-///     log ok, log fails WHY                   the log answers the group that it has
+///     log ok, log fails WHY, log unsure WHY   the log answers the group that it has
+///     log overtaken [STATE …]                 the same: others have moved the machine there first
+///     adopt [STATE …]                         others have moved the machine there, while the log had no group
+///     record R                                R is in force, and is to be recorded
+///     note R                                  the same, and nobody is told
 ///     cursor, run, uncursor                   somebody follows on a context of its own; that runs; the registration ends
 ///     upon LINE: COMMAND                      does this in the very moment when a line that begins so is said
 ///     show                                    where the machine is, and what the log has
@@ -62,7 +66,10 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             "vote": GatePlayer.vote,
             "forget": { player in { player.asks[$0[0]] = nil } },
             "gone": { player in { player.voters[$0[0]]?.cancel() } },
-            "log": { player in { player.log?.answer($0[0] == "ok" ? nil : $0.rest(from: 1)) } },
+            "log": { player in { player.log?.answer(player.end($0)) } },
+            "adopt": { player in { player.machine.adopt(player.changes($0, from: 0)) } },
+            "record": GatePlayer.record,
+            "note": { player in { player.machine.note(.voter(.scripted(UInt64($0[0]) ?? 0))) } },
             "cursor": GatePlayer.follow,
             "run": GatePlayer.runCursor,
             "uncursor": { player in { _ in player.following?.registration.cancel() } },
@@ -192,6 +199,37 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
         }
     }
 
+    private func record(_ command: ScriptCommand) {
+        let transcript = self.transcript
+        self.machine.record([.voter(.scripted(UInt64(command[0]) ?? 0))]) { refusal in
+            transcript.say("voter \(command[0]): \(refusal.map(\.shown) ?? "recorded")")
+        }
+    }
+
+    private func end(_ command: ScriptCommand) -> Recorded {
+        switch command[0] {
+        case "ok": .committed
+        case "overtaken": .overtaken(self.changes(command, from: 1))
+        case "unsure": .unsure(command.rest(from: 1))
+        default: .failed(command.rest(from: 1))
+        }
+    }
+
+    /// The changes that lead from where the machine is through those states.
+    private func changes(_ command: ScriptCommand, from index: Int) -> [Change] {
+        var place = self.machine.place
+        return command.rest(from: index).split(separator: " ").map { word in
+            let new = Light.value(String(word))
+            let change = Move(to: new, cause: "others").change(
+                from: place,
+                to: new,
+                beginsStay: true
+            )
+            place = change.place
+            return change
+        }
+    }
+
     private func react(_ command: ScriptCommand) {
         let parts = command.rest(from: 0).split(separator: ":", maxSplits: 1)
         guard parts.count == 2 else { return self.say("upon what is to be done what?") }
@@ -213,19 +251,20 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
 /// Guarded state: the answer to the group that it has, behind `done`.
 private final class ScriptedLog: Recording {
     private let transcript: ScriptTranscript
-    private let done = Lock<(@Sendable (String?) -> Void)?>(nil)
+    private let done = Lock<(@Sendable (Recorded) -> Void)?>(nil)
 
     init(_ transcript: ScriptTranscript) { self.transcript = transcript }
 
     var isCurrent: Bool { false }
 
-    func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void) {
+    func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void) {
         self.done.withLock { $0 = done }
-        let changes = group.map { "\($0.place.shown) (\($0.cause ?? ""))" }
-        self.transcript.say("commit \(changes.joined(separator: ", "))")
+        self.transcript.say("commit \(group.map(\.shown).joined(separator: ", "))")
     }
 
-    func answer(_ failure: String?) { self.done.withLock { $0.take() }?(failure) }
+    func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
+
+    func answer(_ end: Recorded) { self.done.withLock { $0.take() }?(end) }
 }
 
 extension Machine {
@@ -249,6 +288,26 @@ extension ScriptCommand {
     }
 }
 
+extension KeptVoter {
+    /// The hold of that number.
+    fileprivate static func scripted(_ number: UInt64) -> KeptVoter {
+        KeptVoter(number: number, name: nil, peer: Peer(uid: 0, pid: 0), request: [], since: .now)
+    }
+}
+
+extension Record {
+    /// As scripts show it.
+    var shown: String {
+        switch self {
+        case .change(let change): "\(change.place.shown) (\(change.cause ?? ""))"
+        case .voter(let voter): "voter \(voter.number)"
+        case .voterEnded(let number): "voter \(number) has ended"
+        case .stay(let start): "stay \(start.stay)"
+        case .declared(_, let seq): "declaration from \(seq)"
+        }
+    }
+}
+
 extension Move.Answer {
     /// As scripts show it.
     var shown: String {
@@ -269,6 +328,7 @@ extension Refusal {
             "denied by \(denials.map { "\($0.label): \($0.why)" }.joined(separator: ", "))"
         case .stale: "stale"
         case .notCommitted(let why): "not committed: \(why)"
+        case .unsure(let why): "unsure: \(why)"
         case .overloaded: "no room"
         case .wouldWait: "it would wait"
         case .withdrawn: "withdrawn"

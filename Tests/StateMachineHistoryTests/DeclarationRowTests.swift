@@ -19,8 +19,9 @@ import Testing
             for turn in 0..<24 {
                 try await machine.assign(.ready(turn % 2 == 0))
                 let failure = await withCheckedContinuation { done in
-                    history.history.note(files[turn % 2], from: machine.snapshot.seq) {
-                        done.resume(returning: $0)
+                    let declared = Record.declared(files[turn % 2], from: machine.snapshot.seq)
+                    history.history.record([declared]) {
+                        done.resume(returning: $0.failure)
                     }
                 }
                 #expect(failure == nil)

@@ -91,7 +91,7 @@ import Testing
             try other(copy, "UPDATE kept SET uid = -7, pid = 9007199254740992")
             let again = try History(directory: copy)
             #expect(again.loss == nil)
-            let door = try #require(again.history.voters.first)
+            let door = try #require(again.history.beginning.voters.first)
             #expect(door.number == 7 && door.name == "door" && door.peer.uid == 0)
         }
     }

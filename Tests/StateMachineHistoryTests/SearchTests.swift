@@ -130,7 +130,7 @@ extension TransitionQuery {
     }
 }
 
-extension TransitionHistory {
+extension PastStore {
     func next(_ query: TransitionQuery) async throws -> TransitionFinding {
         try await withCheckedContinuation { continuation in
             self.read(query) { continuation.resume(returning: $0) }

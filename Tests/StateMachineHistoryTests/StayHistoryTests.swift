@@ -77,10 +77,10 @@ import Testing
             #expect(history.epoch.description == "abc" && history.loss == nil)
             #expect(history.place.seq == 1 && history.place.stay == 1)
             // The time since then is known only from the wall clock.
-            let start = try #require(history.starts?.newest(of: 1))
+            let start = try #require(history.beginning.starts?.newest(of: 1))
             #expect(start.origin == WallTime(microseconds: 2_000_000))
             #expect(start.moment.wall == WallTime(microseconds: 2_000_000))
-            #expect(!history.isFirstInBoot)
+            #expect(!history.beginning.isFirstInBoot)
             let machine = StateMachine<DeclaredState>(resuming: history.place, recording: history)
             try await machine.assign(TypedValue.state(of: schema.initial))
             let past = try await history.all(after: 0)
@@ -95,7 +95,7 @@ import Testing
             let again = try self.lamp(try leftovers(of: directory))
             #expect(again.epoch.description == "abc" && again.place.seq == 2)
             let other = try self.lamp(try leftovers(of: directory), boot: "2")
-            #expect(other.isFirstInBoot)
+            #expect(other.beginning.isFirstInBoot)
         }
     }
 
@@ -117,8 +117,8 @@ import Testing
             let again = try self.lamp(try leftovers(of: "\(directory)/a"))
             #expect(again.place.stay == 1 && again.place.seq == 2)
             #expect(
-                again.starts?.newest(of: 1)?.moment.uptime
-                    == history.starts?.newest(of: 1)?.moment.uptime
+                again.beginning.starts?.newest(of: 1)?.moment.uptime
+                    == history.beginning.starts?.newest(of: 1)?.moment.uptime
             )
             let left = Change(seq: 3, old: dim, new: dark, at: .now, stay: 3)
             #expect(await history.committed([left]) == nil)
@@ -158,7 +158,7 @@ import Testing
             if isPruned { try other(copy, "DELETE FROM change WHERE seq < 2") }
             let history = try self.lamp(copy, schema(", after: {1h: idle}"))
             // What is pruned is not known; the oldest row that is kept is nearer than the newest.
-            #expect(history.starts?.newest(of: 1)?.moment.wall == ago(isPruned ? 30 : 40))
+            #expect(history.beginning.starts?.newest(of: 1)?.moment.wall == ago(isPruned ? 30 : 40))
         }
     }
 
@@ -171,7 +171,7 @@ import Testing
             #expect(await history.committed([entered]) == nil)
             let late = StayStart(stay: 0, moment: StayMoment(uptime: 0, wall: .now))
             let failure = await withCheckedContinuation { continuation in
-                history.keep(late) { continuation.resume(returning: $0) }
+                history.record([.stay(late)]) { continuation.resume(returning: $0.failure) }
             }
             #expect(failure == nil)
             let noted = try Database("\(directory)/a/statemachine.sqlite")
@@ -184,7 +184,7 @@ import Testing
     @Test func aMachineWithoutStaysKeepsNothingOfThem() async throws {
         try await withHistory { history, path in
             try await history.makeMachine().change(1)
-            #expect(history.history.starts == nil)
+            #expect(history.history.beginning.starts == nil)
             let sql = """
                 SELECT (SELECT count(*) FROM stay) + (SELECT count(stay) + count(due) FROM change)
                 """

@@ -41,7 +41,7 @@ extension UntypedHistory {
 
     func committed(_ group: [Change]) async -> String? {
         await withCheckedContinuation { continuation in
-            self.record(group) { continuation.resume(returning: $0) }
+            self.record(group.map { .change($0) }) { continuation.resume(returning: $0.failure) }
         }
     }
 }

@@ -99,7 +99,7 @@ import Testing
                 try await Self.end(in: directory) {
                     try SQLiteHistory<First>(directory: directory)
                 } look: { history in
-                    #expect(history.history.voters == [door])
+                    #expect(history.history.beginning.voters == [door])
                 }
             }
         }

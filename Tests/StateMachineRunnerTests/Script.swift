@@ -40,7 +40,7 @@ struct Script {
 
     init(
         _ text: String = machine,
-        record: Record? = nil,
+        record: StateMachineRunner.Record? = nil,
         known: Set<CommandName> = [],
         boot: String = "b1",
         outlives: Bool = true,
@@ -85,7 +85,8 @@ struct Script {
     ) throws -> Script {
         let written = edited(self.conductor.record.json(of: Self.label).description)
         let json = try #require(JSONValue(parsing: written))
-        let record: Record = try #require(Record.read(json, of: Self.label).record)
+        let read = StateMachineRunner.Record.read(json, of: Self.label)
+        let record = try #require(read.record)
         return try Script(
             text,
             record: record,

@@ -247,51 +247,22 @@ extension TransitionQuery {
     }
 }
 
-private protocol ReadOnlyHistory: TransitionHistory {}
+private protocol ReadOnlyHistory: PastStore {}
 
 extension ReadOnlyHistory {
     typealias Answer = @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
 
     var epoch: Epoch { .random() }
     var earlier: [Cursor] { [] }
-    var newest: RecordedTransition? { nil }
+    var beginning: Beginning { Beginning() }
     var oldest: UInt64 { 1 }
     var settings: [JSONMember] { [] }
-
-    var isCurrent: Bool { false }
-
-    func record(
-        _ group: [Change],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) { done(nil) }
 
     func locate(
         _ time: WallTime,
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
     ) { done(.failure(HistoryFailure("only reads are expected"))) }
-
-    func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
-
-    func note(
-        _ declaration: RecordedDeclaration,
-        from seq: UInt64,
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) { done(nil) }
-
-    var starts: StayStarts? { nil }
-    var isFirstInBoot: Bool { false }
-    var voters: [KeptVoter] { [] }
-
-    func keep(
-        _ start: StayStart,
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) { done(nil) }
-
-    func keep(
-        _ changes: [(number: UInt64, voter: KeptVoter?)],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) { done(nil) }
 
     func onTrouble(_ handler: @escaping @Sendable (HistoryWork, String?) -> Void) {}
 }

@@ -8,13 +8,24 @@ struct CommitGroups: Sendable {
     /// A group that was handed to the log.
     struct Group: Sendable {
         let evaluated: [Evaluated]
-        /// Whether the log has answered, or had nothing to do.
-        var hasEnded: Bool
-        /// What the log has answered; nil: the group is durable.
-        var failure: String?
+        /// What else is in it, of which nobody is told.
+        let standing: StandingRecords
+        /// Whether a change or an answer is in it.
+        let hasMoves: Bool
+        /// Whether the log has it, which may have nothing to do.
+        let hasRecords: Bool
+        /// What the log has answered, or would have if it had anything to do; nil: nothing yet.
+        var end: Recorded?
     }
 
     private var gathering: [Evaluated] = []
+    /// How many of these are no records.
+    private var moves = 0
+    /// What goes first in the next group, of which nobody is told.
+    private var standing = StandingRecords()
+    /// Whether the last group has failed: then what nobody is told of goes with the next group that is made for
+    /// somebody, and makes none by itself.
+    private var isFailing = false
     /// The group that the log has, or has answered; nil: the log is free.
     private var group: Group?
     /// How many groups the log has been given so far.
@@ -48,10 +59,11 @@ struct CommitGroups: Sendable {
     }
 
     /// The number of the group that the log has and has not answered; nil if there is none.
-    var underWay: UInt64? { self.group?.hasEnded == false ? self.count : nil }
+    var underWay: UInt64? { self.group.flatMap { $0.end == nil ? self.count : nil } }
 
-    /// Whether nothing is on its way to the log.
-    var areQuiet: Bool { self.group == nil && self.gathering.isEmpty }
+    /// Whether no change is on its way to the log, and no answer that waits for one; records of voters do not count, or
+    /// a client that renews its own would keep every question from being put.
+    var areQuiet: Bool { self.group?.hasMoves != true && self.moves == 0 }
 
     /// The last transition that will have happened when the log has committed what it has and what
     /// gathers.
@@ -61,6 +73,7 @@ struct CommitGroups: Sendable {
     }
 
     mutating func gather(_ evaluated: [Evaluated]) {
+        self.moves += evaluated.count { !$0.isRecord }
         // Taken as it is where possible: appending counts a reference for each.
         if self.gathering.isEmpty {
             self.gathering = evaluated
@@ -79,33 +92,52 @@ struct CommitGroups: Sendable {
         else { return nil }
         let proposals = self.gathering[first...].map(\.proposal)
         self.gathering.removeSubrange(first...)
+        self.moves = self.gathering.count { !$0.isRecord }
         return (proposals.filter { !$0.isStillWanted }, proposals.filter(\.isStillWanted))
     }
 
     /// Makes a group of what has gathered, if the log is free and nothing more is awaited.
     ///
-    /// - Returns: the transitions to give to the log; empty if nothing in the group changes
-    ///   anything, and then the group has ended. Nil if there is no group.
-    mutating func begin() -> [Change]? {
-        guard self.group == nil, !self.gathering.isEmpty,
+    /// - Returns: what to give to the log; empty if nothing in the group is to be recorded, and then the group has
+    ///   ended. Nil if there is no group.
+    mutating func begin() -> [Record]? {
+        guard self.group == nil,
+            !self.gathering.isEmpty || !self.standing.isEmpty && !self.isFailing,
             !self.isGathering || self.gathering.count >= Self.gatheredLimit
         else { return nil }
         let evaluated = exchange(&self.gathering, with: [])
-        let transitions = evaluated.compactMap { $0.entry?.change }
-        self.group = Group(evaluated: evaluated, hasEnded: transitions.isEmpty)
-        if !transitions.isEmpty { self.count += 1 }
-        return transitions
+        let own = evaluated.flatMap(\.records)
+        // What changes nothing needs no disk, and takes nothing along.
+        let standing = own.isEmpty && self.isFailing ? StandingRecords() : self.standing.take()
+        let records = standing.all + own
+        self.group = Group(
+            evaluated: evaluated,
+            standing: standing,
+            hasMoves: exchange(&self.moves, with: 0) > 0,
+            hasRecords: !records.isEmpty,
+            end: records.isEmpty ? .committed : nil
+        )
+        if !records.isEmpty { self.count += 1 }
+        return records
+    }
+
+    /// Has something recorded first in the next group, in place of what is there of the same.
+    mutating func note(_ record: Record) { self.standing.note(record) }
+
+    /// Takes all that gathers, to be evaluated again.
+    mutating func takeGathering() -> [Machine.Proposal] {
+        self.moves = 0
+        return exchange(&self.gathering, with: []).map(\.proposal)
     }
 
     /// Ends the group of that number with the log's answer.
-    mutating func end(_ number: UInt64, failure: String?) {
+    mutating func end(_ number: UInt64, _ end: Recorded) {
         guard number == self.underWay else {
             preconditionFailure(
                 "the write-ahead log called `done` twice for one group; call it once"
             )
         }
-        self.group?.hasEnded = true
-        self.group?.failure = failure
+        self.group?.end = end
     }
 
     /// Takes the group that has ended and decides what becomes of it; nil if none has.
@@ -113,27 +145,40 @@ struct CommitGroups: Sendable {
     /// - Parameter machine: where the machine is.
     /// - Returns: the proposals whose proposers to tell, and those to evaluate again.
     mutating func takeEnded(at machine: Place) -> (told: [Evaluated], again: [Machine.Proposal])? {
-        guard let group, group.hasEnded else { return nil }
+        guard let group, let end = group.end else { return nil }
         self.group = nil
-        guard let failure = group.failure else { return (group.evaluated, []) }
-        return self.decided(group.evaluated, failing: failure, at: machine)
+        let refusal: Refusal
+        switch end {
+        case .committed:
+            if group.hasRecords { self.isFailing = false }
+            return (group.evaluated, [])
+        case .overtaken:
+            self.standing.putBack(group.standing)
+            return ([], group.evaluated.map(\.proposal) + self.takeGathering())
+        case .failed(let why): refusal = .notCommitted(why: why)
+        case .unsure(let why): refusal = .unsure(why: why)
+        }
+        self.standing.putBack(group.standing)
+        self.isFailing = true
+        return self.decided(group.evaluated, refused: refusal, at: machine)
     }
 
     /// Decides what becomes of a group that could not be committed, and of what has gathered since.
     private mutating func decided(
         _ evaluated: [Evaluated],
-        failing failure: String,
+        refused refusal: Refusal,
         at machine: Place
     ) -> (told: [Evaluated], again: [Machine.Proposal]) {
         // Proposals for a state that the group would have led to fail with it; otherwise each would be tried again alone.
         // Others that were evaluated against such a state are evaluated again.
         let last = evaluated.last { $0.entry != nil }?.entry?.change.seq ?? machine.seq
-        let answer = Gate.Answer.failure(Refused(.notCommitted(why: failure), current: machine))
+        let answer = Gate.Answer.failure(Refused(refusal, current: machine))
         let all = evaluated + exchange(&self.gathering, with: [])
+        self.moves = 0
         var told: [Evaluated] = []
         var again: [Machine.Proposal] = []
         for (index, one) in all.enumerated() {
-            let isInGroup = index < evaluated.count && one.entry != nil
+            let isInGroup = index < evaluated.count && (one.entry != nil || one.isRecord)
             if isInGroup || one.repeats(after: machine.seq, through: last) {
                 told.append(Evaluated(one.proposal, .answered(answer)))
             } else {
@@ -141,5 +186,34 @@ struct CommitGroups: Sendable {
             }
         }
         return (told, again)
+    }
+}
+
+/// What is to be recorded and has nobody to tell, the newest of each subject.
+///
+/// A connection's end, a guard gone missing, a clock's correction, a declaration.
+struct StandingRecords: Sendable {
+    private var records: [Record.Subject: Record] = [:]
+    /// The subjects, in the order in which they came.
+    private var order: [Record.Subject] = []
+
+    var isEmpty: Bool { self.records.isEmpty }
+
+    /// All of them, in order.
+    var all: [Record] { self.order.compactMap { self.records[$0] } }
+
+    /// Adds one, in place of an older one of its subject.
+    mutating func note(_ record: Record) {
+        guard let subject = record.subject else { return }
+        if self.records.updateValue(record, forKey: subject) == nil { self.order.append(subject) }
+    }
+
+    mutating func take() -> Self { exchange(&self, with: Self()) }
+
+    /// Adds what was taken, but for what a newer one is there of.
+    mutating func putBack(_ taken: Self) {
+        var all = taken
+        for record in self.all { all.note(record) }
+        self = all
     }
 }

@@ -40,10 +40,14 @@ struct Gate: Sendable {
     /// Those that ask nobody: they wait for no voter, and so go first.
     private var assignments = ProposalQueue()
     private var stage = Stage.waiting
-    /// A question to close without an answer, since the state was recast.
+    /// A question to close without an answer, since the state was recast, or others have moved the machine.
     private var voided: Ballot?
     /// How many questions have been put.
     private var questions: UInt64 = 0
+    /// Those that are to be recorded and not decided.
+    private var records: [Proposal] = []
+    /// What others have made of the machine, and is to be entered once the log has answered.
+    private var foreign: [ChangeEntry] = []
     /// Those that recast the state, before any other is evaluated.
     private var recasts: [Proposal] = []
     /// The thread that performs the actions.
@@ -67,8 +71,10 @@ struct Gate: Sendable {
         case confirm(Proposal, Ballot)
         /// Close a question whose answer no longer counts.
         case void(Ballot)
-        /// Ask the log to commit these, a group of that number: ``committed(_:failure:)``.
-        case commit([Change], group: UInt64)
+        /// Ask the log to commit these, a group of that number: ``committed(_:_:then:)``.
+        case commit([Record], group: UInt64)
+        /// Enter what others have made of the machine, at once and under the lock; nobody is answered.
+        case follow([ChangeEntry])
         /// Enter what these enter, or put it in place, at once and under the lock, then tell their proposers.
         case tell([Evaluated])
     }
@@ -110,6 +116,10 @@ struct Gate: Sendable {
     ///
     /// - Returns: whether it is there, and whether to pump.
     mutating func proposed(_ proposal: Proposal) -> Arrival {
+        if case .record = proposal.demand {
+            self.records.append(proposal)
+            return .entered
+        }
         guard !proposal.isLimited || self.hasRoom else { return .refused }
         if proposal.question != nil {
             self.waiting.append(proposal)
@@ -203,11 +213,18 @@ struct Gate: Sendable {
         self.stage = .decided(ballot, verdict)
     }
 
-    /// Records the log's answer to the group of that number: nil, or why it could not commit; then
-    /// the caller has to pump.
-    mutating func committed(_ group: UInt64, failure: String?) {
-        self.groups.end(group, failure: failure)
+    /// Records the log's answer to the group of that number, with the entries of what has overtaken it; then the
+    /// caller has to pump.
+    mutating func committed(_ group: UInt64, _ end: Recorded, then foreign: [ChangeEntry]) {
+        self.groups.end(group, end)
+        self.foreign += foreign
     }
+
+    /// Notes what others have made of the machine; then the caller has to pump.
+    mutating func adopted(_ foreign: [ChangeEntry]) { self.foreign += foreign }
+
+    /// Has something recorded in the next group of which nobody is told; then the caller has to pump.
+    mutating func noted(_ record: Record) { self.groups.note(record) }
 
     // MARK: - The pump
 
@@ -305,12 +322,18 @@ struct Gate: Sendable {
                 self.putBack(ended.again)
                 return .tell(ended.told)
             }
+            if let foreign = self.takeForeign() { return .follow(foreign) }
             if let (withdrawn, again) = self.groups.takeWithdrawn() {
                 self.putBack(again)
                 let answer = Answer.failure(Refused(.withdrawn, current: machine))
                 return .tell(withdrawn.map { Evaluated($0, .answered(answer)) })
             }
             if let ballot = self.voided.take() { return .void(ballot) }
+            if !self.records.isEmpty {
+                self.groups.gather(
+                    exchange(&self.records, with: []).map { Evaluated(recording: $0, at: machine) }
+                )
+            }
             if let recast = self.recasts.first {
                 // Proposals that were evaluated in the old form are committed first; meanwhile nothing is evaluated.
                 if self.groups.areQuiet {
@@ -319,13 +342,24 @@ struct Gate: Sendable {
             } else if let action = self.nextProposal(machine) {
                 return action
             }
-            guard let changes = self.groups.begin() else {
+            guard let records = self.groups.begin() else {
                 self.pumper = nil
                 return nil
             }
             // A group that changes nothing has ended.
-            if !changes.isEmpty { return .commit(changes, group: self.groups.count) }
+            if !records.isEmpty { return .commit(records, group: self.groups.count) }
         }
+    }
+
+    /// Takes what others have made of the machine, unless the log has a group, which comes before that or after it as
+    /// the log says.
+    ///
+    /// All that gathers was evaluated against another state, and what voters are asked about is no more.
+    private mutating func takeForeign() -> [ChangeEntry]? {
+        guard !self.foreign.isEmpty, self.groups.underWay == nil else { return nil }
+        self.putBack(self.groups.takeGathering())
+        if self.ballot != nil { self.voidQuestion() }
+        return exchange(&self.foreign, with: [])
     }
 
     /// What to do about the proposals that have not been evaluated; nil: nothing yet.
@@ -337,8 +371,8 @@ struct Gate: Sendable {
         {
             return self.decided(verdict, by: ballot, at: machine)
         }
-        // Those that ask no voters can be evaluated together; with a log, all while there are no voters. Only the pump
-        // moves a machine with a log, so they need not be found again.
+        // Those that ask no voters can be evaluated together; with a log, all while there are no voters. A machine with
+        // a log is moved between two actions only, also by others, so they need not be found again.
         let room = self.groups.room
         if let run = self.assignments.takeFirst(room) {
             return .evaluateAll(run, from: self.ahead(of: machine))
@@ -365,8 +399,21 @@ struct Gate: Sendable {
     /// Has proposals that were evaluated evaluated again, before all others.
     private mutating func putBack(_ again: [Proposal]) {
         guard !again.isEmpty else { return }
-        self.assignments.putBack(again.filter { $0.question == nil })
-        self.waiting.putBack(again.filter { $0.question != nil })
+        var (records, assignments, waiting): ([Proposal], [Proposal], [Proposal]) = ([], [], [])
+        for proposal in again {
+            if case .record = proposal.demand {
+                records.append(proposal)
+            } else if proposal.isRecast {
+                self.recasts.append(proposal)
+            } else if proposal.question == nil {
+                assignments.append(proposal)
+            } else {
+                waiting.append(proposal)
+            }
+        }
+        self.records.insert(contentsOf: records, at: 0)
+        self.assignments.putBack(assignments)
+        self.waiting.putBack(waiting)
         self.cameQuiet()
     }
 
@@ -399,7 +446,8 @@ struct Gate: Sendable {
         return self.settle(Evaluated(proposal, fate), machine)
     }
 
-    /// Closes an open question, whose proposal is evaluated again: the state was recast.
+    /// Closes an open question, whose proposal is evaluated again: the state was recast, or others have moved the
+    /// machine.
     private mutating func voidQuestion() {
         self.voided = self.ballot
         self.stage = .waiting

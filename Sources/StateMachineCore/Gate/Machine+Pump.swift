@@ -28,7 +28,7 @@ extension Machine {
         completion: @escaping @Sendable (Move.Answer) -> Void
     ) -> Proposal {
         let proposal = Proposal(
-            move,
+            .move(move),
             asking: question,
             waited: isTimed && question != nil ? stopwatch(on: self.options.clock) : nil,
             at: cursor,
@@ -41,6 +41,51 @@ extension Machine {
         case .refused: self.refuse(proposal, .overloaded)
         }
         return proposal
+    }
+
+    /// Has the log record what is in force already, behind all that has been evaluated, with the group that gathers.
+    ///
+    /// It waits neither for what waits its turn nor for an open question, and takes no room of theirs: a caller has to
+    /// bound it. Without a log `done` is called straight away.
+    ///
+    /// - Parameters:
+    ///   - records: what to record, all or none.
+    ///   - cursor: where `done` is called, after all changes up to then.
+    ///   - done: called once; nil, or why it is not recorded, or may not be.
+    package func record(
+        _ records: [Record],
+        at cursor: Drain? = nil,
+        _ done: @escaping @Sendable (Refusal?) -> Void
+    ) {
+        guard self.hasLog else { return done(nil) }
+        let proposal = Proposal(.record(records), asking: nil, at: cursor, isLimited: false) {
+            switch $0 {
+            case .success: done(nil)
+            case .failure(let refused): done(refused.reason)
+            }
+        }
+        _ = self.holder.withLock { $0.gate.proposed(proposal) }
+        self.pump()
+    }
+
+    /// Has the log record something of which nobody is told, first in the next group, in place of what is still to be
+    /// recorded of the same.
+    ///
+    /// What could not be committed goes with the next group that is made for somebody.
+    package func note(_ record: Record) {
+        guard self.hasLog else { return }
+        self.holder.withLock { $0.gate.noted(record) }
+        self.pump()
+    }
+
+    /// Enters what others have made of a machine with a log, in order; nobody is answered.
+    ///
+    /// What has been evaluated is evaluated again, and an open question is put anew. A log does not call this while it
+    /// has a group: it answers ``Recorded/overtaken(_:)``.
+    package func adopt(_ changes: [Change]) {
+        let entries = changes.map { self.entry(of: $0) }
+        self.holder.withLock { $0.gate.adopted(entries) }
+        self.pump()
     }
 
     /// Answers the proposal with ``Refusal/withdrawn``, unless it is decided or with the log.
@@ -122,26 +167,38 @@ extension Machine {
                 }
             }
         case .confirm(let proposal, let ballot):
-            let (move, motion) = (proposal.move, ballot.motion)
-            let entry =
-                move.condition.isMet(by: motion.current)
-                ? self.entry(
-                    of: move,
-                    from: motion.current,
-                    to: motion.proposed,
-                    beginsStay: motion.beginsStay
-                ) : nil
+            let motion = ballot.motion
+            let entry: ChangeEntry? =
+                switch proposal.demand {
+                case .move(let move) where move.condition.isMet(by: motion.current):
+                    self.entry(
+                        of: move,
+                        from: motion.current,
+                        to: motion.proposed,
+                        beginsStay: motion.beginsStay
+                    )
+                case .move, .record: nil
+                }
             return self.after { $0.confirmed(ballot, with: entry, at: $1) }
         case .ask(let ballot, let question, let waited):
             let waited = waited?() ?? .zero
             ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
             self.announce(step.news)
         case .void(let ballot): ballot.withdraw()
-        case .commit(let changes, let group):
-            self.options.log?.record(changes) { failure in
-                self.holder.withLock { $0.gate.committed(group, failure: failure) }
+        case .commit(let records, let group):
+            self.options.log?.record(records) { end in
+                var foreign: [ChangeEntry] = []
+                if case .overtaken(let changes) = end {
+                    foreign = changes.map { self.entry(of: $0) }
+                }
+                self.holder.withLock { $0.gate.committed(group, end, then: foreign) }
                 self.pump()
             }
+        case .follow(let entries):
+            if step.news.drains.isEmpty {
+                for entry in entries { entry.deliveryCount?.completeUnheard() }
+            }
+            self.announce(step.news)
         case .tell(let evaluated): self.tell(evaluated, of: step.news)
         }
         return self.after { $0.next($1) }
@@ -158,7 +215,15 @@ extension Machine {
             do throws(Refused) {
                 // It may have been withdrawn while the log had it, and not committed it.
                 guard proposal.isStillWanted else { throw Refused(.withdrawn, current: base) }
-                fate = self.fate(of: proposal, try self.made(of: proposal, from: base), from: base)
+                guard case .move(let move) = proposal.demand else {
+                    return EvaluatedProposal(recording: proposal, at: base)
+                }
+                fate = self.fate(
+                    of: move,
+                    proposal,
+                    try self.made(of: move, from: base),
+                    from: base
+                )
             } catch {
                 fate = .answered(.failure(error))
             }
@@ -169,41 +234,40 @@ extension Machine {
 
     /// Evaluates the first proposal, and determines which voters want to be asked.
     private func decide(_ proposal: Proposal, base: Place, hasVoters: Bool) -> Gate.Decision {
+        guard case .move(let move) = proposal.demand else {
+            return .settle(EvaluatedProposal(recording: proposal, at: base).fate)
+        }
         do throws(Refused) {
-            if case .recast(let make) = proposal.move.target {
+            if case .recast(let make) = move.target {
                 let recast = try make(base)
                 return .settle(
                     recast.looksSame
                         ? .replacing(base.replacing(recast.value))
                         : .entering(
-                            self.entry(
-                                of: proposal.move,
-                                from: base,
-                                to: recast.value,
-                                beginsStay: false
-                            )
+                            self.entry(of: move, from: base, to: recast.value, beginsStay: false)
                         )
                 )
             }
-            let made = try self.made(of: proposal, from: base)
+            let made = try self.made(of: move, from: base)
             if let (new, beginsStay) = made.entered, hasVoters, let question = proposal.question {
-                let motion = proposal.move.motion(to: new, beginsStay: beginsStay, at: base)
+                let motion = move.motion(to: new, beginsStay: beginsStay, at: base)
                 let asked = self.voters(on: motion)
                 guard asked.isEmpty else { return .ask(asked, motion, question) }
             }
-            return .settle(self.fate(of: proposal, made, from: base))
+            return .settle(self.fate(of: move, proposal, made, from: base))
         } catch {
             return .settle(.answered(.failure(error)))
         }
     }
 
-    private func made(of proposal: Proposal, from base: Place) throws(Refused) -> Move.Made {
-        try proposal.move.made(from: base, announcingEqual: self.options.announcesEqual)
+    private func made(of move: Move, from base: Place) throws(Refused) -> Move.Made {
+        try move.made(from: base, announcingEqual: self.options.announcesEqual)
     }
 
     /// What becomes of a proposal that asks nobody.
     private func fate(
-        of proposal: Proposal,
+        of move: Move,
+        _ proposal: Proposal,
         _ made: Move.Made,
         from base: Place
     ) -> EvaluatedProposal.Fate {
@@ -214,7 +278,6 @@ extension Machine {
         case .renew: return .answered(.success(.unchanged(base, .renewed)))
         case .nothing(let why): return .answered(.success(.unchanged(base, why)))
         }
-        let move = proposal.move
         guard let denials = proposal.question?.denialsWithoutVoters else {
             return .entering(self.entry(of: move, from: base, to: new, beginsStay: beginsStay))
         }
@@ -264,13 +327,21 @@ extension Machine.Holder {
     mutating func take(_ action: Gate.Action) -> Machine.Step {
         switch action {
         case .ask(let ballot, _, _): self.append(QuestionEntry(ballot))
+        case .follow(let entries):
+            for entry in entries {
+                precondition(
+                    entry.change.seq == self.place.seq + 1,
+                    "a log adopts each change after the one before it, and none twice"
+                )
+                _ = self.enter(entry)
+            }
         case .evaluateAll, .evaluate, .confirm, .void, .commit: break
         case .tell(let evaluated):
             for index in evaluated.indices {
                 switch evaluated[index].fate {
                 case .entering(let entry): _ = self.enter(entry)
                 case .replacing(let place): self.replace(with: place)
-                case .answered: break
+                case .recording, .answered: break
                 }
             }
         }

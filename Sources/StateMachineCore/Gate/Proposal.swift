@@ -3,7 +3,7 @@ import Synchronization
 extension Machine {
     /// What is asked for in its turn: kept until it is answered, since it may be decided again.
     package final class Proposal: Sendable {
-        let move: Move
+        let demand: Demand
         /// How voters are asked; nil: nobody is.
         let question: Question?
         /// How long ago it was proposed; nil: that does not count.
@@ -17,15 +17,22 @@ extension Machine {
         /// Whether its proposer no longer wants it; set under the machine's lock.
         let isWithdrawn = Atomic<Bool>(false)
 
+        /// What is asked for.
+        enum Demand: Sendable {
+            case move(Move)
+            /// What is in force already is recorded with the next group; it waits for nobody's turn.
+            case record([Record])
+        }
+
         init(
-            _ move: Move,
+            _ demand: Demand,
             asking question: Question?,
             waited: (@Sendable () -> Duration)? = nil,
             at cursor: Drain? = nil,
             isLimited: Bool = true,
             completion: @escaping @Sendable (Move.Answer) -> Void
         ) {
-            self.move = move
+            self.demand = demand
             self.question = question
             self.waited = waited
             self.cursor = cursor
@@ -33,10 +40,18 @@ extension Machine {
             self.completion = completion
         }
 
+        /// The move, if that is asked for.
+        var move: Move? { if case .move(let move) = self.demand { move } else { nil } }
+
         var isStillWanted: Bool { !self.isWithdrawn.load(ordering: .sequentiallyConsistent) }
 
         /// Whether it is decided before all others.
-        var isRecast: Bool { if case .recast = self.move.target { true } else { false } }
+        var isRecast: Bool {
+            guard case .move(let move) = self.demand, case .recast = move.target else {
+                return false
+            }
+            return true
+        }
     }
 }
 
@@ -50,6 +65,8 @@ struct EvaluatedProposal: Sendable {
         case entering(ChangeEntry)
         /// The state is replaced by one that looks the same, as it is at that place.
         indirect case replacing(Place)
+        /// It is in force, and is recorded.
+        indirect case recording([Record], at: Place)
         /// It is refused or changes nothing, and the answer waits for what came before. Indirect,
         /// to keep the common case small.
         indirect case answered(Gate.Answer)
@@ -63,13 +80,33 @@ struct EvaluatedProposal: Sendable {
         self.fate = fate
     }
 
+    /// What is to be recorded, at that place.
+    init(recording proposal: Machine.Proposal, at place: Place) {
+        guard case .record(let records) = proposal.demand else {
+            preconditionFailure("a move is evaluated, and not recorded as it is")
+        }
+        self.init(proposal, .recording(records, at: place))
+    }
+
     /// The transition that is to happen, if one is.
     var entry: ChangeEntry? {
         switch self.fate {
         case .entering(let entry): entry
-        case .replacing, .answered: nil
+        case .replacing, .recording, .answered: nil
         }
     }
+
+    /// What the log is to commit for it.
+    var records: [Record] {
+        switch self.fate {
+        case .entering(let entry): [.change(entry.change)]
+        case .recording(let records, _): records
+        case .replacing, .answered: []
+        }
+    }
+
+    /// Whether it is a record of what is in force, which no question waits for.
+    var isRecord: Bool { if case .recording = self.fate { true } else { false } }
 
     /// Whether it only asks for what the transitions after `first`, up to `last`, would have led
     /// to.
@@ -82,7 +119,8 @@ struct EvaluatedProposal: Sendable {
     func complete() {
         switch self.fate {
         case .entering(let entry): self.proposal.completion(.success(.committed(entry.change)))
-        case .replacing(let place): self.proposal.completion(.success(.unchanged(place, .same)))
+        case .replacing(let place), .recording(_, let place):
+            self.proposal.completion(.success(.unchanged(place, .same)))
         case .answered(let answer): self.proposal.completion(answer)
         }
     }

@@ -157,7 +157,7 @@ extension Machine {
         switch refused.reason {
         case .illegal, .conflict, .denied, .stale, .wouldWait, .withdrawn:
             preconditionFailure("\(new.text) was assigned to a machine that refuses it: \(refused)")
-        case .notCommitted, .overloaded: self.options.unassigned?(new, refused)
+        case .notCommitted, .unsure, .overloaded: self.options.unassigned?(new, refused)
         }
     }
 }
@@ -265,8 +265,12 @@ extension Machine {
 
     /// Builds the log entry for what a move makes of a machine at `base`; it is not appended yet.
     func entry(of move: Move, from base: Place, to new: Value, beginsStay: Bool) -> ChangeEntry {
-        let change = move.change(from: base, to: new, beginsStay: beginsStay)
-        return ChangeEntry(change, deliveryCount: self.deliveryCount(of: change))
+        self.entry(of: move.change(from: base, to: new, beginsStay: beginsStay))
+    }
+
+    /// Builds a change's entry; it is not appended yet.
+    func entry(of change: Change) -> ChangeEntry {
+        ChangeEntry(change, deliveryCount: self.deliveryCount(of: change))
     }
 
     /// Reports the change when every drain has passed it and nobody heard it.

@@ -58,6 +58,8 @@ extension Refused: CustomStringConvertible {
             return "the machine entered \(state), seq \(current.seq), while voters were being asked"
         case .notCommitted(let why):
             return "the change was not made, as it could not be recorded: \(why)"
+        case .unsure(let why):
+            return "it is not known whether the change will be made: \(why)"
         case .overloaded: return "too many proposals are pending; try again later"
         case .wouldWait:
             return "the change has to wait for voters or the history, which this call does not"
@@ -78,6 +80,8 @@ public enum Refusal: Hashable, Sendable {
     case stale
     /// The write-ahead log could not commit it, and says why.
     case notCommitted(why: String)
+    /// The write-ahead log does not know whether it has committed it, and says why: it has not happened, and may yet.
+    case unsure(why: String)
     /// More proposals wait their turn than the machine takes.
     case overloaded
     /// A call that must not wait, or would wait for itself, cannot decide it: a voter, the log or an

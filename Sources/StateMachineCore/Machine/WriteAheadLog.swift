@@ -33,34 +33,3 @@ extension WriteAheadLog {
     /// False.
     public var isCurrent: Bool { false }
 }
-
-/// Where changes are made durable before they happen, as the engine sees it; ``WriteAheadLog`` is its typed face.
-package protocol Recording: AnyObject, Sendable {
-    /// Whether the calling code runs where the log commits.
-    var isCurrent: Bool { get }
-
-    /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere; one group at a time.
-    func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void)
-}
-
-/// A log whose work is done by one that the engine calls itself.
-package protocol RecordingLog: WriteAheadLog {
-    var recording: any Recording { get }
-}
-
-/// A program's own log as the engine calls it.
-final class ProgramLog: Recording {
-    private let isHere: @Sendable () -> Bool
-    private let commit: @Sendable ([Change], @escaping @Sendable (String?) -> Void) -> Void
-
-    init<State: MachineState>(_ log: any WriteAheadLog<State>) {
-        self.isHere = { log.isCurrent }
-        self.commit = { group, done in log.commit(group.map { Transition($0) }, done: done) }
-    }
-
-    var isCurrent: Bool { self.isHere() }
-
-    func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void) {
-        self.commit(group, done)
-    }
-}

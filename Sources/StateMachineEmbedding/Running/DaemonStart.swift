@@ -38,6 +38,8 @@ package struct DaemonStart: Sendable {
         try await prepare(machine)
         let daemon = StateMachineDaemon(
             machine: machine,
+            // A program may have made a machine without it.
+            past: machine.machine.log === history ? history : nil,
             schema: schema,
             configuration: self.configuration,
             logger: self.logger,

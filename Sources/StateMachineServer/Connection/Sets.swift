@@ -255,6 +255,9 @@ final class Sets: @unchecked Sendable {
             self.refuse(id, WireError(.conflict, message), current)
         case .notCommitted(let why):
             self.refuse(id, WireError(.internal, Refusal.notRecorded(why)), current)
+        case .unsure(let why):
+            let message = "the change may have been made: \(why)"
+            self.refuse(id, WireError(.internal, message), current) { $0.bool("unsure", true) }
         case .overloaded:
             let message = "too many set requests are pending; try again later"
             self.refuse(id, WireError(.limit, message), current)
@@ -283,6 +286,14 @@ extension Refusal {
     /// What a client is told where the history has failed.
     static func notRecorded(_ why: String) -> String {
         "the change was not made, as the history cannot be written: \(why)"
+    }
+
+    /// Why something was not recorded, or may not have been.
+    var failure: String {
+        switch self {
+        case .notCommitted(let why), .unsure(let why): why
+        case .illegal, .conflict, .denied, .stale, .overloaded, .wouldWait, .withdrawn: "\(self)"
+        }
     }
 }
 

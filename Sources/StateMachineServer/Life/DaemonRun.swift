@@ -14,6 +14,8 @@ import UnixSignals
 /// As a service of a group it also heeds SIGHUP and SIGUSR2.
 struct DaemonRun: Service, CustomStringConvertible {
     let machine: Machine
+    /// What the machine's log has recorded, if that can be read back.
+    let past: (any PastStore)?
     let schema: Schema
     let clock: any StayClock
     let configuration: DaemonConfiguration
@@ -104,7 +106,7 @@ struct DaemonRun: Service, CustomStringConvertible {
                 loop: loop,
                 limits: self.configuration.limits.fitting(connections: slots),
                 slots: slots,
-                disk: self.machine.history.map { history in
+                disk: self.past.map { history in
                     HistoryReader(history, loop: loop) { self.log(trouble: $0) }
                 },
                 bell: bell.value,
@@ -152,7 +154,7 @@ struct DaemonRun: Service, CustomStringConvertible {
             }
         }.get()
         // Not through `self`: it holds the machine, and that the history; none would ever be freed.
-        self.machine.history?.onTrouble { [logger, weak server] work, why in
+        self.past?.onTrouble { [logger, weak server] work, why in
             logger.log(why, of: work)
             guard work == .commits else { return }
             status.troubled(by: why)
@@ -212,13 +214,13 @@ struct DaemonRun: Service, CustomStringConvertible {
     /// Takes over the last process's numbers, holds and guards, all of which are in force before
     /// anything is decided.
     private func resume(with taken: InheritedConnections, at server: StateServer) async throws {
-        let history = self.machine.history
-        let left = history?.voters ?? taken.kept
+        let past = self.past
+        let left = past?.beginning.voters ?? taken.kept
         try await server.loop.submit {
             server.voters.resume(
                 with: left,
                 after: taken.lastNumber,
-                keptIn: history,
+                keptIn: past,
                 graceMs: server.limits.graceMs
             )
         }.get()
@@ -237,9 +239,9 @@ struct DaemonRun: Service, CustomStringConvertible {
 
     /// Settles the history for the next start.
     private func settleHistory() async {
-        guard let history = self.machine.history else { return }
+        guard let log = self.machine.log else { return }
         let failure = await withCheckedContinuation { continuation in
-            history.settle { continuation.resume(returning: $0) }
+            log.settle { continuation.resume(returning: $0) }
         }
         if let failure {
             self.logger.error(

@@ -47,7 +47,7 @@ struct Reload: Sendable {
 
     /// Checks that the next process would start, and that something starts it.
     private func checkSuccession() throws(ReloadRefusal) {
-        if self.run.machine.history != nil, self.run.machine.place.seq > 0 {
+        if self.run.past != nil, self.run.machine.place.seq > 0 {
             throw ReloadRefusal([
                 "a file now declares a machine, but the history in the state directory is of the built-in states; "
                     + "stop the daemon, move statemachine.sqlite out of that directory, and start the daemon"
@@ -117,11 +117,13 @@ struct Reload: Sendable {
     }
 
     private func note(_ declaration: RecordedDeclaration, from seq: UInt64) async {
-        guard let history = self.run.machine.history else { return }
-        let failure = await withCheckedContinuation { continuation in
-            history.note(declaration, from: seq) { continuation.resume(returning: $0) }
+        guard self.run.past != nil else { return }
+        let (machine, record) = (self.run.machine, Record.declared(declaration, from: seq))
+        let refusal = await withCheckedContinuation { continuation in
+            machine.record([record]) { continuation.resume(returning: $0) }
         }
-        if let failure {
+        if let failure = refusal?.failure {
+            machine.note(record)
             self.logger.error(
                 "the reloaded file could not be recorded in the history, trying again with the next change",
                 metadata: ["error": "\(failure)"]

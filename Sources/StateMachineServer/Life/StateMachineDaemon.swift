@@ -17,7 +17,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ///
     /// - Parameters:
     ///   - machine: what clients see; the program may go on to set and observe it. If its
-    ///     write-ahead log is a `TransitionHistory`, readers can read what is kept there.
+    ///     write-ahead log is a `SQLiteHistory`, readers can read what is kept there.
     ///   - configuration: where and how it serves.
     ///   - logger: gets each transition at info, and what an administrator should know; by default
     ///     it writes to the journal if stderr leads there, else to stderr.
@@ -30,6 +30,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ) where State: EnumState {
         self.init(
             machine: machine,
+            past: machine.machine.log as? any PastStore,
             schema: StateCoding<State>().schema,
             configuration: configuration,
             logger: logger,
@@ -47,6 +48,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// daemon, if another process can take over. Runs on no particular thread.
     package init(
         machine: StateMachine<State>,
+        past: (any PastStore)?,
         schema: Schema,
         clock: any StayClock = KernelClock(),
         configuration: DaemonConfiguration,
@@ -56,6 +58,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ) {
         self.daemon = DaemonRun(
             machine: machine.machine,
+            past: past,
             schema: schema,
             clock: clock,
             configuration: configuration,

@@ -134,7 +134,16 @@ final class StateServer: @unchecked Sendable {
         (self.listener, self.registration, self.cursor) = (listener, registration, cursor)
         let stays =
             !schema.hasStays
-            ? nil : Stays(of: machine, from: place, schema, clock: clock, on: loop, at: cursor)
+            ? nil
+            : Stays(
+                of: machine,
+                from: place,
+                schema,
+                after: disk?.history.beginning,
+                clock: clock,
+                on: loop,
+                at: cursor
+            )
         self.stays = stays
         self.snapshot = place
         self.due = stays?.due(at: place)
@@ -157,7 +166,7 @@ final class StateServer: @unchecked Sendable {
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         listener.value = self
         self.turns.flush = { self.scheduleFlush() }
-        guard let last = disk?.history.newest, last.seq == place.seq else { return }
+        guard let last = disk?.history.beginning.newest, last.seq == place.seq else { return }
         self.origin = (last.by, last.cause)
     }
 

@@ -11,7 +11,7 @@ import StateMachineProtocol
 /// `@unchecked Sendable`: a history may be called on any thread, locks guard `turns` and `trouble`,
 /// and the rest does not change.
 final class HistoryReader: @unchecked Sendable {
-    let history: any TransitionHistory
+    let history: any PastStore
     let epoch: Epoch
     /// The numberings that it continues, each up to that seq.
     let earlier: [Epoch: UInt64]
@@ -29,7 +29,7 @@ final class HistoryReader: @unchecked Sendable {
     ///   - onTrouble: called with the reason when a read fails, and with nil once that place can be
     ///     read again; further failures in between are not reported. Called on any thread.
     init(
-        _ history: any TransitionHistory,
+        _ history: any PastStore,
         loop: any EventLoop,
         onTrouble: @escaping @Sendable (HistoryFailure?) -> Void
     ) {

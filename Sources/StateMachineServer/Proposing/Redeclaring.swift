@@ -14,7 +14,7 @@ extension StateServer {
         done: @escaping @Sendable (Result<UInt64, ReloadRefusal>) -> Void
     ) {
         self.voters.expect(schema)
-        let isKept = self.machine.history != nil
+        let isKept = self.past.disk != nil
         self.machine.propose(
             Move(
                 to: .recast { (place) throws(Refused) in

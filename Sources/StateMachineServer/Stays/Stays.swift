@@ -14,7 +14,6 @@ final class Stays: @unchecked Sendable {
     private let loop: any EventLoop
     /// Where the machine answers.
     private let cursor: Drain
-    private let keeper: StayKeeper?
     /// Where the machine was when it was last handed over.
     private var snapshot: Place
 
@@ -58,6 +57,7 @@ final class Stays: @unchecked Sendable {
     ///   - machine: the machine.
     ///   - snapshot: where it is.
     ///   - schema: its states, and what it does.
+    ///   - beginning: what its last run left; nil if it has no history, and so no starts that are recorded.
     ///   - clock: measures the stays of a machine whose history does not.
     ///   - loop: where all this happens.
     ///   - cursor: where the machine answers.
@@ -65,20 +65,19 @@ final class Stays: @unchecked Sendable {
         of machine: Machine,
         from snapshot: Place,
         _ schema: Schema,
+        after beginning: Beginning?,
         clock: any StayClock,
         on loop: any EventLoop,
         at cursor: Drain
     ) {
-        let history = machine.history
         let start = StayStart(stay: snapshot.stay, moment: clock.moment)
-        self.starts = history?.starts ?? StayStarts(start, clock: clock)
+        self.starts = beginning?.starts ?? StayStarts(start, clock: clock)
         self.machine = machine
         self.snapshot = snapshot
         self.schema = schema
         self.loop = loop
         self.cursor = cursor
-        self.keeper = history.map { [starts] in StayKeeper($0, starts, on: loop) }
-        let isFirstInBoot = history?.isFirstInBoot ?? false
+        let isFirstInBoot = beginning?.isFirstInBoot ?? false
         self.stayCutByBoot =
             isFirstInBoot && schema.bootMove(at: snapshot) != nil ? snapshot.stay : nil
     }
@@ -173,7 +172,6 @@ final class Stays: @unchecked Sendable {
         self.timer?.stop()
         self.timer = nil
         self.tell = { _ in }
-        self.keeper?.stop()
     }
 
     /// Notes how far the machine has been handed over.
@@ -214,7 +212,8 @@ final class Stays: @unchecked Sendable {
     private func keep(_ stay: UInt64) {
         // If it counted from this boot, the next run could not tell that it was interrupted.
         guard self.stayCutByBoot != stay else { return }
-        self.keeper?.changed(stay)
+        guard let start = self.starts.newest(of: stay) else { return }
+        self.machine.note(.stay(start))
     }
 
     // MARK: - What may keep it from moving
@@ -354,7 +353,7 @@ final class Stays: @unchecked Sendable {
             self.arm()
         case .denied(let deciding):
             self.retry(after: (deciding, error.motion))
-        case .stale, .notCommitted, .overloaded, .wouldWait, .withdrawn: self.retry()
+        case .stale, .notCommitted, .unsure, .overloaded, .wouldWait, .withdrawn: self.retry()
         }
     }
 

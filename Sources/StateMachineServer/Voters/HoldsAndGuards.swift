@@ -245,13 +245,13 @@ final class HoldsAndGuards {
     }
 
     /// Ends the one of that number; `done` is called when that is recorded, with nil, or with why it could not be.
-    func end(_ number: UInt64, done: @escaping KeptWriter.Done = { _ in }) {
+    func end(_ number: UInt64, done: @escaping Voters.Done = { _ in }) {
         for voter in self.voters where voter.number == number { self.end(voter, done: done) }
         self.standing.voters.removeAll { $0.number == number }
         self.server.stays?.voterWent()
     }
 
-    private func end(_ voter: SocketVoter, done: @escaping KeptWriter.Done = { _ in }) {
+    private func end(_ voter: SocketVoter, done: @escaping Voters.Done = { _ in }) {
         let isClosing = self.server.isClosing
         guard !self.server.voters.willEnd(voter, isClosing: isClosing, done: done) else { return }
         voter.end(denying: isClosing ? "the daemon is shutting down" : nil)

@@ -31,7 +31,10 @@ final class Voters {
     private let loop: any EventLoop
     /// The daemon's own user, who like root is exempt from per-user limits.
     private let ownUid: UInt32
-    private let writer: KeptWriter
+    /// Whether what is answered here outlives a crash: there is a history.
+    private(set) var isLasting = false
+    /// Those that the history has, by number.
+    private var recorded: Set<UInt64> = []
     /// The declaration that may come into force at any moment; nil while none is to.
     private(set) var next: Schema?
     /// Those that are recorded, by number; of guards required under one name only the newest.
@@ -56,11 +59,10 @@ final class Voters {
         self.server = server
         self.loop = server.loop
         self.ownUid = server.ownPeer.uid
-        self.writer = KeptWriter(on: server.loop)
     }
 
-    /// Whether what is answered here outlives a crash.
-    var isLasting: Bool { self.writer.isLasting }
+    /// Called with nil when something is recorded, or with why it could not be.
+    typealias Done = (_ failure: String?) -> Void
 
     /// A number for a hold, a guard or a question; none is given twice.
     func nextNumber() -> UInt64 {
@@ -75,17 +77,18 @@ final class Voters {
     /// - Parameters:
     ///   - left: as they were left, by number.
     ///   - number: the last that the last process gave out.
-    ///   - history: where they came from and are kept; nil if they came from the last process.
+    ///   - past: where they came from; nil if they came from the last process, and the machine's log keeps none.
     ///   - graceMs: how long the clients have to take what is theirs again, in milliseconds.
     func resume(
         with left: [KeptVoter],
         after number: UInt64,
-        keptIn history: (any TransitionHistory)?,
+        keptIn past: (any PastStore)?,
         graceMs: Int
     ) {
         self.lastNumber = max(number, left.map(\.number).max() ?? 0)
-        self.writer.begin(in: history, having: left.lazy.map(\.number))
-        let times = left.map(\.since) + [history?.newest?.at].compactMap(\.self)
+        self.isLasting = past != nil
+        self.recorded = Set(left.lazy.map(\.number))
+        let times = left.map(\.since) + [past?.beginning.newest?.at].compactMap(\.self)
         self.doubt = times.max().map { ClockDoubt(at: self.now, after: $0) }
         for voter in left {
             var present = voter
@@ -99,7 +102,7 @@ final class Voters {
             }
             self.kept[voter.number] = present
             self.voting[voter.number] = self.standIn(for: present)
-            if present != voter { self.writer.keep(present) }
+            if present != voter { self.keep(present) }
         }
         guard self.voting.values.contains(where: \.isAway) else { return }
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(graceMs))) {
@@ -143,7 +146,66 @@ final class Voters {
     }
 
     /// Calls `body` once nothing is on its way to the history.
-    func whenSettled(_ body: @escaping () -> Void) { self.writer.whenIdle(body) }
+    func whenSettled(_ body: @escaping () -> Void) {
+        guard self.isLasting else { return body() }
+        let body = NIOLoopBound(body, eventLoop: self.loop)
+        self.server.machine.afterCommits(at: self.server.cursor) { body.value() }
+    }
+
+    // MARK: - Recording
+
+    /// Records one as it is now.
+    private func keep(_ voter: KeptVoter, done: @escaping Done = { _ in }) {
+        self.record([.voter(voter)], done: done)
+    }
+
+    /// Removes the one of that number.
+    private func forget(_ number: UInt64, done: @escaping Done = { _ in }) {
+        self.record([.voterEnded(number)], done: done)
+    }
+
+    /// Has the machine's log record them, with the group that gathers; they are in force already.
+    ///
+    /// What could not be recorded goes with the next group as it is by then, whatever its client was told.
+    private func record(_ records: [Record], done: @escaping Done) {
+        guard self.isLasting else { return done(nil) }
+        let answer = NIOLoopBound(
+            { (failure: String?) in
+                if failure == nil { self.noteRecorded(records) }
+                done(failure)
+                if failure != nil { self.recordLater(records) }
+            },
+            eventLoop: self.loop
+        )
+        // Never before this returns: the caller has yet to note what is to be answered.
+        self.server.machine.record(records) { [loop] refusal in
+            loop.execute { answer.value(refusal?.failure) }
+        }
+    }
+
+    private func noteRecorded(_ records: [Record]) {
+        for record in records {
+            switch record {
+            case .voter(let voter): self.recorded.insert(voter.number)
+            case .voterEnded(let number): self.recorded.remove(number)
+            case .change, .stay, .declared: break
+            }
+        }
+    }
+
+    private func recordLater(_ records: [Record]) {
+        for record in records {
+            switch record {
+            case .voter(let voter): self.recordLater(voter.number)
+            case .voterEnded(let number): self.recordLater(number)
+            case .change, .stay, .declared: break
+            }
+        }
+    }
+
+    private func recordLater(_ number: UInt64) {
+        self.server.machine.note(self.kept[number].map { .voter($0) } ?? .voterEnded(number))
+    }
 
     /// Ends all that belongs to no connection: nothing is decided any longer.
     func stop() {
@@ -182,7 +244,7 @@ final class Voters {
     /// - Parameters:
     ///   - voter: the hold or guard.
     ///   - done: called when that is recorded, with nil, or with why it could not be.
-    func placed(_ voter: SocketVoter, done: @escaping KeptWriter.Done = { _ in }) {
+    func placed(_ voter: SocketVoter, done: @escaping Done = { _ in }) {
         let before = voter.name.flatMap { self[required: $0] }
         var kept = voter.record
         kept.request = self.followed(kept.request)
@@ -199,12 +261,10 @@ final class Voters {
             if voter.name != nil { self.tell?(.connected, kept) }
             self.server.stays?.voterWent()
         }
-        self.writer.keep(kept) { failure in
-            if failure != nil {
-                self.takeBack(kept, for: before)
-            } else if let before, before.number != kept.number, self.kept[before.number] == nil {
-                self.writer.forget(before.number)
-            }
+        // A name has one row.
+        let older = before.flatMap { $0.number == kept.number ? nil : Record.voterEnded($0.number) }
+        self.record([.voter(kept)] + [older].compactMap(\.self)) { failure in
+            if failure != nil { self.takeBack(kept, for: before) }
             done(failure)
         }
     }
@@ -216,7 +276,7 @@ final class Voters {
         // Its client may have gone already.
         present.missing = kept.missing
         guard present == kept else { return }
-        if let before, self.writer.recorded.contains(before.number) {
+        if let before, self.recorded.contains(before.number) {
             guard self.standIn(kept.number) == nil else { return }
             self.kept[kept.number] = nil
             self.kept[before.number] = before
@@ -237,7 +297,7 @@ final class Voters {
     func willEnd(
         _ voter: SocketVoter,
         isClosing: Bool,
-        done: @escaping KeptWriter.Done = { _ in }
+        done: @escaping Done = { _ in }
     ) -> Bool {
         self.voting[voter.number] = nil
         guard let name = voter.name else {
@@ -249,7 +309,7 @@ final class Voters {
         kept.missing = .now
         self.kept[kept.number] = kept
         // The time is for people to know; it denies in any case.
-        self.writer.keep(kept)
+        self.keep(kept)
         guard !isClosing else { return false }
         let absence = self.standIn(for: kept)
         self.voting[kept.number] = absence
@@ -316,7 +376,7 @@ final class Voters {
         for time: UInt64,
         by peer: Peer,
         _ line: [UInt8],
-        done: @escaping KeptWriter.Done
+        done: @escaping Done
     ) throws(WireError) -> UInt64 {
         guard self.isLasting else {
             throw WireError(
@@ -347,7 +407,7 @@ final class Voters {
             until: WallTime(microseconds: now.microseconds + Int64(time) * 1000)
         )
         self.stand(kept)
-        self.writer.keep(kept) { failure in
+        self.keep(kept) { failure in
             if failure != nil, self.kept[kept.number] == kept {
                 if let before { self.stand(before) } else { self.end(kept.number) }
             }
@@ -374,7 +434,7 @@ final class Voters {
     ///   - kept: the guard or hold.
     ///   - done: called when that is recorded, with nil, or with why it could not be.
     /// - Returns: the guards of that name that are connected.
-    func release(_ kept: KeptVoter, done: @escaping KeptWriter.Done) -> [SocketVoter] {
+    func release(_ kept: KeptVoter, done: @escaping Done) -> [SocketVoter] {
         self.tell?(.released, kept)
         self.end(kept.number, done: done)
         guard case .required(let name) = kept.term else { return [] }
@@ -383,14 +443,14 @@ final class Voters {
 
     // MARK: - Their end
 
-    private func remove(_ number: UInt64, done: @escaping KeptWriter.Done = { _ in }) {
+    private func remove(_ number: UInt64, done: @escaping Done = { _ in }) {
         self.kept[number] = nil
         if self.standIn(number) != nil { self.voting[number] = nil }
-        self.writer.forget(number, done: done)
+        self.forget(number, done: done)
     }
 
     /// Ends one; an open question is decided without it.
-    func end(_ number: UInt64, done: @escaping KeptWriter.Done = { _ in }) {
+    func end(_ number: UInt64, done: @escaping Done = { _ in }) {
         let voter = self.standIn(number)
         self.remove(number, done: done)
         voter?.end()
@@ -536,7 +596,7 @@ final class Voters {
             guard request != kept.request else { continue }
             kept.request = request
             self.kept[number] = kept
-            self.writer.keep(kept)
+            self.keep(kept)
         }
     }
 

@@ -108,6 +108,7 @@ struct DeclaredDaemon {
                     resuming: history?.place ?? start,
                     recording: history
                 ),
+                past: history,
                 schema: schema,
                 clock: clock,
                 configuration: configuration,

@@ -1,10 +1,10 @@
 package import StateMachineCore
 
-/// A write-ahead log that can be read back: a server answers from it when a reader asks for more
-/// than it has in memory.
+/// What a machine's log has recorded, read back: a server answers from it when a reader asks for more than it has in
+/// memory.
 ///
 /// Everything may be called from any thread, and nothing waits for the disk.
-package protocol TransitionHistory: Recording {
+package protocol PastStore: AnyObject, Sendable {
     /// The name of the numbering, which changes whenever that restarted or may have lost its end.
     var epoch: Epoch { get }
 
@@ -12,8 +12,8 @@ package protocol TransitionHistory: Recording {
     /// after that is lost.
     var earlier: [Cursor] { get }
 
-    /// The newest transition when it was opened; nil if it does not say.
-    var newest: RecordedTransition? { get }
+    /// What the last run left.
+    var beginning: Beginning { get }
 
     /// The oldest transition that is kept; one past the newest if there is none.
     var oldest: UInt64 { get }
@@ -48,62 +48,36 @@ package protocol TransitionHistory: Recording {
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
     )
 
-    /// Makes all that was committed as safe as can be, and notes that nothing is under way: the
-    /// daemon is going down.
-    ///
-    /// What is committed later is as safe as ever.
-    ///
-    /// - Parameter done: called once, from anywhere; nil, or why it could not be done.
-    func settle(done: @escaping @Sendable (_ failure: String?) -> Void)
-
-    /// Notes the declaration of the state after `seq`, and of all that follow, until the next such
-    /// note.
-    ///
-    /// - Parameters:
-    ///   - declaration: what declares them.
-    ///   - seq: the first whose state it declares.
-    ///   - done: called once, from anywhere; nil, or why it is not written yet; then it is written
-    ///     with the next transition.
-    func note(
-        _ declaration: RecordedDeclaration,
-        from seq: UInt64,
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    )
-
-    /// The starts of stays; nil for a machine that has none.
-    var starts: StayStarts? { get }
-
-    /// Whether this is the first run since boot, and the last run's stay has not ended.
-    var isFirstInBoot: Bool { get }
-
-    /// Notes a stay's start, unless another stay has begun; a new stay's is noted with its
-    /// transition.
-    ///
-    /// - Parameters:
-    ///   - start: the newest.
-    ///   - done: called once, from anywhere; nil, or why it could not be done.
-    func keep(_ start: StayStart, done: @escaping @Sendable (_ failure: String?) -> Void)
-
-    /// The holds and guards that the last run left, by number.
-    var voters: [KeptVoter] { get }
-
-    /// Records changes to holds and guards, all or none.
-    ///
-    /// - Parameters:
-    ///   - changes: what to record, under the number: the hold or guard as it is now, or nil if it
-    ///     has ended.
-    ///   - done: called once, from anywhere; nil, or why it failed.
-    func keep(
-        _ changes: [(number: UInt64, voter: KeptVoter?)],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    )
-
     /// Calls `handler` whenever a kind of work begins to fail, with why, and with nil when it
     /// succeeds again.
     ///
     /// There is one handler; a later one replaces it. Called from anywhere; at once for what
     /// already fails.
     func onTrouble(_ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void)
+}
+
+/// What the last run left for this one.
+package struct Beginning: Sendable {
+    /// The newest transition; nil if it is not known.
+    package let newest: RecordedTransition?
+    /// The starts of stays, which the log writes down with the changes; nil for a machine that has none.
+    package let starts: StayStarts?
+    /// Whether this is the first run since boot, and the last run's stay has not ended.
+    package let isFirstInBoot: Bool
+    /// The holds and guards, by number.
+    package let voters: [KeptVoter]
+
+    package init(
+        newest: RecordedTransition? = nil,
+        starts: StayStarts? = nil,
+        isFirstInBoot: Bool = false,
+        voters: [KeptVoter] = []
+    ) {
+        self.newest = newest
+        self.starts = starts
+        self.isFirstInBoot = isFirstInBoot
+        self.voters = voters
+    }
 }
 
 /// The work of a history, for itself or as a log, that may fail.
@@ -125,9 +99,4 @@ package struct HistoryFailure: Error, Hashable, CustomStringConvertible {
     package init(_ description: String) {
         self.description = description
     }
-}
-
-extension Machine {
-    /// The write-ahead log, if it can be read back.
-    package var history: (any TransitionHistory)? { self.log as? any TransitionHistory }
 }

@@ -1,0 +1,102 @@
+/// What is made durable before it is in force: one entry of a group.
+package enum Record: Sendable {
+    case change(Change)
+    /// A hold or a guard as it is from now on, in place of the one of its number.
+    case voter(KeptVoter)
+    /// The hold or guard of that number has ended.
+    case voterEnded(UInt64)
+    /// The moment from which the present stay counts; what is noted of an older one is passed over.
+    case stay(StayStart)
+    /// What declares the state after that change, and all that follow.
+    case declared(RecordedDeclaration, from: UInt64)
+
+    /// What a record is about of which only the newest counts.
+    enum Subject: Hashable, Sendable {
+        case voter(UInt64)
+        case stay
+        case declaration
+    }
+
+    /// What it is about; nil for a change, each of which counts.
+    var subject: Subject? {
+        switch self {
+        case .change: nil
+        case .voter(let voter): .voter(voter.number)
+        case .voterEnded(let number): .voter(number)
+        case .stay: .stay
+        case .declared: .declaration
+        }
+    }
+}
+
+extension Recorded {
+    /// Why it is not durable, or may not be; nil if it is, or is to be decided again.
+    package var failure: String? {
+        switch self {
+        case .committed, .overtaken: nil
+        case .failed(let why), .unsure(let why): why
+        }
+    }
+}
+
+/// What has become of a group.
+package enum Recorded: Sendable {
+    /// It is durable.
+    case committed
+    /// It is not, nor will it be, and why.
+    case failed(String)
+    /// Others have moved the machine first, and nothing of it is durable: these come next, and then what it asks
+    /// for is decided again.
+    case overtaken([Change])
+    /// It may be durable, and why that is not known; if it is, that comes by ``Machine/adopt(_:)``.
+    case unsure(String)
+}
+
+/// Where changes, and what goes with them, are made durable before they happen, as the engine sees it;
+/// ``WriteAheadLog`` is its typed face.
+package protocol Recording: AnyObject, Sendable {
+    /// Whether the calling code runs where the log commits.
+    var isCurrent: Bool { get }
+
+    /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere; one group at a time.
+    ///
+    /// - Parameters:
+    ///   - group: at least one record, in order.
+    ///   - done: called with what has become of it.
+    func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void)
+
+    /// Makes all that was committed as safe as can be, and notes that nothing is under way: the daemon is going down.
+    ///
+    /// What is committed later is as safe as ever.
+    ///
+    /// - Parameter done: called once, from anywhere; nil, or why it could not be done.
+    func settle(done: @escaping @Sendable (_ failure: String?) -> Void)
+}
+
+/// A log whose work is done by one that the engine calls itself.
+package protocol RecordingLog: WriteAheadLog {
+    var recording: any Recording { get }
+}
+
+/// A program's own log as the engine calls it; it keeps changes alone.
+final class ProgramLog: Recording {
+    private let isHere: @Sendable () -> Bool
+    private let commit: @Sendable ([Change], @escaping @Sendable (String?) -> Void) -> Void
+
+    init<State: MachineState>(_ log: any WriteAheadLog<State>) {
+        self.isHere = { log.isCurrent }
+        self.commit = { group, done in log.commit(group.map { Transition($0) }, done: done) }
+    }
+
+    var isCurrent: Bool { self.isHere() }
+
+    func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
+
+    func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void) {
+        let changes = group.compactMap { record -> Change? in
+            if case .change(let change) = record { change } else { nil }
+        }
+        guard !changes.isEmpty else { return done(.committed) }
+        self.commit(changes) { failure in done(failure.map { .failed($0) } ?? .committed) }
+    }
+}
