@@ -1,10 +1,11 @@
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import StateMachineServer
 
 /// What a client has sent, line by line.
-@Suite("input") struct InputTests {
+@Suite("input", .bounded) struct InputTests {
     private func text(_ next: Input.Next) -> String? {
         guard case .line(let line) = next else { return nil }
         return String(buffer: line)
@@ -58,5 +59,24 @@ import Testing
         #expect(self.text(lines.next()) == "two")
         #expect(self.text(lines.next()) == "three")
         #expect(!lines.hasBytes)
+    }
+
+    @Test("what a client has sent is charged to its user until it is carried out, or dropped")
+    func isCharged() async throws {
+        try await LoneServer.run { lone in
+            lone.send(raw: "ping\npi")
+            #expect(lone.line().contains(#""seq":0"#))
+            let user = try await lone.onLoop { server in
+                let user = try #require(server.clients.first { _ in true }).user
+                #expect(user.inputBytes == 2)
+                return NIOLoopBound(user, eventLoop: server.loop)
+            }
+            lone.send(raw: "ng\n")
+            #expect(lone.line().contains(#""seq":0"#))
+            try await lone.onLoop { _ in #expect(user.value.inputBytes == 0) }
+            lone.send(raw: String(repeating: "x", count: 70_000))
+            #expect(lone.line().contains(#""reason":"too-long""#))
+            try await lone.onLoop { _ in #expect(user.value.inputBytes == 0) }
+        }
     }
 }

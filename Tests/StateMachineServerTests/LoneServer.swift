@@ -65,7 +65,11 @@ struct LoneServer {
 
     /// Sends lines as the client does.
     func send(_ lines: String...) {
-        let text = lines.map { $0 + "\n" }.joined()
+        self.send(raw: lines.map { $0 + "\n" }.joined())
+    }
+
+    /// Sends a text as it is.
+    func send(raw text: String) {
         #expect(Glibc.send(self.client, text, text.utf8.count, 0) == text.utf8.count)
     }
 

@@ -76,4 +76,32 @@ struct UserTests {
         #expect(user.mayKeep(5000, within: Self.limits()))
         #expect(user.mayOwe(within: Self.limits()))
     }
+
+    @Test func whatIsSentAndNotDealtWithIsChargedUntilItIs() {
+        let user = User(1000, isLimited: true)
+        var (one, other) = (Input(), Input())
+        one.received(ByteBuffer(string: "ping\nping\npi"))
+        one.charge(to: user)
+        other.received(ByteBuffer(string: "get\n"))
+        other.charge(to: user)
+        #expect(user.inputBytes == 16)
+        _ = one.next()
+        one.charge(to: user)
+        #expect(user.inputBytes == 11)
+        one.putBack()
+        one.charge(to: user)
+        #expect(user.inputBytes == 16)
+        one.clear()
+        one.charge(to: user)
+        #expect(user.inputBytes == 4)
+    }
+
+    @Test func pastItsLimitAUserIsReadNoFurther() {
+        let (user, root) = (User(1000, isLimited: true), User(0, isLimited: false))
+        for user in [user, root] { user.inputBytes = 999 }
+        #expect(user.mayReceive(within: Self.limits()))
+        for user in [user, root] { user.inputBytes = 1000 }
+        #expect(!user.mayReceive(within: Self.limits()))
+        #expect(root.mayReceive(within: Self.limits()))
+    }
 }

@@ -140,6 +140,7 @@ final class Connection {
     /// It stops if the client does not read the answers or readers cannot keep up with the changes. Of a client that is
     /// gone it carries out what changes something; nobody reads the answers.
     func serve() {
+        defer { self.chargeInput() }
         guard self.lifecycle.mayServe, !self.input.isPaused else { return }
         repeat {
             var step = Step.handled
@@ -169,6 +170,23 @@ final class Connection {
         self.read(true)
         if self.input.hasSeenEnd { self.inputServed() }
         self.flushed()
+    }
+
+    /// Nothing that the client has sent is dealt with any more.
+    private func dropInput() {
+        self.input.clear()
+        self.input.charge(to: self.user)
+    }
+
+    /// Charges what is left of the input to the user.
+    ///
+    /// Past the user's limit the client is read again once its requests that are here have been carried out; a line that
+    /// has begun is read to its end, which is never far.
+    private func chargeInput() {
+        self.input.charge(to: self.user)
+        if !self.user.mayReceive(within: self.server.limits), self.input.hasLine {
+            self.read(false)
+        }
     }
 
     /// Starts or stops reading the client.
@@ -333,7 +351,7 @@ final class Connection {
     /// Tells the client why, and closes once that has been written, or the client is too slow to read it.
     private func dismiss(_ bye: [UInt8]) {
         guard self.lifecycle.dismiss() else { return }
-        self.input.clear()
+        self.dropInput()
         self.voters.end()
         self.watches.stopReadingPast()
         self.history.stopReadingPast()
@@ -413,6 +431,7 @@ final class Connection {
     /// Forgets the connection; sets that are being decided are still decided.
     private func forget() {
         guard !self.lifecycle.forget() else { return }
+        self.dropInput()
         self.sets.withdrawWaiting()
         self.server.remove(self)
         self.output.endTurns()

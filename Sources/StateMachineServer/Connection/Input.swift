@@ -11,6 +11,8 @@ struct Input {
     private var scanned = 0
     /// The length of the line that was taken last, with its newline.
     private var taken = 0
+    /// How many bytes the client's user has been charged for.
+    private var charged = 0
 
     /// Whether the next line was put back: sets before it are answered first, or there was no time for it.
     private(set) var isPutBack = false
@@ -73,6 +75,12 @@ struct Input {
     mutating func putBack() {
         self.buffer.moveReaderIndex(to: self.buffer.readerIndex - self.taken)
         (self.taken, self.isPutBack) = (0, true)
+    }
+
+    /// Charges the user for what is here now, and no longer for what was.
+    mutating func charge(to user: User) {
+        user.inputBytes += self.buffer.readableBytes - self.charged
+        self.charged = self.buffer.readableBytes
     }
 
     var hasLine: Bool { self.newline != nil }

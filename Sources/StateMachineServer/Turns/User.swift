@@ -18,6 +18,8 @@ final class User {
 
     /// Bytes of the requests that are kept for its connections.
     var requestBytes = 0
+    /// Bytes that its clients have sent and nobody has dealt with.
+    var inputBytes = 0
     /// Patterns of its waits with `!`.
     var exceptingPatterns = 0
     /// Bytes of answers that its clients have not been sent yet.
@@ -58,6 +60,13 @@ final class User {
     /// Whether a request of so many bytes may be kept in addition to the others.
     func mayKeep(_ bytes: Int, within limits: ServerLimits) -> Bool {
         !self.isLimited || self.requestBytes + bytes <= limits.requestBytesPerUid
+    }
+
+    /// Whether more is read of a client that has whole requests waiting.
+    ///
+    /// It is not refused. As many bytes as its requests may have that are kept, which these are to become.
+    func mayReceive(within limits: ServerLimits) -> Bool {
+        !self.isLimited || self.inputBytes < limits.requestBytesPerUid
     }
 
     /// Whether its waits with `!` may have so many more patterns.
