@@ -20,7 +20,7 @@ import TestSupport
 ///     at-once STATE                           sets at once, unless that would have to wait for anybody
 ///     withdraw P                              P no longer wants it
 ///     withdraw-waiting P                      the same, if its turn has not come
-///     settled D [asking]                      D is called when all that came before is over, with what voters are asked about
+///     settled D                               D is called when all that has been evaluated is over
 ///     gather, release                         more is about to come; it has come
 ///     voter A [STATE …]                       A wants to be asked about changes to those states, or about all
 ///     vote A yes|no WHY|abstain               A answers the question that it has
@@ -149,8 +149,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
 
     private func settled(_ command: ScriptCommand) {
         let transcript = self.transcript
-        let question = command.has("asking") ? Question() : nil
-        self.machine.afterCommits(asking: question) { transcript.say("\(command[0]): settled") }
+        self.machine.afterCommits { transcript.say("\(command[0]): settled") }
     }
 
     private func addVoter(_ command: ScriptCommand) {

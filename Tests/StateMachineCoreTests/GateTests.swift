@@ -137,7 +137,7 @@ private struct Bench {
         }
         bench.addVoter(
             "delay",
-            deadline: VoteDeadline(limit: .seconds(3), whenSilent: .yes, fromArrival: true)
+            deadline: VoteDeadline(limit: .seconds(3), whenSilent: .yes, from: .proposal)
         ) {
             $0.proposed == .authentication(.idle)
         }

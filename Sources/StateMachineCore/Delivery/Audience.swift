@@ -172,6 +172,7 @@ extension Machine: MemberOwner {
         isLimited: Bool = true
     ) -> (member: Member, drain: Drain, place: Place) {
         let identity = context.identity
+        var isAskedNow = false
         let (member, drain, place, swept) = self.holder.withLock {
             holder -> (Member, Drain, Place, [Drain]) in
             let tail = holder.tail
@@ -194,23 +195,24 @@ extension Machine: MemberOwner {
                 after: tail.position,
                 from: holder.place
             )
-            if let voter = fresh as? VoterMember { holder.gate.voters.add(voter) }
+            if let voter = fresh as? VoterMember { isAskedNow = holder.gate.voterCame(voter) }
             return (fresh, drain, holder.place, holder.audience.drainsToSweep())
         }
         swept.endGone()
+        if isAskedNow { self.pump() }
         // Nothing has been appended that would wake the drain.
         if member === fresh, member.start == .current { member.askForTurn() }
         return (member, drain, place)
     }
 
     func remove(_ member: Member) {
-        let (ballot, left) = self.holder.withLock { holder -> (Ballot?, Drain?) in
+        let (ballot, vote, left) = self.holder.withLock { holder -> (Ballot?, Vote, Drain?) in
             let left = holder.audience.remove(member, after: holder.tail.position)
-            guard let voter = member as? VoterMember else { return (nil, left) }
-            return (holder.gate.voterWent(voter), left)
+            guard let voter = member as? VoterMember else { return (nil, .abstain, left) }
+            return (holder.gate.voterWent(voter), voter.lastVote, left)
         }
         left?.leave()
-        ballot?.release(ObjectIdentifier(member))
+        _ = ballot?.vote(vote, by: ObjectIdentifier(member))
     }
 
     func drain(of member: Member) -> (drain: Drain, newest: UInt64)? {

@@ -404,9 +404,9 @@ package final class Drain: @unchecked Sendable {
                     &hasGone
                 )
             case .question:
-                let ballot = unsafeDowncast(entry, to: QuestionEntry.self).ballot
+                let question = unsafeDowncast(entry, to: QuestionEntry.self)
                 for member in self.heard where member.since < entry.position {
-                    member.put(ballot)
+                    member.put(question)
                 }
             case .missed:
                 let missed = unsafeDowncast(entry, to: MissedEntry.self).missed
@@ -477,8 +477,9 @@ package final class Drain: @unchecked Sendable {
     /// Passes an entry that no member here will hear: its voters are waited for no longer.
     private func passUnheard(_ entry: LogEntry) {
         if entry.kind == .question {
-            let ballot = unsafeDowncast(entry, to: QuestionEntry.self).ballot
-            for member in self.allMembers { ballot.release(ObjectIdentifier(member)) }
+            let question = unsafeDowncast(entry, to: QuestionEntry.self)
+            for member in self.allMembers.lazy.map({ ObjectIdentifier($0) })
+            where question.asked.contains(member) { question.ballot.release(member) }
         }
         entry.deliveryCount?.pass(hearing: false)
     }

@@ -82,16 +82,30 @@ final class ChangeEntry: LogEntry, @unchecked Sendable {
     }
 }
 
-/// The entry of a question.
+/// The entry of a question, as it is put to some voters.
 final class QuestionEntry: LogEntry, @unchecked Sendable {
     let ballot: Ballot
+    /// Whom it is put to.
+    let asked: Set<ObjectIdentifier>
+    /// How long each is waited for; without one until it votes or vanishes.
+    let limits: [ObjectIdentifier: Duration]
 
-    init(_ ballot: Ballot) {
+    /// A question of that age, put to those voters.
+    init(_ ballot: Ballot, to voters: [VoterMember], at age: QuestionAge) {
         self.ballot = ballot
+        self.asked = Set(voters.lazy.map { ObjectIdentifier($0) })
+        self.limits = voters.reduce(into: [:]) { limits, voter in
+            limits[ObjectIdentifier(voter)] = age.limit(of: voter.terms, under: ballot.question)
+        }
         super.init(.question)
     }
 
-    fileprivate override var copy: LogEntry { QuestionEntry(self.ballot) }
+    private init(_ other: QuestionEntry) {
+        (self.ballot, self.asked, self.limits) = (other.ballot, other.asked, other.limits)
+        super.init(.question)
+    }
+
+    fileprivate override var copy: LogEntry { QuestionEntry(self) }
 }
 
 /// Changes that a drain was too late for.

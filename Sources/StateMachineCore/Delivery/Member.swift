@@ -163,7 +163,7 @@ class Member: @unchecked Sendable {
     final func endBurst() { self.call { self.burstEnded() } }
 
     /// Asks the member if it is a voter; cancelling one releases it from the ballot.
-    final func put(_ ballot: Ballot) { self.call { self.receive(ballot) } }
+    final func put(_ question: QuestionEntry) { self.call { self.receive(question) } }
 
     final func call(_ body: () -> Void) {
         _ = self.callGuard.run {
@@ -235,7 +235,7 @@ class Member: @unchecked Sendable {
     /// The drain fell behind its limit and dropped `count` changes, the last of them `newest`.
     func receiveMissed(_ count: Int, newest: Change) {}
 
-    func receive(_ ballot: Ballot) {}
+    func receive(_ question: QuestionEntry) {}
 
     /// Called on the context when nothing more is to be told, after something was.
     func burstEnded() {}

@@ -23,7 +23,7 @@ struct Electorate: Sendable {
     /// Removes a voter, which may have been removed before.
     mutating func remove(_ voter: VoterMember) { _ = self.leave(voter) }
 
-    /// Has a voter stand at other buckets; nil: it is asked about every motion.
+    /// Has a voter stand at other buckets, if it is here; nil: it is asked about every motion.
     mutating func move(_ voter: VoterMember, to buckets: Set<Int>?) {
         let isHere = self.leave(voter)
         voter.buckets = buckets
@@ -65,13 +65,28 @@ struct Electorate: Sendable {
     }
 }
 
+extension [VoterMember] {
+    /// Called under no lock, since it runs their code.
+    func whoWantToBeAsked(about motion: Motion) -> Self {
+        self.filter { !$0.isCancelled && $0.isAsked(motion) }
+    }
+}
+
 extension Registration {
     /// From when this returns a voter is found at those buckets and no others; nil: it is asked about every motion.
     package func move(to buckets: Set<Int>?) {
         guard let voter = self.member as? VoterMember, let machine = voter.owner as? Machine else {
             return
         }
-        machine.holder.withLock { $0.gate.voters.move(voter, to: buckets) }
+        if machine.holder.withLock({ $0.gate.voterMoved(voter, to: buckets) }) { machine.pump() }
+    }
+
+    /// Ends a voter's; in a question that is open, or on its way to it, that is its vote.
+    package func cancel(voting vote: Vote) {
+        if let voter = self.member as? VoterMember, let machine = voter.owner as? Machine {
+            machine.holder.withLock { _ in voter.lastVote = vote }
+        }
+        self.cancel()
     }
 }
 
@@ -116,6 +131,6 @@ extension Machine {
     func voters(on motion: Motion) -> [VoterMember] {
         let buckets = self.holder.withLock { $0.gate.voters.buckets }(motion)
         let voters = self.holder.withLock { $0.gate.voters.voters(at: buckets) }
-        return voters.filter { !$0.isCancelled && $0.isAsked(motion) }
+        return voters.whoWantToBeAsked(about: motion)
     }
 }

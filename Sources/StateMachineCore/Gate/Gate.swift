@@ -26,7 +26,7 @@ struct Gate: Sendable {
         case awaitingQuiet
         /// The voters have it.
         case asked(Ballot)
-        /// The voters have spoken.
+        /// The voters have spoken, and it is carried out next.
         case decided(Ballot, Verdict)
     }
 
@@ -40,6 +40,8 @@ struct Gate: Sendable {
     /// Those that ask nobody: they wait for no voter, and so go first.
     private var assignments = ProposalQueue()
     private var stage = Stage.waiting
+    /// Those who have come since the question was put, and have their say before its answer is carried out.
+    private var newcomers: [VoterMember] = []
     /// A question to close without an answer, since the state was recast, or others have moved the machine.
     private var voided: Ballot?
     /// How many questions have been put.
@@ -63,10 +65,12 @@ struct Gate: Sendable {
         /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
         case evaluateAll([Proposal], from: Place)
         /// Decide on the first that recasts the state, or that voters may have to be asked about:
-        /// ``evaluated(_:as:from:at:decided:)``.
-        case evaluate(Proposal, from: Place, hasVoters: Bool)
+        /// ``evaluated(_:as:from:since:at:decided:)``; `version` is that of the voters.
+        case evaluate(Proposal, from: Place, hasVoters: Bool, version: Int)
+        /// Determine who of these wants to be asked as well: ``joined(_:_:at:_:decided:)``.
+        case join(Ballot, [VoterMember])
         /// Put the question, at once and under the lock, then wake the voters: ``voted(_:on:)``.
-        case ask(Ballot, Question, waited: (@Sendable () -> Duration)?)
+        case ask(QuestionEntry)
         /// The voters agree. Ask whether the proposer still does: ``confirmed(_:with:at:)``.
         case confirm(Proposal, Ballot)
         /// Close a question whose answer no longer counts.
@@ -99,6 +103,9 @@ struct Gate: Sendable {
         case .asked(let ballot), .decided(let ballot, _): ballot
         }
     }
+
+    /// Told of the voters' verdict, and of the number of the question.
+    typealias Decided = @Sendable (Verdict, _ question: UInt64) -> Void
 
     // MARK: - Proposals come and go
 
@@ -197,17 +204,37 @@ struct Gate: Sendable {
 
     // MARK: - Voters and the log
 
-    /// Notes that a voter has gone.
+    /// Adds a voter.
     ///
-    /// - Returns: the question that is open, in which the voter abstains.
+    /// - Returns: whether the caller has to pump, since it may have a say in what is asked.
+    mutating func voterCame(_ voter: VoterMember) -> Bool {
+        self.voters.add(voter)
+        guard self.ballot != nil else { return false }
+        self.newcomers.append(voter)
+        return true
+    }
+
+    /// Has a voter be found at other buckets; nil: it is asked about every motion.
+    ///
+    /// - Returns: whether the caller has to pump, since it may have a say in what is asked.
+    mutating func voterMoved(_ voter: VoterMember, to buckets: Set<Int>?) -> Bool {
+        self.voters.move(voter, to: buckets)
+        guard self.ballot != nil else { return false }
+        self.newcomers.append(voter)
+        return true
+    }
+
+    /// Removes a voter.
+    ///
+    /// - Returns: the question that is open, in which its last vote counts.
     mutating func voterWent(_ voter: VoterMember) -> Ballot? {
         self.voters.remove(voter)
         guard case .asked(let ballot) = self.stage else { return nil }
         return ballot
     }
 
-    /// Records the voters' verdict on the question of that number, which may be closed by now; then
-    /// the caller has to pump.
+    /// Records the voters' verdict on the question of that number, which may be closed by now, or put to others as well;
+    /// then the caller has to pump.
     mutating func voted(_ verdict: Verdict, on number: UInt64) {
         guard case .asked(let ballot) = self.stage, number == self.questions else { return }
         self.stage = .decided(ballot, verdict)
@@ -252,7 +279,7 @@ struct Gate: Sendable {
     /// What the first proposal's evaluation came to.
     enum Decision: Sendable {
         case settle(Evaluated.Fate)
-        case ask([VoterMember], Motion, Question)
+        case ask([VoterMember], Ballot, QuestionAge)
     }
 
     /// Records the decision on the first proposal, as evaluated from `base`.
@@ -261,6 +288,7 @@ struct Gate: Sendable {
     ///   - proposal: the proposal.
     ///   - decision: what is to become of it.
     ///   - base: where the machine was, or was to be.
+    ///   - version: of the voters by then.
     ///   - machine: where it is.
     ///   - decided: called with the voters' verdict and the number of the question.
     /// - Returns: the next action.
@@ -268,29 +296,69 @@ struct Gate: Sendable {
         _ proposal: Proposal,
         as decision: Decision,
         from base: Place,
+        since version: Int,
         at machine: Place,
-        decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
+        decided: @escaping Decided
     ) -> Action? {
         guard proposal.isStillWanted else { return self.refuse(proposal, .withdrawn, machine) }
         guard self.ahead(of: machine).seq == base.seq else { return self.next(machine) }
         switch decision {
         case .settle(let fate): return self.settle(Evaluated(proposal, fate), machine)
-        case .ask(let voters, let motion, let question):
+        case .ask(let voters, let ballot, let age):
             guard self.groups.areQuiet else {
                 self.stage = .awaitingQuiet
                 return self.next(machine)
             }
-            // A voter cancelled after this finds the ballot, and is released from it.
-            let present = voters.filter { !$0.isCancelled }
-            guard !present.isEmpty else { return self.next(machine) }
-            self.questions += 1
-            let number = self.questions
-            let ballot = Ballot(on: motion, under: question, voters: present) {
-                decided($0, number)
-            }
-            self.stage = .asked(ballot)
-            return .ask(ballot, question, waited: proposal.waited)
+            guard self.voters.version == version else { return self.next(machine) }
+            return self.put(ballot, to: voters, at: age, machine, decided: decided)
         }
+    }
+
+    /// Records which of those who have come want to be asked as well.
+    ///
+    /// - Parameters:
+    ///   - ballot: the question.
+    ///   - voters: those.
+    ///   - age: for how long it has been waited for.
+    ///   - machine: where the machine is.
+    ///   - decided: called with the voters' verdict and the number of the question.
+    /// - Returns: the next action.
+    mutating func joined(
+        _ ballot: Ballot,
+        _ voters: [VoterMember],
+        at age: QuestionAge,
+        _ machine: Place,
+        decided: @escaping Decided
+    ) -> Action? {
+        guard ballot === self.ballot, let proposal = self.waiting.first else {
+            return self.next(machine)
+        }
+        guard proposal.isStillWanted else {
+            self.closeQuestion()
+            return self.refuse(proposal, .withdrawn, machine)
+        }
+        return self.put(ballot, to: voters, at: age, machine, decided: decided)
+    }
+
+    /// Puts a question to those of the voters who are here and have not been asked.
+    private mutating func put(
+        _ ballot: Ballot,
+        to voters: [VoterMember],
+        at age: QuestionAge,
+        _ machine: Place,
+        decided: @escaping Decided
+    ) -> Action? {
+        // A voter cancelled after this finds the ballot, and is released from it.
+        let present = voters.filter { !$0.isCancelled && !ballot.asks($0) }
+        guard !present.isEmpty else { return self.next(machine) }
+        self.questions += 1
+        let number = self.questions
+        if let verdict = ballot.put(to: present, decided: { decided($0, number) }) {
+            self.stage = .decided(ballot, verdict)
+            return self.next(machine)
+        }
+        self.stage = .asked(ballot)
+        return .ask(QuestionEntry(ballot, to: present, at: age))
     }
 
     /// Records the proposer's answer when asked once more.
@@ -305,6 +373,8 @@ struct Gate: Sendable {
         with entry: ChangeEntry?,
         at machine: Place
     ) -> Action? {
+        guard self.newcomers.isEmpty else { return self.next(machine) }
+        self.closeQuestion()
         let conflict = Refused(.conflict, current: ballot.motion.current)
         return self.close(
             ballot,
@@ -337,7 +407,7 @@ struct Gate: Sendable {
             if let recast = self.recasts.first {
                 // Proposals that were evaluated in the old form are committed first; meanwhile nothing is evaluated.
                 if self.groups.areQuiet {
-                    return .evaluate(recast, from: machine, hasVoters: false)
+                    return .evaluate(recast, from: machine, hasVoters: false, version: 0)
                 }
             } else if let action = self.nextProposal(machine) {
                 return action
@@ -365,6 +435,9 @@ struct Gate: Sendable {
     /// What to do about the proposals that have not been evaluated; nil: nothing yet.
     private mutating func nextProposal(_ machine: Place) -> Action? {
         if self.groups.areQuiet { self.cameQuiet() }
+        if !self.newcomers.isEmpty, let ballot {
+            return .join(ballot, exchange(&self.newcomers, with: []))
+        }
         // An assignment under way may make it stale: this is checked again when that has ended.
         if case .decided(let ballot, let verdict) = self.stage,
             machine.seq != ballot.motion.current.seq || self.groups.last == nil
@@ -383,7 +456,12 @@ struct Gate: Sendable {
             return self.waiting.takeFirst(room).map { .evaluateAll($0, from: base) }
         }
         return self.waiting.first.map {
-            .evaluate($0, from: base, hasVoters: !self.voters.isEmpty)
+            .evaluate(
+                $0,
+                from: base,
+                hasVoters: !self.voters.isEmpty,
+                version: self.voters.version
+            )
         }
     }
 
@@ -423,10 +501,13 @@ struct Gate: Sendable {
         by ballot: Ballot,
         at machine: Place
     ) -> Action? {
-        self.stage = .waiting
         switch verdict {
-        case .yes: return self.waiting.first.map { .confirm($0, ballot) } ?? self.next(machine)
+        case .yes:
+            if let proposal = self.waiting.first { return .confirm(proposal, ballot) }
+            self.closeQuestion()
+            return self.next(machine)
         case .no(let denials):
+            self.closeQuestion()
             let refused = Refused(ballot.motion, deniedBy: denials)
             return self.close(ballot, with: .answered(.failure(refused)), machine)
         }
@@ -450,7 +531,12 @@ struct Gate: Sendable {
     /// machine.
     private mutating func voidQuestion() {
         self.voided = self.ballot
+        self.closeQuestion()
+    }
+
+    private mutating func closeQuestion() {
         self.stage = .waiting
+        self.newcomers = []
     }
 
     private mutating func refuse(

@@ -158,13 +158,18 @@ extension Machine {
         case .evaluateAll(let run, let base):
             let evaluated = self.evaluate(run, from: base)
             return self.after { $0.evaluated(evaluated, at: $1) }
-        case .evaluate(let proposal, let base, let hasVoters):
+        case .evaluate(let proposal, let base, let hasVoters, let version):
             let decision = self.decide(proposal, base: base, hasVoters: hasVoters)
             return self.after { gate, machine in
-                gate.evaluated(proposal, as: decision, from: base, at: machine) { verdict, number in
-                    self.holder.withLock { $0.gate.voted(verdict, on: number) }
-                    self.pump()
+                gate.evaluated(proposal, as: decision, from: base, since: version, at: machine) {
+                    self.voted($0, on: $1)
                 }
+            }
+        case .join(let ballot, let newcomers):
+            let voters = newcomers.whoWantToBeAsked(about: ballot.motion)
+            let age = ballot.ageNow
+            return self.after { gate, machine in
+                gate.joined(ballot, voters, at: age, machine) { self.voted($0, on: $1) }
             }
         case .confirm(let proposal, let ballot):
             let motion = ballot.motion
@@ -180,9 +185,8 @@ extension Machine {
                 case .move, .record: nil
                 }
             return self.after { $0.confirmed(ballot, with: entry, at: $1) }
-        case .ask(let ballot, let question, let waited):
-            let waited = waited?() ?? .zero
-            ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
+        case .ask(let question):
+            question.ballot.setAlarms(question.limits, on: self.options.clock)
             self.announce(step.news)
         case .void(let ballot): ballot.withdraw()
         case .commit(let records, let group):
@@ -252,12 +256,32 @@ extension Machine {
             if let (new, beginsStay) = made.entered, hasVoters, let question = proposal.question {
                 let motion = move.motion(to: new, beginsStay: beginsStay, at: base)
                 let asked = self.voters(on: motion)
-                guard asked.isEmpty else { return .ask(asked, motion, question) }
+                guard asked.isEmpty else {
+                    let ballot = self.ballot(on: motion, under: question, of: proposal)
+                    return .ask(asked, ballot, ballot.ageNow)
+                }
             }
             return .settle(self.fate(of: move, proposal, made, from: base))
         } catch {
             return .settle(.answered(.failure(error)))
         }
+    }
+
+    /// A question that is put to nobody yet.
+    private func ballot(
+        on motion: Motion,
+        under question: Question,
+        of proposal: Proposal
+    ) -> Ballot {
+        let (waited, asked) = (proposal.waited, stopwatch(on: self.options.clock))
+        return Ballot(on: motion, under: question) {
+            QuestionAge(sinceProposal: waited?() ?? .zero, sinceQuestion: asked())
+        }
+    }
+
+    private func voted(_ verdict: Verdict, on number: UInt64) {
+        self.holder.withLock { $0.gate.voted(verdict, on: number) }
+        self.pump()
     }
 
     private func made(of move: Move, from base: Place) throws(Refused) -> Move.Made {
@@ -326,7 +350,7 @@ extension Machine.Holder {
     /// Does the part of an action that needs the lock: enters states, puts a question.
     mutating func take(_ action: Gate.Action) -> Machine.Step {
         switch action {
-        case .ask(let ballot, _, _): self.append(QuestionEntry(ballot))
+        case .ask(let question): self.append(question)
         case .follow(let entries):
             for entry in entries {
                 precondition(
@@ -335,7 +359,7 @@ extension Machine.Holder {
                 )
                 _ = self.enter(entry)
             }
-        case .evaluateAll, .evaluate, .confirm, .void, .commit: break
+        case .evaluateAll, .evaluate, .join, .confirm, .void, .commit: break
         case .tell(let evaluated):
             for index in evaluated.indices {
                 switch evaluated[index].fate {

@@ -15,10 +15,11 @@ class Poll: @unchecked Sendable {
 
     private let count: Lock<Count>
 
+    /// Without `decided` it waits for those whom it is put to later.
     init(
         _ question: Question,
         voters: [ObjectIdentifier: VoteTally.Voter],
-        decided: @escaping @Sendable (Verdict) -> Void
+        decided: (@Sendable (Verdict) -> Void)? = nil
     ) {
         self.count = Lock(Count(tally: VoteTally(question, voters: voters), decided: decided))
     }
@@ -26,13 +27,28 @@ class Poll: @unchecked Sendable {
     /// Begins a question that may have nobody to ask; called once.
     func begin() { self.end(with: self.count.withLock { $0.tally.begun() }) }
 
-    /// Sets the voters' deadlines, before they are asked; called once.
+    /// Asks more, and has `decided` called in place of whom it would have told.
+    ///
+    /// - Returns: the verdict, if it is decided all the same; then nobody is told.
+    fileprivate func join(
+        _ voters: [ObjectIdentifier: VoteTally.Voter],
+        decided: @escaping @Sendable (Verdict) -> Void
+    ) -> Verdict? {
+        // What it replaces is released after the lock.
+        let (verdict, _) = self.count.withLock { count in
+            let verdict = count.tally.joined(voters)
+            return (verdict, exchange(&count.decided, with: verdict == nil ? decided : nil))
+        }
+        return verdict
+    }
+
+    /// Sets voters' deadlines, before they are asked.
     func setAlarms(_ limits: [ObjectIdentifier: Duration], on clock: any Clock<Duration>) {
         let alarms = limits.map { id, limit in
             Alarm(after: limit, on: clock) { [weak self] in _ = self?.vote(nil, by: id) }
         }
         self.count.withLock { count in
-            if count.tally.isOpen { count.alarms = alarms }
+            if count.tally.isOpen { count.alarms += alarms }
         }
     }
 
@@ -76,42 +92,56 @@ class Poll: @unchecked Sendable {
 }
 
 /// One question to a machine's voters, from the moment it is put until it is decided.
+///
+/// It is put to those who are there, and then to each who comes before its answer is carried out: one count for all.
+///
+/// Guarded state: `asked` is the gate's, under the machine's lock.
 final class Ballot: Poll, @unchecked Sendable {
     let motion: Motion
-    private let asked: [ObjectIdentifier: VoterMember]
+    let question: Question
+    private let age: @Sendable () -> QuestionAge
+    /// Whom it was put to.
+    private var asked: Set<ObjectIdentifier> = []
 
+    /// A question that has been put to nobody yet.
     init(
         on motion: Motion,
         under question: Question,
-        voters: [VoterMember],
-        decided: @escaping @Sendable (Verdict) -> Void
+        aged age: @escaping @Sendable () -> QuestionAge
     ) {
-        self.motion = motion
-        self.asked = [ObjectIdentifier: VoterMember](
-            uniqueKeysWithValues: voters.map { (ObjectIdentifier($0), $0) }
-        )
-        let voters = self.asked.mapValues { voter in
-            VoteTally.Voter(
+        (self.motion, self.question, self.age) = (motion, question, age)
+        super.init(question, voters: [:])
+    }
+
+    /// For how long it has been waited for; under no lock, since a clock is read.
+    var ageNow: QuestionAge { self.age() }
+
+    /// Whether it was put to that voter.
+    func asks(_ voter: VoterMember) -> Bool { self.asked.contains(ObjectIdentifier(voter)) }
+
+    /// Puts it to these as well; `decided` is called in place of whom it would have told.
+    ///
+    /// - Returns: the verdict, if it is decided all the same; then nobody is told.
+    func put(
+        to voters: [VoterMember],
+        decided: @escaping @Sendable (Verdict) -> Void
+    ) -> Verdict? {
+        self.asked.formUnion(voters.lazy.map { ObjectIdentifier($0) })
+        let terms = voters.map { voter in
+            let terms = VoteTally.Voter(
                 label: voter.terms.label,
                 claim: voter.terms.claim,
                 peer: voter.terms.peer,
                 whenSilent: voter.terms.deadline?.whenSilent ?? voter.terms.whenSilent
-                    ?? question.whenSilent
+                    ?? self.question.whenSilent
             )
+            return (ObjectIdentifier(voter), terms)
         }
-        super.init(question, voters: voters, decided: decided)
+        return self.join(
+            [ObjectIdentifier: VoteTally.Voter](uniqueKeysWithValues: terms),
+            decided: decided
+        )
     }
-
-    /// Sets the voters' deadlines, before they are asked; called once.
-    func setAlarms(under question: Question, waited: Duration, clock: any Clock<Duration>) {
-        let limits = self.asked.compactMapValues { voter -> Duration? in
-            guard let deadline = voter.terms.deadline else { return question.deadline }
-            return deadline.limit.map { max(.zero, deadline.isFromArrival ? $0 - waited : $0) }
-        }
-        self.setAlarms(limits, on: clock)
-    }
-
-    func asks(_ voter: Member) -> Bool { self.asked[ObjectIdentifier(voter)] != nil }
 }
 
 /// A question as put to one voter; it is answered once, now or later, from anywhere.
@@ -145,10 +175,13 @@ package class Reply: @unchecked Sendable {
 package final class Ask: Reply, @unchecked Sendable {
     /// What is asked about.
     package let motion: Motion
+    /// How long the voter is waited for, from when it is asked; nil: until it votes or vanishes.
+    package let limit: Duration?
 
-    init(_ ballot: Ballot, to voter: VoterMember) {
-        self.motion = ballot.motion
-        super.init(to: ballot, by: ObjectIdentifier(voter))
+    init(_ question: QuestionEntry, to voter: VoterMember) {
+        self.motion = question.ballot.motion
+        self.limit = question.limits[ObjectIdentifier(voter)]
+        super.init(to: question.ballot, by: ObjectIdentifier(voter))
     }
 }
 

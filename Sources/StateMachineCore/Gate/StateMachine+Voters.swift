@@ -1,7 +1,8 @@
 /// Asks voters before the state changes.
 ///
 /// They are asked about every change that is proposed and that their `before` accepts, at the same time, each on
-/// its own context, when they have heard of all that led to the current state. A voter may read and propose, but not
+/// its own context, when they have heard of all that led to the current state. One that comes while a question is open
+/// has its say before that change is made, within what is left of the question's time. A voter may read and propose, but not
 /// wait for its proposal before it has voted; if it sets the state past the gate, what it votes on is stale.
 extension StateMachine {
     /// Asks before the state changes; the answer is known at once.

@@ -134,6 +134,7 @@ struct VoteTally {
     private var denials: [Vote.Denial] = []
     private var consents = 0
     private(set) var isOpen = true
+    private var isWithdrawn = false
 
     init(_ question: Question, voters: [ObjectIdentifier: Voter]) {
         self.question = question
@@ -142,6 +143,16 @@ struct VoteTally {
 
     /// For a question that has nobody to ask.
     mutating func begun() -> Verdict? { self.verdict() }
+
+    /// More are asked, also once it has been decided: that does not count yet.
+    ///
+    /// - Returns: the verdict, if it is decided all the same.
+    mutating func joined(_ voters: [ObjectIdentifier: Voter]) -> Verdict? {
+        guard !self.isWithdrawn else { return .no([.withdrawn]) }
+        self.isOpen = true
+        self.awaited.merge(voters) { asked, _ in asked }
+        return self.verdict()
+    }
 
     func awaits(_ voter: ObjectIdentifier) -> Bool { self.isOpen && self.awaited[voter] != nil }
 
@@ -159,7 +170,7 @@ struct VoteTally {
     /// The asker no longer wants to know.
     mutating func withdrawn() -> Verdict? {
         guard self.isOpen else { return nil }
-        self.isOpen = false
+        (self.isOpen, self.isWithdrawn) = (false, true)
         return .no([.withdrawn])
     }
 

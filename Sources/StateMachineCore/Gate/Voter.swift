@@ -1,17 +1,48 @@
 /// How long a voter is waited for.
 package struct VoteDeadline: Hashable, Sendable {
+    /// From when on the time counts.
+    package enum Start: Hashable, Sendable {
+        /// The proposal was made, however long it waits its turn.
+        case proposal
+        /// The question was put, be it to others.
+        case question
+        /// The voter is asked.
+        case asking
+    }
+
     /// How long; nil: until the voter votes or vanishes.
     let limit: Duration?
     /// What silence counts as after that.
     let whenSilent: Vote
-    /// Whether the waiting begins when the proposal is made, however long it waits its turn, and not when the voter is asked.
-    let isFromArrival: Bool
+    let start: Start
 
     /// Waits that long.
-    package init(limit: Duration?, whenSilent: Vote, fromArrival isFromArrival: Bool = false) {
+    package init(limit: Duration?, whenSilent: Vote, from start: Start = .question) {
         self.limit = limit
         self.whenSilent = whenSilent
-        self.isFromArrival = isFromArrival
+        self.start = start
+    }
+}
+
+/// For how long a question has been waited for.
+struct QuestionAge: Sendable {
+    /// Since its proposal was made, if that counts.
+    var sinceProposal = Duration.zero
+    /// Since it was put.
+    var sinceQuestion = Duration.zero
+
+    /// How long a voter is waited for that is asked now; nil: until it votes or vanishes.
+    func limit(of voter: Machine.Voter, under question: Question) -> Duration? {
+        guard let deadline = voter.deadline else {
+            return question.deadline.map { max(.zero, $0 - self.sinceQuestion) }
+        }
+        let gone =
+            switch deadline.start {
+            case .proposal: self.sinceProposal
+            case .question: self.sinceQuestion
+            case .asking: Duration.zero
+            }
+        return deadline.limit.map { max(.zero, $0 - gone) }
     }
 }
 
@@ -57,7 +88,7 @@ extension Machine {
 /// A voter's place in a drain, its terms, and the closure to call.
 ///
 /// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin; the machine's lock guards
-/// `buckets` and `isListed`, which are the ``Electorate``'s own.
+/// `buckets` and `isListed`, which are the ``Electorate``'s own, and `lastVote`.
 final class VoterMember: Member, @unchecked Sendable {
     let terms: Machine.Voter
     let isAsked: @Sendable (Motion) -> Bool
@@ -65,6 +96,8 @@ final class VoterMember: Member, @unchecked Sendable {
     /// Where it stands among the voters; nil: it is asked about every motion.
     var buckets: Set<Int>?
     var isListed = false
+    /// What its going counts as in a question that is open.
+    var lastVote = Vote.abstain
 
     init(
         _ terms: Machine.Voter,
@@ -78,9 +111,9 @@ final class VoterMember: Member, @unchecked Sendable {
         self.body = body
     }
 
-    override func receive(_ ballot: Ballot) {
-        guard ballot.asks(self), let body = self.body else { return }
-        body(Ask(ballot, to: self))
+    override func receive(_ question: QuestionEntry) {
+        guard question.asked.contains(ObjectIdentifier(self)), let body = self.body else { return }
+        body(Ask(question, to: self))
     }
 
     override var isAudience: Bool { false }

@@ -91,24 +91,20 @@ package final class Machine: Sendable {
 
 extension Machine {
     /// Calls `done` when all that has been evaluated so far has happened, or has failed to, and its
-    /// proposers know; with a question also when all that was proposed so far has been decided, and every question that
-    /// was put before has come.
+    /// proposers know.
     ///
     /// So `done` also means that the log has answered whatever it was given before; it is not
-    /// called until the log answers. That takes two groups at most. Without a question proposals that wait for voters
-    /// are not waited for. However many proposals wait, this is not refused, and it takes no room of theirs: a caller
+    /// called until the log answers. That takes two groups at most. Proposals that wait for voters are not waited for. However many proposals wait, this is not refused, and it takes no room of theirs: a caller
     /// that calls again before `done` must bound that itself. Called from anywhere; calls `done`
     /// straight away on a machine without a write-ahead log, unless it is to be called at a cursor.
     package func afterCommits(
-        asking question: Question? = nil,
         at cursor: Drain? = nil,
         _ done: @escaping @Sendable () -> Void
     ) {
         // A proposal which is never expected, and so asks nobody and changes nothing: its answer waits its turn.
         self.propose(
             Move(to: self.value, if: .holds { _ in false }),
-            asking: question,
-            isTimed: false,
+            asking: nil,
             at: cursor,
             isLimited: false
         ) { _ in done() }

@@ -10,6 +10,11 @@ package enum Record: Sendable {
     /// What declares the state after that change, and all that follow.
     case declared(RecordedDeclaration, from: UInt64)
 
+    /// The number of the hold or guard that it is about; nil if it is about none.
+    package var voter: UInt64? {
+        if case .voter(let number)? = self.subject { number } else { nil }
+    }
+
     /// What a record is about of which only the newest counts.
     enum Subject: Hashable, Sendable {
         case voter(UInt64)

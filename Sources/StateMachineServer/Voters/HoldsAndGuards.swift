@@ -48,7 +48,14 @@ final class HoldsAndGuards {
         }
         let number = away?.number ?? all.nextNumber()
         let since = away?.record.since ?? .now
-        let voter = try self.enlist(asked, id: id, line, number: number, since: since)
+        let voter = try self.enlist(
+            asked,
+            id: id,
+            line,
+            number: number,
+            since: since,
+            succeeding: away != nil
+        )
         let reply = ServerLine.reply(
             id: id,
             own: { writer in
@@ -98,7 +105,8 @@ final class HoldsAndGuards {
         id: RequestID?,
         _ line: [UInt8],
         number: UInt64,
-        since: WallTime
+        since: WallTime,
+        succeeding succeeds: Bool = false
     ) throws(WireError) -> SocketVoter {
         guard !self.output.isClosed else {
             throw WireError(.internal, "the connection is closed")
@@ -121,7 +129,7 @@ final class HoldsAndGuards {
             matching: self.server.states
         )
         if let next = self.server.voters.next { voter.expect(next) }
-        voter.begin(in: self.server)
+        voter.begin(in: self.server, succeeding: succeeds)
         self.standing.voters.append(voter)
         return voter
     }
@@ -193,7 +201,7 @@ final class HoldsAndGuards {
         self.output.replyLater(ServerLine.reply(id: id))
         let guards = self.server.voters.release(kept) { failure in
             self.answer(failure, id: id) {
-                "\(what) is released until the daemon restarts, and is back then, as the history cannot be written: \($0)"
+                "\(what) is released, but back if the daemon ends before its history can be written again: \($0)"
             }
         }
         for voter in guards { voter.owner?.end(voter.number) }
@@ -203,16 +211,9 @@ final class HoldsAndGuards {
     // MARK: - Questions
 
     /// Has a guard sent its question, when all that is queued before it has been written.
-    ///
-    /// The time of one that was put while its client was away is measured here.
-    func put(_ question: Ask, to voter: SocketVoter, _ leftMs: UInt64, _ isInherited: Bool) {
-        let number = self.server.voters.nextNumber()
-        voter.put(question, number: number, leftMs: leftMs)
+    func put(_ question: Ask, to voter: SocketVoter) {
+        voter.put(question, number: self.server.voters.nextNumber())
         self.server.scheduleFlush()
-        guard isInherited else { return }
-        self.server.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(leftMs))) {
-            voter.timeOut(number)
-        }
     }
 
     /// Whether questions have not been sent.
@@ -245,16 +246,16 @@ final class HoldsAndGuards {
     }
 
     /// Ends the one of that number; `done` is called when that is recorded, with nil, or with why it could not be.
-    func end(_ number: UInt64, done: @escaping Voters.Done = { _ in }) {
+    func end(_ number: UInt64, done: Voters.Done? = nil) {
         for voter in self.voters where voter.number == number { self.end(voter, done: done) }
         self.standing.voters.removeAll { $0.number == number }
         self.server.stays?.voterWent()
     }
 
-    private func end(_ voter: SocketVoter, done: @escaping Voters.Done = { _ in }) {
+    private func end(_ voter: SocketVoter, done: Voters.Done? = nil) {
         let isClosing = self.server.isClosing
-        guard !self.server.voters.willEnd(voter, isClosing: isClosing, done: done) else { return }
-        voter.end(denying: isClosing ? "the daemon is shutting down" : nil)
+        self.server.voters.willEnd(voter, isClosing: isClosing, done: done)
+        voter.end(voting: isClosing ? .no("the daemon is shutting down") : .abstain)
     }
 
     /// Ends them all: the client has ended its side (``Connection/inputClosed()``), has vanished or

@@ -56,17 +56,6 @@ final class SocketVoter: @unchecked Sendable {
     /// What it is called in the machine.
     var claim: Vote.Claim { self.terms.claim(self.number) }
 
-    /// What becomes of a question that comes.
-    private enum Fate {
-        /// It has its say.
-        case voting
-        /// That one has its say instead.
-        case succeeded(by: SocketVoter)
-        /// It has gone: the question is denied, or if there is no reason not waiting for it.
-        case gone(denying: String?)
-    }
-
-    private var fate = Fate.voting
     private var registration: Registration?
 
     /// One that does what was asked for; or denies, while nothing of its name is connected.
@@ -107,15 +96,20 @@ final class SocketVoter: @unchecked Sendable {
         }
     }
 
-    /// Has a say in that machine from now on.
-    func begin(in server: StateServer) {
+    /// Has a say in that machine from now on, also in what others are being asked.
+    ///
+    /// - Parameters:
+    ///   - server: whose machine it is.
+    ///   - succeeds: whether it takes the place of one whose client was away.
+    func begin(in server: StateServer, succeeding succeeds: Bool = false) {
         // It is not asked about what came before it in this turn.
         server.machine.endGathering()
         self.registration = server.machine.addVoter(
             Machine.Voter(
                 self.claim,
                 peer: self.peer,
-                deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline
+                deadline: self.isAway
+                    ? self.terms.deadlineWhenAway : self.terms.deadline(succeeding: succeeds)
             ),
             on: EventLoopContext(server.loop),
             at: Self.buckets(of: self.covered.withLock { $0 }),
@@ -159,76 +153,31 @@ final class SocketVoter: @unchecked Sendable {
         self.cover([self.patterns])
     }
 
-    /// Covers nothing from now on: no further question is put.
-    private func retire() { self.cover([]) }
-
     /// Whether no declared state can ever match.
     func isVoid(in schema: Schema) -> Bool { schema.objection(to: self.patterns) != nil }
 
     // MARK: - Questions
 
-    private func asked(_ question: Ask, isInherited: Bool = false) {
-        switch self.fate {
-        case .succeeded(let successor): return successor.inherit(question)
-        case .gone(denying: let why?):
-            question.vote(.no(why))
-            return
-        case .gone(denying: nil): return
-        case .voting: break
-        }
+    private func asked(_ question: Ask) {
         switch self.terms {
         case .block, .missing:
             let isOver = self.record.until.flatMap { self.all?.isOver($0) } ?? false
             question.vote(isOver ? .yes : .no(self.blockingWhy))
         // A question that waits for the voter's end.
         case .delay: self.question = (nil, question)
-        case .ask(let timeoutMs, _):
+        case .ask:
             guard let owner else {
                 self.question = (nil, question)
                 return
             }
-            owner.put(question, to: self, timeoutMs, isInherited)
+            owner.put(question, to: self)
         }
     }
 
-    /// Takes an open question that was put to another, if it would have been put to this one too.
-    private func inherit(_ question: Ask) {
-        guard question.isAwaited, self.isConcerned(by: question.motion) else { return }
-        self.asked(question, isInherited: true)
-    }
-
-    /// Takes the place of another, with its open question.
-    func succeed(_ other: SocketVoter) {
-        other.retire()
-        other.fate = .succeeded(by: self)
-        other.dueMs = nil
-        guard let (_, question) = other.question.take() else { return }
-        self.inherit(question)
-    }
-
-    /// Goes while a question may be on its way to it; nothing more is asked.
-    ///
-    /// - Parameter why: why an open question, or that one, is denied; nil: it is decided without it.
-    func retire(denying why: String?) {
-        self.retire()
-        self.fate = .gone(denying: why)
-        self.owner = nil
-        self.dueMs = nil
-        guard let (_, question) = self.question.take(), let why else { return }
-        question.vote(.no(why))
-    }
-
-    /// Counts its silence on the question of that number, if that is still open.
-    func timeOut(_ number: UInt64) {
-        guard self.asks(number), let (_, question) = self.question.take() else { return }
-        self.dueMs = nil
-        question.vote(self.terms.silence.map { .no($0) } ?? .yes)
-    }
-
     /// Keeps a question until the client, which is yet to be sent it, has answered.
-    func put(_ question: Ask, number: UInt64, leftMs: UInt64) {
+    func put(_ question: Ask, number: UInt64) {
         self.question = (number, question)
-        self.dueMs = leftMs
+        self.dueMs = question.limit.map { UInt64($0 / .milliseconds(1)) } ?? 0
     }
 
     /// Whether it has a question that has not been sent, and may be: its client knows that it is there.
@@ -257,11 +206,10 @@ final class SocketVoter: @unchecked Sendable {
         return true
     }
 
-    /// Ends it; its open question is decided without it, or denied if there is a reason.
-    func end(denying why: String? = nil) {
-        if let why { self.question?.question.vote(.no(why)) }
+    /// Ends it; in an open question that is its vote.
+    func end(voting vote: Vote = .abstain) {
         self.owner = nil
-        self.registration?.cancel()
+        self.registration?.cancel(voting: vote)
         self.registration = nil
         self.question = nil
         self.dueMs = nil

@@ -92,20 +92,24 @@ enum VoterTerms {
         switch self {
         case .ask(let timeoutMs, _) where timeoutMs > 0:
             VoteDeadline(limit: nil, whenSilent: .yes)
-        case .ask, .block, .delay, .missing: self.deadline
+        case .ask, .block, .delay, .missing: self.deadline()
         }
     }
 
     /// How long the machine waits for a vote, and what silence counts as then.
-    var deadline: VoteDeadline {
+    ///
+    /// - Parameter succeeds: whether it takes the place of one whose client was away, and whose question has waited for
+    ///   that: then it has all its time.
+    func deadline(succeeding succeeds: Bool = false) -> VoteDeadline {
         switch self {
         case .block, .missing: VoteDeadline(limit: nil, whenSilent: .yes)
         case .delay(let maxMs):
-            VoteDeadline(limit: .milliseconds(maxMs), whenSilent: .yes, fromArrival: true)
+            VoteDeadline(limit: .milliseconds(maxMs), whenSilent: .yes, from: .proposal)
         case .ask(let timeoutMs, _):
             VoteDeadline(
                 limit: .milliseconds(timeoutMs),
-                whenSilent: self.silence.map { .no($0) } ?? .yes
+                whenSilent: self.silence.map { .no($0) } ?? .yes,
+                from: succeeds ? .asking : .question
             )
         }
     }

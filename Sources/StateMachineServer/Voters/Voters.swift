@@ -33,8 +33,8 @@ final class Voters {
     private let ownUid: UInt32
     /// Whether what is answered here outlives a crash: there is a history.
     private(set) var isLasting = false
-    /// Those that the history has, by number.
-    private var recorded: Set<UInt64> = []
+    /// Those that the history has, or is about to have, as they are there, by number.
+    private var recorded: [UInt64: KeptVoter] = [:]
     /// The declaration that may come into force at any moment; nil while none is to.
     private(set) var next: Schema?
     /// Those that are recorded, by number; of guards required under one name only the newest.
@@ -43,10 +43,6 @@ final class Voters {
     private var voting: [UInt64: SocketVoter] = [:]
     /// The last number that a hold, a guard or a question was given.
     private(set) var lastNumber: UInt64 = 0
-    /// Those that have been replaced or have gone, and may still be sent a question that was put before.
-    private var retired: [SocketVoter] = []
-    /// Those of whom the same is so, and who end once all that is being decided now is decided.
-    private var ending: [SocketVoter] = []
     /// Whether the clock is believed that ends holds of a name; nil: it is.
     private var doubt: ClockDoubt?
     /// Rings when a hold of a name may have come to its end.
@@ -87,7 +83,7 @@ final class Voters {
     ) {
         self.lastNumber = max(number, left.map(\.number).max() ?? 0)
         self.isLasting = past != nil
-        self.recorded = Set(left.lazy.map(\.number))
+        for voter in left { self.recorded[voter.number] = voter }
         let times = left.map(\.since) + [past?.beginning.newest?.at].compactMap(\.self)
         self.doubt = times.max().map { ClockDoubt(at: self.now, after: $0) }
         for voter in left {
@@ -102,7 +98,7 @@ final class Voters {
             }
             self.kept[voter.number] = present
             self.voting[voter.number] = self.standIn(for: present)
-            if present != voter { self.keep(present) }
+            self.recordLater(voter.number)
         }
         guard self.voting.values.contains(where: \.isAway) else { return }
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(graceMs))) {
@@ -139,9 +135,8 @@ final class Voters {
         guard !away.isEmpty else { return }
         for voter in away {
             self.remove(voter.number)
-            voter.retire(denying: voter.terms.silence)
+            voter.end(voting: voter.terms.silence.map { .no($0) } ?? .abstain)
         }
-        self.endLater(away)
         self.server.stays?.voterWent()
     }
 
@@ -154,57 +149,51 @@ final class Voters {
 
     // MARK: - Recording
 
-    /// Records one as it is now.
-    private func keep(_ voter: KeptVoter, done: @escaping Done = { _ in }) {
-        self.record([.voter(voter)], done: done)
-    }
-
-    /// Removes the one of that number.
-    private func forget(_ number: UInt64, done: @escaping Done = { _ in }) {
-        self.record([.voterEnded(number)], done: done)
-    }
-
-    /// Has the machine's log record them, with the group that gathers; they are in force already.
+    /// Has the machine's log record them, all or none, with the group that gathers; they are in force already.
     ///
-    /// What could not be recorded goes with the next group as it is by then, whatever its client was told.
-    private func record(_ records: [Record], done: @escaping Done) {
-        guard self.isLasting else { return done(nil) }
+    /// A connection waits for one at a time, so that no user has more of them under way than connections.
+    ///
+    /// - Parameters:
+    ///   - records: holds and guards, and ends of some.
+    ///   - done: called later with nil, or with why they could not be recorded; nil: nobody waits for that.
+    private func record(_ records: [Record], done: Done?) {
+        guard self.isLasting else {
+            done?(nil)
+            return
+        }
+        let numbers = records.compactMap(\.voter)
+        guard let done else { return numbers.forEach { self.recordLater($0) } }
         let answer = NIOLoopBound(
-            { (failure: String?) in
-                if failure == nil { self.noteRecorded(records) }
-                done(failure)
-                if failure != nil { self.recordLater(records) }
+            { (refusal: Refusal?) in
+                for record in records { self.note(record, refusal) }
+                done(refusal?.failure)
+                // What has changed meanwhile, or was taken back.
+                for number in numbers { self.recordLater(number) }
             },
             eventLoop: self.loop
         )
         // Never before this returns: the caller has yet to note what is to be answered.
         self.server.machine.record(records) { [loop] refusal in
-            loop.execute { answer.value(refusal?.failure) }
+            loop.execute { answer.value(refusal) }
         }
     }
 
-    private func noteRecorded(_ records: [Record]) {
-        for record in records {
-            switch record {
-            case .voter(let voter): self.recorded.insert(voter.number)
-            case .voterEnded(let number): self.recorded.remove(number)
-            case .change, .stay, .declared: break
-            }
+    /// Notes what the history has, or may have.
+    private func note(_ record: Record, _ refusal: Refusal?) {
+        switch (record, refusal) {
+        case (.voter(let voter), nil), (.voter(let voter), .unsure):
+            self.recorded[voter.number] = voter
+        case (.voterEnded(let number), nil): self.recorded[number] = nil
+        case (.voter, _), (.voterEnded, _), (.change, _), (.stay, _), (.declared, _): break
         }
     }
 
-    private func recordLater(_ records: [Record]) {
-        for record in records {
-            switch record {
-            case .voter(let voter): self.recordLater(voter.number)
-            case .voterEnded(let number): self.recordLater(number)
-            case .change, .stay, .declared: break
-            }
-        }
-    }
-
+    /// Has the one of that number recorded as it is now, or its end, whenever that can be.
     private func recordLater(_ number: UInt64) {
-        self.server.machine.note(self.kept[number].map { .voter($0) } ?? .voterEnded(number))
+        let present = self.kept[number]
+        guard self.isLasting, present != self.recorded[number] else { return }
+        self.recorded[number] = present
+        self.server.machine.note(present.map { .voter($0) } ?? .voterEnded(number))
     }
 
     /// Ends all that belongs to no connection: nothing is decided any longer.
@@ -212,12 +201,10 @@ final class Voters {
         self.timer?.cancel()
         self.timer = nil
         for voter in self.voting.values where voter.owner == nil {
-            voter.end(denying: "the daemon is shutting down")
+            voter.end(voting: .no("the daemon is shutting down"))
         }
-        for voter in self.ending + self.retired { voter.end() }
         // Those that the next process takes over vote until this one ends.
         self.voting = [:]
-        (self.ending, self.retired) = ([], [])
     }
 
     // MARK: - Of connections
@@ -244,7 +231,7 @@ final class Voters {
     /// - Parameters:
     ///   - voter: the hold or guard.
     ///   - done: called when that is recorded, with nil, or with why it could not be.
-    func placed(_ voter: SocketVoter, done: @escaping Done = { _ in }) {
+    func placed(_ voter: SocketVoter, done: Done? = nil) {
         let before = voter.name.flatMap { self[required: $0] }
         var kept = voter.record
         kept.request = self.followed(kept.request)
@@ -256,17 +243,20 @@ final class Voters {
         self.kept[voter.number] = kept
         self.voting[voter.number] = voter
         if let standIn {
-            voter.succeed(standIn)
-            self.endLater([standIn])
+            standIn.end()
             if voter.name != nil { self.tell?(.connected, kept) }
             self.server.stays?.voterWent()
         }
         // A name has one row.
         let older = before.flatMap { $0.number == kept.number ? nil : Record.voterEnded($0.number) }
-        self.record([.voter(kept)] + [older].compactMap(\.self)) { failure in
-            if failure != nil { self.takeBack(kept, for: before) }
-            done(failure)
+        let records = [.voter(kept)] + [older].compactMap(\.self)
+        let answered = done.map { done -> Done in
+            { failure in
+                if failure != nil { self.takeBack(kept, for: before) }
+                done(failure)
+            }
         }
+        self.record(records, done: answered)
     }
 
     /// Forgets one that could not be recorded, for the one that it was to replace: what was promised to nobody does not
@@ -276,7 +266,7 @@ final class Voters {
         // Its client may have gone already.
         present.missing = kept.missing
         guard present == kept else { return }
-        if let before, self.recorded.contains(before.number) {
+        if let before, self.recorded[before.number] != nil {
             guard self.standIn(kept.number) == nil else { return }
             self.kept[kept.number] = nil
             self.kept[before.number] = before
@@ -293,30 +283,22 @@ final class Voters {
     ///   - voter: the hold or guard.
     ///   - isClosing: whether the daemon is shutting down: then it is in force again at the next start.
     ///   - done: of one that is not required, called when its end is recorded, with nil, or with why it could not be.
-    /// - Returns: whether something else denies in its place.
-    func willEnd(
-        _ voter: SocketVoter,
-        isClosing: Bool,
-        done: @escaping Done = { _ in }
-    ) -> Bool {
+    func willEnd(_ voter: SocketVoter, isClosing: Bool, done: Done? = nil) {
         self.voting[voter.number] = nil
         guard let name = voter.name else {
             let isRecorded = !isClosing && self.kept[voter.number] != nil
-            if isRecorded { self.remove(voter.number, done: done) } else { done(nil) }
-            return false
+            if isRecorded { self.remove(voter.number, done: done) } else { done?(nil) }
+            return
         }
-        guard self.guards(name).isEmpty, var kept = self[required: name] else { return false }
+        guard self.guards(name).isEmpty, var kept = self[required: name] else { return }
         kept.missing = .now
         self.kept[kept.number] = kept
         // The time is for people to know; it denies in any case.
-        self.keep(kept)
-        guard !isClosing else { return false }
+        self.recordLater(kept.number)
+        guard !isClosing else { return }
         let absence = self.standIn(for: kept)
         self.voting[kept.number] = absence
         self.tell?(.missing, kept)
-        voter.retire(denying: absence.blockingWhy)
-        self.endLater([voter])
-        return true
     }
 
     // MARK: - Names
@@ -407,7 +389,7 @@ final class Voters {
             until: WallTime(microseconds: now.microseconds + Int64(time) * 1000)
         )
         self.stand(kept)
-        self.keep(kept) { failure in
+        self.record([.voter(kept)]) { failure in
             if failure != nil, self.kept[kept.number] == kept {
                 if let before { self.stand(before) } else { self.end(kept.number) }
             }
@@ -421,8 +403,7 @@ final class Voters {
         self.kept[kept.number] = kept
         let voter = self.standIn(for: kept)
         if let older = exchange(&self.voting[kept.number], with: voter) {
-            voter.succeed(older)
-            self.endLater([older])
+            older.end()
             self.server.stays?.voterWent()
         }
         self.wait()
@@ -443,14 +424,14 @@ final class Voters {
 
     // MARK: - Their end
 
-    private func remove(_ number: UInt64, done: @escaping Done = { _ in }) {
+    private func remove(_ number: UInt64, done: Done? = nil) {
         self.kept[number] = nil
         if self.standIn(number) != nil { self.voting[number] = nil }
-        self.forget(number, done: done)
+        self.record([.voterEnded(number)], done: done)
     }
 
     /// Ends one; an open question is decided without it.
-    func end(_ number: UInt64, done: @escaping Done = { _ in }) {
+    func end(_ number: UInt64, done: Done? = nil) {
         let voter = self.standIn(number)
         self.remove(number, done: done)
         voter?.end()
@@ -518,26 +499,6 @@ final class Voters {
         return Array(Request(call).line.dropLast())
     }
 
-    /// Takes some out of the machine when what is being decided now is decided: until then they may still be sent a
-    /// question.
-    private func endLater(_ voters: [SocketVoter]) {
-        self.retired += voters
-        self.endRetired()
-    }
-
-    /// Takes all that have retired so far out of the machine, and then those that have retired meanwhile.
-    ///
-    /// One proposal at a time waits for that, since a client may have any number replaced while one question is open.
-    private func endRetired() {
-        guard self.ending.isEmpty, !self.retired.isEmpty else { return }
-        self.ending = exchange(&self.retired, with: [])
-        let all = NIOLoopBound(self, eventLoop: self.loop)
-        self.server.machine.afterCommits(asking: Question(), at: self.server.cursor) {
-            for voter in exchange(&all.value.ending, with: []) { voter.end() }
-            all.value.endRetired()
-        }
-    }
-
     // MARK: - For others
 
     /// All of them, in no order.
@@ -596,7 +557,7 @@ final class Voters {
             guard request != kept.request else { continue }
             kept.request = request
             self.kept[number] = kept
-            self.keep(kept)
+            self.recordLater(number)
         }
     }
 
