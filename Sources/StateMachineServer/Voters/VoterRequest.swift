@@ -100,6 +100,7 @@ enum VoterTerms {
     ///
     /// - Parameter succeeds: whether it takes the place of one whose client was away, and whose question has waited for
     ///   that: then it has all its time.
+    /// - Returns: that.
     func deadline(succeeding succeeds: Bool = false) -> VoteDeadline {
         switch self {
         case .block, .missing: VoteDeadline(limit: nil, whenSilent: .yes)

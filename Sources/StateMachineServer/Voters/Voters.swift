@@ -162,7 +162,10 @@ final class Voters {
             return
         }
         let numbers = records.compactMap(\.voter)
-        guard let done else { return numbers.forEach { self.recordLater($0) } }
+        guard let done else {
+            for number in numbers { self.recordLater(number) }
+            return
+        }
         let answer = NIOLoopBound(
             { (refusal: Refusal?) in
                 for record in records { self.note(record, refusal) }
