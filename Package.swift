@@ -336,6 +336,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "CAllocations", path: "Tests/CAllocations"),
+        .target(name: "CFailingSync", dependencies: ["CLibSQLite"], path: "Tests/CFailingSync"),
         .target(
             name: "DaemonScripts",
             dependencies: [
@@ -407,6 +408,7 @@ let package = Package(
         .testTarget(
             name: "StateMachineHistoryTests",
             dependencies: [
+                "CFailingSync",
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineHistory",

@@ -314,6 +314,22 @@ final class HistoryDatabase: @unchecked Sendable {
         return try self.transaction(isDurable: isDurable || self.durability == .disk, body)
     }
 
+    /// Whether the next start finds nothing of what has failed so.
+    ///
+    /// A commit that was written and not synced is in the log, complete, until something is written over it.
+    func isUndone(after error: any Error) -> Bool {
+        guard (error as? SQLiteError)?.isUnsynced == true else { return true }
+        do {
+            try self.transaction(isDurable: true) { db in
+                // A page that stays as it was would not be written.
+                for _ in 0..<2 { try db.run("UPDATE meta SET settled = 1 - settled") }
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
+
     private func transaction<Result>(
         isDurable: Bool,
         _ body: (Database) throws -> Result

@@ -30,90 +30,82 @@ struct HistoryWriter {
 
     /// Writes a group, which has to follow the newest transition, in one transaction.
     ///
-    /// - Returns: why it failed; nil if it is in the database.
-    mutating func append(_ group: [Record]) -> String? {
+    /// - Returns: what has become of it.
+    mutating func append(_ group: [Record]) -> Recorded {
         var addition = HistoryDatabase.Addition()
-        var changes: [Change] = []
-        changes.reserveCapacity(group.count)
+        addition.rows.reserveCapacity(group.count)
+        var (seq, state, declaration) = (self.newest, self.state, self.declaration)
         for record in group {
             switch record {
-            case .change(let change): changes.append(change)
+            case .change(let change):
+                // What the last row entered is what this one leaves.
+                let old = seq + 1 == change.seq ? state : self.schema.recorded(change.old)
+                (seq, state) = (change.seq, self.schema.recorded(change.new))
+                addition.rows.append(self.row(of: change, from: old, to: state, addition.corrected))
+                let declared = self.schema.schema(of: change.new).declaration
+                if let declared, declared !== declaration {
+                    declaration = declared
+                    addition.declarations.append((declared, seq))
+                }
             case .voter(let voter): addition.voters.append((voter.number, voter))
             case .voterEnded(let number): addition.voters.append((number, nil))
             case .stay(let start): addition.corrected = start
-            case .declared(let declaration, let seq):
-                // The newest may be there already, with the change that it made.
-                if declaration !== self.declaration {
-                    addition.declarations.append((declaration, seq))
-                }
+            case .declared(let declared, let seq) where declared !== declaration:
+                // It may be there already, with the change that it made.
+                declaration = declared
+                addition.declarations.append((declared, seq))
+            case .declared: break
             }
         }
-        let rows = self.rows(of: changes)
-        let stay = self.stay(begunIn: rows)
-        let declared = addition.declarations.last?.declaration ?? self.declaration
-        if let new = self.newDeclaration(of: changes, after: declared) {
-            addition.declarations.append(new)
-        }
-        (addition.rows, addition.stay) = (rows, stay)
+        addition.stay = self.stay(begunIn: addition.rows, addition.corrected)
         do {
             try self.database.append(addition)
         } catch {
             self.starts?.drop(after: self.newest)
-            return self.database.sentence(for: error)
+            let why = self.database.sentence(for: error)
+            return self.database.isUndone(after: error) ? .failed(why) : .unsure(why)
         }
-        if let last = addition.declarations.last { self.declaration = last.declaration }
-        if let last = rows.last { (self.newest, self.state) = (last.seq, last.new) }
-        if stay != nil { self.isStayDue = false }
-        return nil
+        (self.newest, self.state, self.declaration) = (seq, state, declaration)
+        if addition.stay != nil { self.isStayDue = false }
+        return .committed
     }
 
-    private func rows(of group: [Change]) -> [RecordedTransition] {
-        var (seq, state) = (self.newest, self.state)
-        return group.map { change in
-            // What the last row entered is what this one leaves.
-            let old = seq + 1 == change.seq ? state : self.schema.recorded(change.old)
-            (seq, state) = (change.seq, self.schema.recorded(change.new))
-            let due = self.starts.flatMap { starts in
-                self.schema.due(at: change.place) {
-                    starts.start(of: change.stay, at: seq, change.at)
-                }
+    /// The row of a change; `start` is from when on a stay counts, if that has changed in its group.
+    private func row(
+        of change: Change,
+        from old: RecordedTransition.State,
+        to new: RecordedTransition.State,
+        _ start: StayStart?
+    ) -> RecordedTransition {
+        let due = self.starts.flatMap { starts in
+            self.schema.due(at: change.place) {
+                let known = starts.start(of: change.stay, at: change.seq, change.at)
+                return start.flatMap { $0.stay == change.stay ? $0 : nil } ?? known
             }
-            return RecordedTransition(
-                seq: seq,
-                old: old,
-                new: state,
-                at: change.at,
-                cause: change.cause,
-                by: change.setter,
-                stay: change.stay,
-                due: due?.text
-            )
         }
+        return RecordedTransition(
+            seq: change.seq,
+            old: old,
+            new: new,
+            at: change.at,
+            cause: change.cause,
+            by: change.setter,
+            stay: change.stay,
+            due: due?.text
+        )
     }
 
     /// The start of the last stay that the rows begin; nil if they begin none, or that need not be
     /// recorded.
     ///
     /// Nothing is recorded for a stay without a deadline: it began when its change says, which is
-    /// what opening assumes if nothing is recorded.
-    private func stay(begunIn rows: [RecordedTransition]) -> StayStart? {
+    /// what opening assumes if nothing is recorded. `renewed` is the last that has begun anew in the group.
+    private func stay(begunIn rows: [RecordedTransition], _ renewed: StayStart?) -> StayStart? {
         guard let first = rows.last(where: { $0.stay == $0.seq }),
             first.due != nil || self.isStayDue
         else { return nil }
+        if let renewed, renewed.stay == first.seq { return renewed }
         return self.starts?.start(of: first.seq, at: first.seq, first.at)
-    }
-
-    /// The declaration of the changes' states, if it is another than that one.
-    private func newDeclaration(
-        of changes: [Change],
-        after declared: RecordedDeclaration?
-    ) -> HistoryDatabase.NewDeclaration? {
-        guard let last = changes.last, let newest = self.schema.schema(of: last.new).declaration,
-            newest !== declared
-        else { return nil }
-        let first =
-            changes.first { self.schema.schema(of: $0.new).declaration === newest } ?? last
-        return (newest, first.seq)
     }
 }
 

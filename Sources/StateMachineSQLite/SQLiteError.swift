@@ -21,6 +21,9 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
     /// What SQLite would say of a file that it cannot write to.
     package static let readOnly = Self(SQLITE_READONLY, "the file system is read-only")
 
+    /// Whether all was written, and may not be on the disk.
+    package var isUnsynced: Bool { self.code == SQLITE_IOERR | (4 << 8) }
+
     /// What to do about an error: the primary result codes that have a remedy of their own.
     package enum Kind {
         case isLocked

@@ -198,7 +198,7 @@ final class GroupsPlayer: ScriptPlayer {
             "take": GroupsPlayer.take,
             "show": { player in
                 { _ in
-                    let last = player.groups.last?.change.place ?? player.machine
+                    let last = player.groups.ahead ?? player.machine
                     let what =
                         player.groups.underWay.map { "group \($0) is under way" }
                         ?? (player.groups.areQuiet ? "all is quiet" : "something gathers")
@@ -218,7 +218,7 @@ final class GroupsPlayer: ScriptPlayer {
             transcript.say("\(name): \($0.shown)")
         }
         self.proposals[name] = proposal
-        let base = self.groups.last?.change.place ?? self.machine
+        let base = self.groups.ahead ?? self.machine
         self.groups.gather([EvaluatedProposal(proposal, fate(move, base))])
     }
 

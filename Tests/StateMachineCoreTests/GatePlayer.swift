@@ -15,6 +15,7 @@ import TestSupport
 ///                                             again    yes: even the same state is entered
 ///                                             update   yes: the stay goes on
 ///     assign P STATE                          the same, and asks nobody
+///     touch P                                 P has the deadline of the stay begin anew
 ///     recast P [STATE]                        has the state made anew, as one that looks the same, or as that one
 ///     set STATE                               sets at once, past the gate; only without a log
 ///     at-once STATE                           sets at once, unless that would have to wait for anybody
@@ -38,6 +39,10 @@ import TestSupport
 /// `@unchecked Sendable`: one thread plays it.
 final class GatePlayer: ScriptPlayer, @unchecked Sendable {
     let transcript = ScriptTranscript()
+    private let starts = StayStarts(
+        StayStart(stay: 0, moment: KernelClock().moment),
+        clock: KernelClock()
+    )
     private var machine = Machine(at: .off, room: 9, log: nil)
     private var log: ScriptedLog?
     private var proposals: [String: Machine.Proposal] = [:]
@@ -52,6 +57,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             "machine": GatePlayer.begin,
             "propose": { player in { player.propose($0, asking: $0.question) } },
             "assign": { player in { player.propose($0, asking: nil) } },
+            "touch": GatePlayer.touch,
             "recast": GatePlayer.recast,
             "set": { player in { player.enterAtOnce($0, asking: nil) } },
             "at-once": { player in { player.enterAtOnce($0, asking: Question()) } },
@@ -102,7 +108,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
         let (isAgain, isUpdate) = (command["again"] != nil, command["update"] != nil)
         let move = Move(
             to: .made { base throws(Refused) in
-                transcript.say("evaluate \(name) at \(base.shown)")
+                transcript.say("evaluate \(name) at \(base.shown)\(base.shownRenewals)")
                 let next = try base.following(new)
                 if isUpdate { return .keep(next) }
                 return base.value.equals(next) && !isAgain ? .nothing(.same) : .enter(next)
@@ -116,6 +122,21 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             at: command["at"] == nil ? nil : self.following?.cursor,
             isLimited: command["limited"] == nil
         ) { transcript.say("\(name): \($0.shown)") }
+    }
+
+    private func touch(_ command: ScriptCommand) {
+        let (name, transcript) = (command[0], self.transcript)
+        let move = Move(
+            to: .made { base in
+                transcript.say("evaluate \(name) at \(base.shown)\(base.shownRenewals)")
+                return .renew
+            },
+            cause: name,
+            renewingIn: self.starts
+        )
+        self.proposals[name] = self.machine.propose(move, asking: Question()) {
+            transcript.say("\(name): \($0.shown)")
+        }
     }
 
     private func recast(_ command: ScriptCommand) {
@@ -239,7 +260,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
     private func show(_ command: ScriptCommand) {
         let group = self.machine.groupUnderWay.map { "group \($0)" } ?? "nothing"
         self.say(
-            "the machine is at \(self.machine.place.shown), stay \(self.machine.place.stay); the log has \(group)"
+            "the machine is at \(self.machine.place.shown), stay \(self.machine.place.stay)\(self.machine.place.shownRenewals); the log has \(group)"
                 + "; \(self.machine.hasVoters ? "there are" : "no") voters"
         )
     }
@@ -285,6 +306,11 @@ extension ScriptCommand {
             whenNobodyVotes: self["nobody"] == nil ? .yes : .no("nobody is there")
         )
     }
+}
+
+extension StateMachineCore.Place {
+    /// How often the stay was renewed, as scripts show it.
+    fileprivate var shownRenewals: String { self.renewals > 0 ? ", renewed \(self.renewals)" : "" }
 }
 
 extension KeptVoter {

@@ -1,6 +1,7 @@
-import StateMachineCore
 import TestSupport
 import Testing
+
+@testable import StateMachineCore
 
 /// From when a stay counts, whatever happens to the clocks.
 struct StayStartTests {
@@ -55,9 +56,9 @@ struct StayStartTests {
         clock.pass(.seconds(1))
         let first = starts.start(of: 5, at: 5, .now)
         clock.pass(.seconds(1))
-        starts.renew(5, after: 6)
+        starts.renewal(of: 5).enter(after: 6)
         clock.pass(.seconds(1))
-        starts.renew(5, after: 6)
+        starts.renewal(of: 5).enter(after: 6)
         let renewed = starts.newest(of: 5)
         #expect(renewed?.moment == clock.moment)
         #expect(starts.start(of: 5, at: 6, .now) == first)

@@ -127,6 +127,41 @@ import Testing
         }
     }
 
+    /// What is committed behind a deadline that begins anew counts from there, in one group too.
+    @Test func aDeadlineThatBeginsAnewIsRecordedWithItsGroup() async throws {
+        try await withTemporaryDirectory { directory in
+            let schema = try self.schema()
+            let history = try self.lamp("\(directory)/a", schema)
+            let bright = try schema.value("bright", data: nil)
+            let dim = try schema.value("bright", data: JSONValue(parsing: #"{"level":9}"#))
+            let moment = try #require(history.beginning.starts?.clock.moment)
+            let now = WallTime(microseconds: moment.wall.microseconds - 1_800_000_000)
+            func later(_ minutes: Int64) -> StayStart {
+                let uptime = moment.uptime - 1_800_000_000 + minutes * 60_000_000
+                let wall = WallTime(microseconds: now.microseconds + minutes * 60_000_000)
+                return StayStart(stay: 1, moment: StayMoment(uptime: uptime, wall: wall))
+            }
+            let entered = Change(seq: 1, old: schema.initial, new: bright, at: now, stay: 1)
+            let updated = Change(seq: 2, old: bright, new: dim, at: .now, stay: 1)
+            let group: [Record] = [
+                .change(entered), .stay(later(5)), .change(updated), .stay(later(7)),
+            ]
+            #expect(await history.recorded(group) == nil)
+            let past = try await history.all(after: 0)
+            func hour(after minutes: Int64) -> String {
+                let wall = WallTime(microseconds: now.microseconds + (60 + minutes) * 60_000_000)
+                return #"{"state":"dark","data":{},"at":"\#(wall.rfc3339)"}"#
+            }
+            #expect(past.map(\.due) == [hour(after: 0), hour(after: 5)])
+            let again = try self.lamp(try leftovers(of: "\(directory)/a"))
+            #expect(again.beginning.starts?.newest(of: 1)?.moment.wall == later(7).moment.wall)
+            // By itself it is recorded, too.
+            #expect(await history.recorded([.stay(later(9))]) == nil)
+            let last = try self.lamp(try leftovers(of: "\(directory)/a"))
+            #expect(last.beginning.starts?.newest(of: 1)?.moment.wall == later(9).moment.wall)
+        }
+    }
+
     /// Of a stay without a deadline nothing is recorded but its rows; an update is not its beginning.
     @Test(arguments: [false, true])
     func aDeadlineThatANewFileBringsCountsFromTheStaysStart(isPruned: Bool) async throws {

@@ -40,8 +40,12 @@ extension UntypedHistory {
     }
 
     func committed(_ group: [Change]) async -> String? {
+        await self.recorded(group.map { .change($0) })
+    }
+
+    func recorded(_ group: [Record]) async -> String? {
         await withCheckedContinuation { continuation in
-            self.record(group.map { .change($0) }) { continuation.resume(returning: $0.failure) }
+            self.record(group) { continuation.resume(returning: $0.failure) }
         }
     }
 }

@@ -65,10 +65,9 @@ struct CommitGroups: Sendable {
     /// a client that renews its own would keep every question from being put.
     var areQuiet: Bool { self.group?.hasMoves != true && self.moves == 0 }
 
-    /// The last transition that will have happened when the log has committed what it has and what
-    /// gathers.
-    var last: ChangeEntry? {
-        let last: ([Evaluated]) -> ChangeEntry? = { $0.last { $0.entry != nil }?.entry }
+    /// Where the machine will be when the log has committed what it has and what gathers; nil: where it is.
+    var ahead: Place? {
+        let last: ([Evaluated]) -> Place? = { $0.last { $0.place != nil }?.place }
         return last(self.gathering) ?? self.group.flatMap { last($0.evaluated) }
     }
 
@@ -178,7 +177,7 @@ struct CommitGroups: Sendable {
         var told: [Evaluated] = []
         var again: [Machine.Proposal] = []
         for (index, one) in all.enumerated() {
-            let isInGroup = index < evaluated.count && (one.entry != nil || one.isRecord)
+            let isInGroup = index < evaluated.count && one.isForLog
             if isInGroup || one.repeats(after: machine.seq, through: last) {
                 told.append(Evaluated(one.proposal, .answered(answer)))
             } else {

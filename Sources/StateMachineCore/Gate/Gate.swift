@@ -440,7 +440,7 @@ struct Gate: Sendable {
         }
         // An assignment under way may make it stale: this is checked again when that has ended.
         if case .decided(let ballot, let verdict) = self.stage,
-            machine.seq != ballot.motion.current.seq || self.groups.last == nil
+            machine.seq != ballot.motion.current.seq || self.groups.ahead == nil
         {
             return self.decided(verdict, by: ballot, at: machine)
         }
@@ -466,7 +466,7 @@ struct Gate: Sendable {
     }
 
     /// The machine as it will be when everything evaluated so far has happened.
-    private func ahead(of machine: Place) -> Place { self.groups.last?.change.place ?? machine }
+    private func ahead(of machine: Place) -> Place { self.groups.ahead ?? machine }
 
     private var isAwaitingMore: Bool { self.groups.areAwaitingMore(with: self.waiting.count) }
 
@@ -557,7 +557,7 @@ struct Gate: Sendable {
         } else {
             self.waiting.removeFirst()
         }
-        let isDue = evaluated.entry == nil ? self.groups.areQuiet : !self.hasLog
+        let isDue = evaluated.place == nil ? self.groups.areQuiet : !self.hasLog
         guard !isDue else { return .tell([evaluated]) }
         self.groups.gather([evaluated])
         return self.next(machine)

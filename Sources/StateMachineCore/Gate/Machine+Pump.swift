@@ -231,8 +231,9 @@ extension Machine {
             } catch {
                 fate = .answered(.failure(error))
             }
-            if case .entering(let entry) = fate { base = entry.change.place }
-            return EvaluatedProposal(proposal, fate)
+            let evaluated = EvaluatedProposal(proposal, fate)
+            base = evaluated.place ?? base
+            return evaluated
         }
     }
 
@@ -299,7 +300,11 @@ extension Machine {
         switch made {
         case .enter(let value): (new, beginsStay) = (value, true)
         case .keep(let value): (new, beginsStay) = (value, false)
-        case .renew: return .answered(.success(.unchanged(base, .renewed)))
+        case .renew:
+            guard let starts = move.starts else {
+                return .answered(.success(.unchanged(base, .same)))
+            }
+            return .renewing(base.renewed, starts.renewal(of: base.stay))
         case .nothing(let why): return .answered(.success(.unchanged(base, why)))
         }
         guard let denials = proposal.question?.denialsWithoutVoters else {
@@ -365,6 +370,9 @@ extension Machine.Holder {
                 switch evaluated[index].fate {
                 case .entering(let entry): _ = self.enter(entry)
                 case .replacing(let place): self.replace(with: place)
+                case .renewing(let place, let renewal):
+                    self.replace(with: place)
+                    renewal.enter(after: place.seq)
                 case .recording, .answered: break
                 }
             }

@@ -65,6 +65,8 @@ struct EvaluatedProposal: Sendable {
         case entering(ChangeEntry)
         /// The state is replaced by one that looks the same, as it is at that place.
         indirect case replacing(Place)
+        /// The deadline of the stay begins anew, and that place is where the machine is then.
+        indirect case renewing(Place, Renewal)
         /// It is in force, and is recorded.
         indirect case recording([Record], at: Place)
         /// It is refused or changes nothing, and the answer waits for what came before. Indirect,
@@ -92,6 +94,15 @@ struct EvaluatedProposal: Sendable {
     var entry: ChangeEntry? {
         switch self.fate {
         case .entering(let entry): entry
+        case .replacing, .renewing, .recording, .answered: nil
+        }
+    }
+
+    /// Where the machine is to be, if it is to be elsewhere.
+    var place: Place? {
+        switch self.fate {
+        case .entering(let entry): entry.change.place
+        case .renewing(let place, _): place
         case .replacing, .recording, .answered: nil
         }
     }
@@ -100,8 +111,17 @@ struct EvaluatedProposal: Sendable {
     var records: [Record] {
         switch self.fate {
         case .entering(let entry): [.change(entry.change)]
+        case .renewing(_, let renewal): [.stay(renewal.start)]
         case .recording(let records, _): records
         case .replacing, .answered: []
+        }
+    }
+
+    /// Whether it fails if the log does not commit it.
+    var isForLog: Bool {
+        switch self.fate {
+        case .entering, .renewing, .recording: true
+        case .replacing, .answered: false
         }
     }
 
@@ -121,6 +141,8 @@ struct EvaluatedProposal: Sendable {
         case .entering(let entry): self.proposal.completion(.success(.committed(entry.change)))
         case .replacing(let place), .recording(_, let place):
             self.proposal.completion(.success(.unchanged(place, .same)))
+        case .renewing(let place, _):
+            self.proposal.completion(.success(.unchanged(place, .renewed)))
         case .answered(let answer): self.proposal.completion(answer)
         }
     }

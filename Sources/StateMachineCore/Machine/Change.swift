@@ -8,17 +8,43 @@ package struct Place: Equatable, Sendable {
     package let at: WallTime
     /// The seq of the change that began the stay.
     package let stay: UInt64
+    /// How often the stay's deadline has begun anew in this process.
+    package let renewals: UInt32
 
-    package init(seq: UInt64, value: Value, at: WallTime, stay: UInt64) {
+    package init(
+        seq: UInt64,
+        value: Value,
+        at: WallTime,
+        stay: UInt64,
+        renewals: UInt32 = 0
+    ) {
         self.seq = seq
         self.value = value
         self.at = at
         self.stay = stay
+        self.renewals = renewals
     }
 
     /// The same place with a state that looks the same.
     func replacing(_ value: Value) -> Place {
-        Place(seq: self.seq, value: value, at: self.at, stay: self.stay)
+        Place(
+            seq: self.seq,
+            value: value,
+            at: self.at,
+            stay: self.stay,
+            renewals: self.renewals
+        )
+    }
+
+    /// The same place, where the deadline has begun anew once more.
+    var renewed: Place {
+        Place(
+            seq: self.seq,
+            value: self.value,
+            at: self.at,
+            stay: self.stay,
+            renewals: self.renewals &+ 1
+        )
     }
 }
 
@@ -35,6 +61,8 @@ package struct Change: Equatable, Sendable {
     package let setter: Peer?
     /// The seq of the change that began the stay.
     package let stay: UInt64
+    /// How often the stay's deadline had begun anew by then, in this process.
+    package let renewals: UInt32
 
     package init(
         seq: UInt64,
@@ -43,7 +71,8 @@ package struct Change: Equatable, Sendable {
         at: WallTime,
         cause: String? = nil,
         setter: Peer? = nil,
-        stay: UInt64
+        stay: UInt64,
+        renewals: UInt32 = 0
     ) {
         self.seq = seq
         self.old = old
@@ -52,6 +81,7 @@ package struct Change: Equatable, Sendable {
         self.cause = cause
         self.setter = setter
         self.stay = stay
+        self.renewals = renewals
     }
 
     /// The state that a machine began with or is in, as a change from that state to itself.
@@ -61,7 +91,13 @@ package struct Change: Equatable, Sendable {
 
     /// Where the machine was after it.
     package var place: Place {
-        Place(seq: self.seq, value: self.new, at: self.at, stay: self.stay)
+        Place(
+            seq: self.seq,
+            value: self.new,
+            at: self.at,
+            stay: self.stay,
+            renewals: self.renewals
+        )
     }
 
     /// Where the machine was before it: with this change's time, and, if this one begins a stay, the last seq at

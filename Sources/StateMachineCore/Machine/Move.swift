@@ -75,15 +75,19 @@ package struct Move: Sendable {
     let cause: String?
     /// Who sets, if not the process itself.
     package let setter: Peer?
+    /// Where it is noted that a deadline begins anew; nil if it never makes one do so.
+    let starts: StayStarts?
 
     package init(
         to target: Target,
         if condition: Condition = .none,
         reenter: Bool = false,
         cause: String? = nil,
-        by setter: Peer? = nil
+        by setter: Peer? = nil,
+        renewingIn starts: StayStarts? = nil
     ) {
         self.target = target
+        self.starts = starts
         self.condition = condition
         self.reenter = reenter
         self.cause = cause
@@ -135,7 +139,8 @@ package struct Move: Sendable {
             at: .now,
             cause: self.cause,
             setter: self.setter,
-            stay: beginsStay ? base.seq + 1 : base.stay
+            stay: beginsStay ? base.seq + 1 : base.stay,
+            renewals: beginsStay ? 0 : base.renewals
         )
     }
 

@@ -96,9 +96,13 @@ package final class StayStarts: Sendable {
         self.known.withLock { $0.start(of: stay, at: .max) }
     }
 
+    /// That stay's deadline as it would begin anew now.
+    func renewal(of stay: UInt64) -> Renewal {
+        Renewal(start: StayStart(stay: stay, moment: self.clock.moment), starts: self)
+    }
+
     /// Restarts the stay's deadline, after that change and before the next.
-    package func renew(_ stay: UInt64, after seq: UInt64) {
-        let start = StayStart(stay: stay, moment: self.clock.moment)
+    fileprivate func renew(_ start: StayStart, after seq: UInt64) {
         self.known.withLock { $0.insert(Entry(seq: seq + 1, start: start)) }
     }
 
@@ -114,4 +118,13 @@ package final class StayStarts: Sendable {
             known.settled = min(known.settled, seq)
         }
     }
+}
+
+/// A deadline that is to begin anew, and does when that is entered.
+struct Renewal: Sendable {
+    let start: StayStart
+    fileprivate let starts: StayStarts
+
+    /// Has it count from then on, after that change and before the next.
+    func enter(after seq: UInt64) { self.starts.renew(self.start, after: seq) }
 }

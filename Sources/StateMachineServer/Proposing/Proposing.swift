@@ -45,12 +45,9 @@ extension StateServer {
         if self.schema.events.contains(where: { $0.name.isSpelled(call.event) }) {
             self.stays?.lift()
         }
-        let starts = self.stays?.starts
         let stimulus = Stimulus.event(call.event, call.data?.members ?? [])
         return self.move(call, by: setter) { (place) throws(WireError) in
-            let made = try rules.decide(stimulus, at: place).made
-            if case .renew = made { starts?.renew(place.stay, after: place.seq) }
-            return made
+            try rules.decide(stimulus, at: place).made
         }
     }
 
@@ -79,7 +76,8 @@ extension StateServer {
             },
             if: Move.Condition(call.condition, by: schema),
             cause: call.cause,
-            by: setter
+            by: setter,
+            renewingIn: self.stays?.renewable
         )
     }
 
@@ -88,7 +86,7 @@ extension StateServer {
         switch answer {
         case .success(.committed) where isOwnMove: self.stays?.madeMove()
         case .success(.unchanged(let place, .renewed)):
-            self.stays?.renewed(place.stay)
+            self.stays?.renewed(place)
             self.renewed(place.stay, due: self.stays?.due(at: place))
         case .success, .failure: break
         }

@@ -39,6 +39,8 @@ final class Stays: @unchecked Sendable {
     private struct Pending {
         let number: UInt64
         let start: StayStart
+        /// How often the deadline had begun anew.
+        let renewals: UInt32
         /// When it is due, by the uptime in microseconds.
         let due: Int64
         /// When it is tried next, by the same clock.
@@ -191,9 +193,13 @@ final class Stays: @unchecked Sendable {
             ? self.schema.move(on: .runEnded(end), at: self.snapshot) : nil
     }
 
-    /// Notes that a stay's deadline has begun anew, at an event's turn.
-    func renewed(_ stay: UInt64) {
-        self.keep(stay)
+    /// Where it is noted that deadlines begin anew; nil while the present stay is one that a new boot is to end, which
+    /// the next run could not tell otherwise.
+    var renewable: StayStarts? { self.stayCutByBoot == self.snapshot.stay ? nil : self.starts }
+
+    /// Notes that a stay's deadline has begun anew there.
+    func renewed(_ place: Place) {
+        if self.snapshot.seq == place.seq { self.passed(place) }
         self.arm()
     }
 
@@ -266,7 +272,9 @@ final class Stays: @unchecked Sendable {
     func arm() {
         guard self.isMoving else { return }
         let start = self.start(at: self.snapshot)
-        guard self.pending?.start != start else { return }
+        if let pending, pending.start == start, pending.renewals == self.snapshot.renewals {
+            return
+        }
         let wasPending = self.pending.take() != nil
         guard let due = self.due(in: start.stay)(self.snapshot) else {
             if wasPending { self.timer?.stop() }
@@ -285,7 +293,13 @@ final class Stays: @unchecked Sendable {
 
     private func expect(_ start: StayStart, at uptime: Int64) {
         self.number += 1
-        self.pending = Pending(number: self.number, start: start, due: uptime, at: uptime)
+        self.pending = Pending(
+            number: self.number,
+            start: start,
+            renewals: self.snapshot.renewals,
+            due: uptime,
+            at: uptime
+        )
     }
 
     private func wait() {
@@ -319,13 +333,13 @@ final class Stays: @unchecked Sendable {
             self.onBoot.take()?()
             return
         }
-        let (start, starts) = (pending.start, self.starts)
+        let start = pending.start
         let dueAt = self.due(in: start.stay)
         let due = dueAt(self.snapshot)
         self.pending?.isTried = true
         // At the move's turn the declaration, and with it what is due, may have changed.
         let isDue: @Sendable (Place) -> Bool = {
-            $0.stay == start.stay && starts.newest(of: start.stay) == start
+            $0.stay == start.stay && $0.renewals == pending.renewals
                 && dueAt($0)?.delay == due?.delay
         }
         self.machine.propose(
