@@ -63,29 +63,6 @@ import Testing
         }
     }
 
-    @Test("about an outline is read as it was written") func readsOutlines() throws {
-        for bytes in try self.outlines() {
-            let outline = try #require(Line(bytes.dropLast()).flatMap { TransitionOutline($0) })
-            #expect(
-                ServerLine.outline(
-                    id: Line(bytes.dropLast())?.id,
-                    outline,
-                    in: try #require(Epoch("7f3a9c"))
-                ) == bytes
-            )
-        }
-        let wrong =
-            #"{"type":"outline","seq":1,"at":"2026-11-20T21:55:45.120007Z","states":["a"],"changes":"#
-        // The last two are no times: their sum is beyond any clock, or any integer.
-        for changes in [
-            "[1,0]", "[0]", "[0,true]", "{}", "[0,9000000000000000000]",
-            "[0,9223372036854775807,0,9223372036854775807]",
-        ] {
-            let line = try #require(Line(Array("\(wrong)\(changes)}".utf8)))
-            #expect(TransitionOutline(line) == nil)
-        }
-    }
-
     private func outlines() throws -> [[UInt8]] {
         let at = try #require(WallTime(rfc3339: "2026-11-20T21:55:45.120007Z"))
         func later(_ microseconds: Int64) -> WallTime {

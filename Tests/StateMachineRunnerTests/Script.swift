@@ -136,7 +136,7 @@ struct Script {
     }
 
     private mutating func line(_ text: String) -> [String] {
-        guard let line = Line(Array(text.utf8)), let change = Change(line) else { return ["?"] }
+        guard let line = Line(Array(text.utf8)), let change = StayChange(line) else { return ["?"] }
         return self.words(self.conductor.received(change, at: self.now))
     }
 

@@ -158,24 +158,6 @@ extension Machine {
     }
 }
 
-/// One value, put by one thread and waited for by another.
-private final class Mailbox<Value: Sendable>: Sendable {
-    private let value = Lock<Value?>(nil)
-    private let hasArrived = DispatchSemaphore(value: 0)
-
-    func put(_ value: Value) {
-        self.value.withLock { $0 = value }
-        self.hasArrived.signal()
-    }
-
-    func wait() -> Value {
-        while true {
-            if let value = self.value.withLock({ $0 }) { return value }
-            self.hasArrived.wait()
-        }
-    }
-}
-
 extension Machine {
     /// Whom to wake after the lock, when something was appended under it, and the newest entry's
     /// position.

@@ -66,7 +66,7 @@ package struct Conductor: Sendable {
     package var backlog: Int { self.queue.count }
 
     /// A line of the watch tells of a change.
-    package mutating func received(_ change: Change, at now: StayMoment) -> [Action] {
+    package mutating func received(_ change: StayChange, at now: StayMoment) -> [Action] {
         self.isCaughtUp = !change.isReplay
         self.awaitsLine = false
         self.queue.append(Arrival(change: change, file: self.file.inForce))
@@ -341,7 +341,7 @@ extension Conductor {
         self.activity.note(.ended(name, end, attempt: self.record.attempt, isFailure: isFailure))
     }
 
-    private mutating func noteGap(before change: Change, from left: String?) {
+    private mutating func noteGap(before change: StayChange, from left: String?) {
         guard let left else { return }
         switch change.kind {
         case .found(.missed(let count)):

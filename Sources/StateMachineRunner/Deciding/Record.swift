@@ -60,7 +60,7 @@ package struct Record: Hashable, Sendable {
     func knows(_ name: CommandName) -> Bool { name == self.hooks?.name || name == self.run?.name }
 
     /// The stay goes on; its state may have changed.
-    mutating func updated(by change: Change) {
+    mutating func updated(by change: StayChange) {
         self.stay?.state = change.state
         self.cursor = change.cursor
     }
@@ -75,13 +75,13 @@ package struct Record: Hashable, Sendable {
     /// The stay is left, and its run was dropped: the hooks of the change are next.
     ///
     /// `file` is the one that was in force then, as far as that is known.
-    mutating func left(by change: Change, under file: FileInForce?) {
+    mutating func left(by change: StayChange, under file: FileInForce?) {
         let left = change.from ?? self.stay?.state
         self.hooks = HookWork(change: change, left: left, leftStay: self.stay?.number, file: file)
     }
 
     /// The hooks of the change are done: the new stay is entered.
-    mutating func entered(by change: Change) {
+    mutating func entered(by change: StayChange) {
         self.cursor = change.cursor
         self.stay = EnteredStay(number: change.stay, state: change.state, line: change.line)
         self.hooks = nil
@@ -221,7 +221,7 @@ extension HookWork {
 
     fileprivate init?(_ json: JSONValue, of label: MachineLabel) {
         guard let line = json["line"]?.string.flatMap({ Line(Array($0.utf8)) }),
-            let change = Change(line)
+            let change = StayChange(line)
         else { return nil }
         self.init(
             change: change,

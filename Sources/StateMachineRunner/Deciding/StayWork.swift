@@ -4,7 +4,7 @@ package import StateMachineDeclaration
 package import StateMachineProtocol
 
 /// What a line of the watch says of the machine, as far as commands are concerned.
-package struct Change: Hashable, Sendable {
+package struct StayChange: Hashable, Sendable {
     /// What it says.
     package enum Kind: Hashable, Sendable {
         /// A state was entered: a new stay.
@@ -103,14 +103,14 @@ package struct FileInForce: Hashable, Sendable {
 
 /// A change that has been received.
 struct Arrival: Sendable {
-    let change: Change
+    let change: StayChange
     /// The file that was in force then; nil if that was not known.
     let file: FileInForce?
 }
 
 /// The commands of leaving and entering for one change, and how far they have come.
 package struct HookWork: Hashable, Sendable {
-    package let change: Change
+    package let change: StayChange
     /// The state that was left, as it was then; nil if there was none.
     package let left: NamedState?
     /// The stay that was left.

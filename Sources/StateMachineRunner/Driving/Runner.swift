@@ -226,7 +226,7 @@ package final class Runner {
         switch event {
         case .line(let line):
             self.isReaderWaiting = true
-            if let change = Change(line) { return conductor.received(change, at: now) }
+            if let change = StayChange(line) { return conductor.received(change, at: now) }
             if line.kind == .live { return conductor.caughtUp(with: line, at: now) }
             guard line.kind == .declared, let hash = line.declaration else { return [] }
             self.file.daemonHas(hash)

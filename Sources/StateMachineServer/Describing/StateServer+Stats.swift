@@ -55,38 +55,6 @@ extension StateServer {
         let others = max(0, holds.count - most) + max(0, guards.count - most)
         if others > 0 { writer.number(.more, others) }
     }
-
-    /// What follows the changes in an answer to `history`.
-    func summary(of run: HistoryRun) -> [UInt8] {
-        let resync = { (writer: inout LineWriter) in
-            if let resync = run.resync { writer.string(.resync, resync.rawValue) }
-        }
-        if run.failure != nil {
-            // What has failed, which names files, is in the log.
-            let cursor = run.cursor
-            let message =
-                cursor.isNewestFirst
-                ? "the change \(cursor.end) cannot be read from the history; give it as before, or "
-                    + "have the history repaired"
-                : "the changes after \(cursor.seq) cannot be read from the history; "
-                    + "give a later cursor as since, or have the history repaired"
-            self.counters.add(.refusals)
-            return ServerLine.refusal(id: run.id, WireError(.internal, message), rest: resync)
-        }
-        return ServerLine.reply(
-            id: run.id,
-            own: { writer in
-                writer.number(.count, run.count)
-                writer.bool(.more, run.isStopped || run.hasMore)
-            },
-            rest: resync
-        )
-    }
-}
-
-extension HistoryRun {
-    /// Whether there is more of what was asked for than the answer has shown, which has come to the next that is wanted.
-    fileprivate var hasMore: Bool { self.cursor.seq < self.cursor.end }
 }
 
 extension SocketVoter {
