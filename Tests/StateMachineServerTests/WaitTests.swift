@@ -1,3 +1,4 @@
+import FoundationEssentials
 import StateMachineCore
 import StateMachineProtocol
 import TestSupport
@@ -43,8 +44,7 @@ import Testing
             try await lone.onLoop { server in
                 let line = Array(#"{"op":"wait","until":["locked"],"timeoutMs":0}"#.utf8)
                 let request = try #require(try Request.parse(line))
-                var row = StandingRow(.wait, line)
-                row.leftMs = 1
+                let row = WaitRow(line: Data(line), cursor: 0, leftMs: 1)
                 let connection = try #require(server.clients.first { _ in true })
                 try connection.waits.resume(row, of: server.epoch.description, asking: request)
                 connection.output.want()

@@ -157,7 +157,7 @@ struct HistoryAnswers {
     }
 
     /// Ends an answer of the last process whose numbering is gone.
-    func end(_ row: StandingRow) {
+    func end(_ row: HistoryRow) {
         guard let run = HistoryRun(row, of: self.server.schema) else { return }
         run.endAnew()
         self.output.append(self.server.summary(of: run), replies: 1)

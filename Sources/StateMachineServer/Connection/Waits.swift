@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
@@ -250,12 +251,12 @@ final class Waits {
     func record() -> [StandingRow] {
         self.list.map { wait in
             wait.timeout?.cancel()
-            return wait.row
+            return .wait(wait.row)
         }
     }
 
     /// Resumes a wait of the last process at its cursor; `epoch` is that process's.
-    func resume(_ row: StandingRow, of epoch: String, asking request: Request) throws(WireError) {
+    func resume(_ row: WaitRow, of epoch: String, asking request: Request) throws(WireError) {
         guard case .wait(var call) = request.call else { return }
         call.since = "\(epoch):\(row.cursor)"
         let line = Array(row.line)
@@ -302,13 +303,16 @@ final class Wait {
         self.isOver = call.timeoutMs == 0
     }
 
-    var row: StandingRow {
-        var row = StandingRow(.wait, self.request)
-        (row.cursor, row.resync) = (self.cursor.seq, self.resync)
-        row.leftMs = self.deadline.map { deadline in
+    var row: WaitRow {
+        let left = self.deadline.map { deadline in
             UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
         }
-        return row
+        return WaitRow(
+            line: Data(self.request),
+            cursor: self.cursor.seq,
+            resync: self.resync,
+            leftMs: left
+        )
     }
 }
 

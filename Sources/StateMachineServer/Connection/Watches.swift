@@ -43,7 +43,7 @@ final class Watches {
     ///
     /// Its first line shows the state as it is now, unless it replays; changes follow when the lines before are written.
     /// `row`: what the last process left of it, whose epoch is gone, and its cursor with that.
-    func start(_ call: WatchCall, id: RequestID?, _ line: [UInt8], over row: StandingRow? = nil) {
+    func start(_ call: WatchCall, id: RequestID?, _ line: [UInt8], over row: WatchRow? = nil) {
         guard !self.output.isClosed else { return }
         let (past, head) = (self.server.past, self.server.report.seq)
         let start = row == nil ? past.start(call.since, else: head) : (head, .restarted, nil)
@@ -325,13 +325,13 @@ final class Watches {
     func record() -> [StandingRow] {
         self.watches.map { watch in
             watch.cancelTimer()
-            return watch.row(knowing: self.server.past.declarations.hash(knownTo: watch))
+            return .watch(watch.row(knowing: self.server.past.declarations.hash(knownTo: watch)))
         }
     }
 
     /// Resumes the last process's watches at their cursors; one that makes no sense is nil.
-    func resume(_ standing: [StandingRow]) -> [Watch?] {
-        let watches = standing.filter { $0.kind == .watch }.map { row in
+    func resume(_ rows: [WatchRow]) -> [Watch?] {
+        let watches = rows.map { row in
             Watch(
                 row,
                 of: self.server.schema,
@@ -344,11 +344,13 @@ final class Watches {
     }
 
     /// Starts a watch of the last process over, since that process's epoch is gone.
-    func beginAnew(_ row: StandingRow) {
+    func beginAnew(_ row: WatchRow) {
         guard !row.isEnding else { return }
         var (call, id) = (WatchCall(), RequestID?.none)
-        if case (.watch(let asked), let its)? = row.request(self.server.schema) {
-            (call, id) = (asked, its)
+        if let request = Request(standing: row.line, of: self.server.schema),
+            case .watch(let asked) = request.call
+        {
+            (call, id) = (asked, request.id)
         }
         self.start(call, id: id, Array(row.line), over: row)
     }

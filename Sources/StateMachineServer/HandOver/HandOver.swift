@@ -147,22 +147,22 @@ extension Connection {
     func resume(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
         self.input.received(ByteBuffer(bytes: record.input))
         self.watches.resume(afterResyncs: record.resyncs)
-        for row in record.standing where row.kind == .voter {
-            self.again(row) { request throws(WireError) in
+        for case .voter(let row) in record.standing {
+            self.again(row.line) { request throws(WireError) in
                 try self.voters.resume(row, asking: request)
             }
         }
         if self.server.isContinuing(handOver) {
             // The same epoch: watches resume at their cursors, and answers in their order.
-            let watches = self.watches.resume(record.standing)
+            let watches = self.watches.resume(record.watches)
             self.output.resume(with: record, of: self.server.schema) {
                 $0 < watches.count ? watches[$0] : nil
             }
         } else {
             self.beginAnew(after: record)
         }
-        for row in record.standing where row.kind == .wait {
-            self.again(row) { request throws(WireError) in
+        for case .wait(let row) in record.standing {
+            self.again(row.line) { request throws(WireError) in
                 try self.waits.resume(row, of: handOver.epoch, asking: request)
             }
         }
@@ -175,16 +175,16 @@ extension Connection {
             self.output.append(Array(segment.bytes), replies: segment.replies)
             if case .history(let run) = segment.mark { self.history.end(run) }
         }
-        for row in record.standing where row.kind == .watch { self.watches.beginAnew(row) }
+        for row in record.watches { self.watches.beginAnew(row) }
     }
 
     /// Carries out again, without an answer, a request that the last process carried out.
     ///
     /// It was valid there. If it is not here, since the limits or the states have changed, the
     /// client is refused as if it had asked now.
-    private func again(_ row: StandingRow, _ body: (Request) throws(WireError) -> Void) {
+    private func again(_ line: Data, _ body: (Request) throws(WireError) -> Void) {
         do {
-            guard let request = try Request.parse(Array(row.line)) else { return }
+            guard let request = try Request.parse(Array(line)) else { return }
             do {
                 let schema = self.server.schema
                 try body(Request(id: request.id, schema.resolved(request.call, isOld: true)))

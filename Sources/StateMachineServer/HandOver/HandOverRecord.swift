@@ -30,6 +30,14 @@ struct HandOverRecord: Codable, Equatable {
         var program: Program?
         var resyncs: UInt64 = 0
         var bytes: UInt64 = 0
+
+        /// What stands of its watches, in the order in which ``Segment/Mark`` counts them.
+        var watches: [WatchRow] {
+            self.standing.compactMap { row in
+                guard case .watch(let watch) = row else { return nil }
+                return watch
+            }
+        }
     }
 
     struct Segment: Codable, Equatable {
@@ -41,7 +49,7 @@ struct HandOverRecord: Codable, Equatable {
         enum Mark: Codable, Equatable {
             case start(Int)
             case end(Int)
-            case history(StandingRow)
+            case history(HistoryRow)
         }
     }
 
@@ -127,65 +135,31 @@ extension [UInt8] {
     }
 }
 
-/// A request that lives on, as it is left to the next process: the line that asked for it, and what it has come to.
-struct StandingRow: Codable, Equatable {
-    enum Kind: String, Codable { case watch, wait, history, voter }
-
-    var kind: Kind
-    /// Empty for the watch of the events door.
-    var line: Data
-    /// A hold's or a guard's, and when it began.
-    var number: UInt64 = 0
-    var since: WallTime?
-    /// The last change that it was sent or judged by, or that did not concern it.
-    var cursor: UInt64 = 0
-    /// The seq of the last line that a watch was sent.
-    var reported: UInt64 = 0
-    /// Where an answer to `history` ends, and how many changes it has shown.
-    var end: UInt64 = 0
-    var count: UInt64 = 0
-    var phase = Watch.Phase.queued
-    /// Whether a watch is to begin with earlier changes.
-    var isToReplay = false
-    var isEnding = false
-    /// The hash of the declaration that a watch knows; nil if that is not known.
-    var declaration: String?
-    var resync: ServerLine.Resync?
-    /// The time that a wait has left.
-    var leftMs: UInt64?
-
-    init(_ kind: Kind, _ line: [UInt8]) {
-        self.kind = kind
-        self.line = Data(line)
-    }
-
-    /// The request, as the states are declared now; nil if it cannot be read.
-    func request(_ schema: Schema) -> (call: Request.Call, id: RequestID?)? {
-        if self.line.isEmpty { return (.watch(WatchCall()), nil) }
-        return Request(again: self.line).map { (schema.resolvedAgain($0.call), $0.id) }
-    }
-}
-
 // How each part of a connection is recorded, and restored from its record.
 
 extension Watch {
     /// Its record, with the declaration that the client knows.
-    func row(knowing declaration: String?) -> StandingRow {
-        var row = StandingRow(.watch, self.request)
-        (row.cursor, row.reported, row.phase) = (self.cursor.seq, self.reported, self.phase)
-        (row.isToReplay, row.isEnding) = (self.isToReplay, self.isEnding)
-        row.declaration = declaration
-        return row
+    func row(knowing declaration: String?) -> WatchRow {
+        WatchRow(
+            line: Data(self.request),
+            cursor: self.cursor.seq,
+            reported: self.reported,
+            phase: self.phase,
+            isToReplay: self.isToReplay,
+            isEnding: self.isEnding,
+            declaration: declaration
+        )
     }
 
     /// Restores the watch where it was; nil if the record makes no sense.
-    convenience init?(_ row: StandingRow, of schema: Schema, head: UInt64, declarations: Int) {
+    convenience init?(_ row: WatchRow, of schema: Schema, head: UInt64, declarations: Int) {
         guard row.cursor <= head, row.reported <= head,
-            case (.watch(let call), let id)? = row.request(schema)
+            let request = Request(standing: row.line, of: schema),
+            case .watch(let call) = request.call
         else { return nil }
         self.init(
             call,
-            id: id,
+            id: request.id,
             after: row.cursor,
             isToReplay: row.isToReplay,
             declarations: declarations,
@@ -197,7 +171,7 @@ extension Watch {
 }
 
 extension Output.Segment {
-    /// Its record; `place` gives a watch's position there.
+    /// Its record; `index` gives a watch's position there.
     func record(index: (Watch) -> Int) -> HandOverRecord.Segment {
         let mark: HandOverRecord.Segment.Mark? =
             switch self.mark {
@@ -225,21 +199,26 @@ extension Output.Mark {
 }
 
 extension HistoryRun {
-    var row: StandingRow {
-        var row = StandingRow(.history, self.request)
-        (row.cursor, row.end, row.count) = (self.cursor.seq, self.cursor.end, self.count)
-        row.resync = self.resync
-        return row
+    var row: HistoryRow {
+        HistoryRow(
+            line: Data(self.request),
+            cursor: self.cursor.seq,
+            end: self.cursor.end,
+            count: self.count,
+            resync: self.resync
+        )
     }
 
     /// Restores the answer where it was; nil if the record makes no sense.
-    convenience init?(_ row: StandingRow, of schema: Schema) {
-        guard case (.history(let call), let id)? = row.request(schema), row.cursor <= row.end,
+    convenience init?(_ row: HistoryRow, of schema: Schema) {
+        guard let request = Request(standing: row.line, of: schema),
+            case .history(let call) = request.call,
+            row.cursor <= row.end,
             row.count <= call.most
         else { return nil }
         self.init(
             call,
-            id: id,
+            id: request.id,
             after: row.cursor,
             through: row.end,
             resync: row.resync,
@@ -250,6 +229,17 @@ extension HistoryRun {
 }
 
 extension Request {
+    /// The request of a line that stands, as the states are declared now; nil if it cannot be read.
+    init?(standing line: Data, of schema: Schema) {
+        if line.isEmpty {
+            self.init(.watch(WatchCall()))
+        } else if let request = Request(again: line) {
+            self.init(id: request.id, schema.resolvedAgain(request.call))
+        } else {
+            return nil
+        }
+    }
+
     /// A request that was valid before; nil if it no longer is.
     init?(again line: some Sequence<UInt8>) {
         do {

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
@@ -275,14 +276,15 @@ final class HoldsAndGuards {
     func record() -> [StandingRow] {
         defer { self.standing.voters = [] }
         return self.voters.map { voter in
-            var row = StandingRow(.voter, voter.record.request)
-            (row.number, row.since) = (voter.number, voter.record.since)
-            return row
+            let record = voter.record
+            return .voter(
+                VoterRow(line: Data(record.request), number: voter.number, since: record.since)
+            )
         }
     }
 
     /// Takes up a hold or a guard of the last process.
-    func resume(_ row: StandingRow, asking request: Request) throws(WireError) {
+    func resume(_ row: VoterRow, asking request: Request) throws(WireError) {
         guard let asked = VoterRequest(request.call) else { return }
         let (line, since) = (Array(row.line), row.since ?? .now)
         self.server.voters.placed(
