@@ -192,7 +192,10 @@ final class GroupsPlayer: ScriptPlayer {
             "end": { player in
                 {
                     let why = $0.rest(from: 1)
-                    player.groups.end(UInt64($0[0]) ?? 0, why.isEmpty ? .committed : .failed(why))
+                    player.groups.recorded(
+                        UInt64($0[0]) ?? 0,
+                        why.isEmpty ? .committed : .failed(why)
+                    )
                 }
             },
             "take": GroupsPlayer.take,

@@ -21,7 +21,7 @@ import Synchronization
 /// - `end`: the last entry that waits for this drain to pass it, and the last that it reads.
 /// - `shared`: the members and the calls, behind its lock. Members change under the machine's lock
 ///   too, and `version` says that they did; `hasCalls` says whether there are calls or turns.
-/// - `heard`, `called`, `ended`, `heardVersion`, `hearsNames`, `owesBurstEnd`, `isDelivering`,
+/// - `heard`, `called`, `burstHearers`, `heardVersion`, `hearsNames`, `owesBurstEnd`, `isDelivering`,
 ///   `isPutOff`: the owner's own.
 ///
 /// An owner takes none of the machine's locks. `@unchecked Sendable`: the owner's fields are handed
@@ -103,7 +103,7 @@ package final class Drain: @unchecked Sendable {
     /// delegates do.
     private var called: [Unmanaged<Member>] = []
     /// Those that hear of the end of a burst.
-    private var ended: [Member] = []
+    private var burstHearers: [Member] = []
     private var heardVersion = 0
     private var hearsNames = false
     /// Whether something was delivered whose burst end has not been reported yet.
@@ -454,7 +454,7 @@ package final class Drain: @unchecked Sendable {
     private func endBurst() {
         guard exchange(&self.owesBurstEnd, with: false) else { return }
         self.refreshIfChanged()
-        for member in self.ended { member.endBurst() }
+        for member in self.burstHearers { member.endBurst() }
     }
 
     private func refreshIfChanged() {
@@ -466,10 +466,10 @@ package final class Drain: @unchecked Sendable {
     private func refresh() {
         self.heardVersion = self.version.load(ordering: .sequentiallyConsistent)
         // Members that have left are released after the fields have changed.
-        let left = (self.heard, self.ended)
+        let left = (self.heard, self.burstHearers)
         self.heard = self.allMembers
         self.called = self.heard.compactMap { $0.hearsChanges ? .passUnretained($0) : nil }
-        self.ended = self.heard.filter(\.hearsBurstEnds)
+        self.burstHearers = self.heard.filter(\.hearsBurstEnds)
         self.hearsNames = self.heard.contains { $0.names != nil }
         withExtendedLifetime(left) {}
     }

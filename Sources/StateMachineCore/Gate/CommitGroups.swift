@@ -15,7 +15,7 @@ struct CommitGroups: Sendable {
         /// Whether the log has it, which may have nothing to do.
         let hasRecords: Bool
         /// What the log has answered, or would have if it had anything to do; nil: nothing yet.
-        var end: Recorded?
+        var outcome: Recorded?
     }
 
     private var gathering: [Evaluated] = []
@@ -59,7 +59,7 @@ struct CommitGroups: Sendable {
     }
 
     /// The number of the group that the log has and has not answered; nil if there is none.
-    var underWay: UInt64? { self.group.flatMap { $0.end == nil ? self.count : nil } }
+    var underWay: UInt64? { self.group.flatMap { $0.outcome == nil ? self.count : nil } }
 
     /// Whether no change is on its way to the log, and no answer that waits for one; records of voters do not count, or
     /// a client that renews its own would keep every question from being put.
@@ -114,7 +114,7 @@ struct CommitGroups: Sendable {
             standing: standing,
             hasMoves: exchange(&self.moves, with: 0) > 0,
             hasRecords: !records.isEmpty,
-            end: records.isEmpty ? .committed : nil
+            outcome: records.isEmpty ? .committed : nil
         )
         if !records.isEmpty { self.count += 1 }
         return records
@@ -129,14 +129,14 @@ struct CommitGroups: Sendable {
         return exchange(&self.gathering, with: []).map(\.proposal)
     }
 
-    /// Ends the group of that number with the log's answer.
-    mutating func end(_ number: UInt64, _ end: Recorded) {
+    /// Notes the log's answer to the group of that number.
+    mutating func recorded(_ number: UInt64, _ outcome: Recorded) {
         guard number == self.underWay else {
             preconditionFailure(
                 "the write-ahead log called `done` twice for one group; call it once"
             )
         }
-        self.group?.end = end
+        self.group?.outcome = outcome
     }
 
     /// Takes the group that has ended and decides what becomes of it; nil if none has.
@@ -144,10 +144,10 @@ struct CommitGroups: Sendable {
     /// - Parameter machine: where the machine is.
     /// - Returns: the proposals whose proposers to tell, and those to evaluate again.
     mutating func takeEnded(at machine: Place) -> (told: [Evaluated], again: [Machine.Proposal])? {
-        guard let group, let end = group.end else { return nil }
+        guard let group, let outcome = group.outcome else { return nil }
         self.group = nil
         let refusal: Refusal
-        switch end {
+        switch outcome {
         case .committed:
             if group.hasRecords { self.isFailing = false }
             return (group.evaluated, [])

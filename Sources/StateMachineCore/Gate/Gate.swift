@@ -242,8 +242,8 @@ struct Gate: Sendable {
 
     /// Records the log's answer to the group of that number, with the entries of what has overtaken it; then the
     /// caller has to pump.
-    mutating func committed(_ group: UInt64, _ end: Recorded, then foreign: [ChangeEntry]) {
-        self.groups.end(group, end)
+    mutating func committed(_ group: UInt64, _ outcome: Recorded, then foreign: [ChangeEntry]) {
+        self.groups.recorded(group, outcome)
         self.foreign += foreign
     }
 

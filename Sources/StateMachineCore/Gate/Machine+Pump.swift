@@ -190,12 +190,12 @@ extension Machine {
             self.announce(step.news)
         case .void(let ballot): ballot.withdraw()
         case .commit(let records, let group):
-            self.options.log?.record(records) { end in
+            self.options.log?.record(records) { outcome in
                 var foreign: [ChangeEntry] = []
-                if case .overtaken(let changes) = end {
+                if case .overtaken(let changes) = outcome {
                     foreign = changes.map { self.entry(of: $0) }
                 }
-                self.holder.withLock { $0.gate.committed(group, end, then: foreign) }
+                self.holder.withLock { $0.gate.committed(group, outcome, then: foreign) }
                 self.pump()
             }
         case .follow(let entries):

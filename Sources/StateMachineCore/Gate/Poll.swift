@@ -25,7 +25,7 @@ class Poll: @unchecked Sendable {
     }
 
     /// Begins a question that may have nobody to ask; called once.
-    func begin() { self.end(with: self.count.withLock { $0.tally.begun() }) }
+    func begin() { self.close(with: self.count.withLock { $0.tally.begun() }) }
 
     /// Asks more, and has `decided` called in place of whom it would have told.
     ///
@@ -66,7 +66,7 @@ class Poll: @unchecked Sendable {
     /// - Returns: whether it counts: it is the voter's first, and the question is open.
     func vote(_ vote: Vote?, by voter: ObjectIdentifier) -> Bool {
         let (counts, verdict) = self.count.withLock { $0.tally.voted(vote, by: voter) }
-        self.end(with: verdict)
+        self.close(with: verdict)
         return counts
     }
 
@@ -78,9 +78,9 @@ class Poll: @unchecked Sendable {
     func release(_ voter: ObjectIdentifier) { _ = self.vote(.abstain, by: voter) }
 
     /// The asker no longer wants to know: the answer is no, and no vote counts.
-    func withdraw() { self.end(with: self.count.withLock { $0.tally.withdrawn() }) }
+    func withdraw() { self.close(with: self.count.withLock { $0.tally.withdrawn() }) }
 
-    private func end(with verdict: Verdict?) {
+    private func close(with verdict: Verdict?) {
         guard let verdict else { return }
         let (alarms, decided, rest) = self.count.withLock { count in
             (exchange(&count.alarms, with: []), count.decided.take(), count.rest.take())

@@ -25,7 +25,7 @@ package final class StayStarts: Sendable {
 
         mutating func insert(_ entry: Entry) {
             if let last = self.entries.last, last.seq > entry.seq {
-                self.entries.insert(entry, at: self.end(of: entry.seq))
+                self.entries.insert(entry, at: self.index(behind: entry.seq))
             } else if let last = self.entries.last, last.seq == entry.seq,
                 last.start.stay == entry.start.stay
             {
@@ -37,7 +37,7 @@ package final class StayStarts: Sendable {
         }
 
         /// The index behind the last entry that holds at that change.
-        func end(of seq: UInt64) -> Int {
+        func index(behind seq: UInt64) -> Int {
             if let last = self.entries.last, last.seq <= seq { return self.entries.count }
             var (low, high) = (0, self.entries.count)
             while low < high {
@@ -49,7 +49,7 @@ package final class StayStarts: Sendable {
 
         /// The newest start of that stay that holds at that change; nil if it is not known.
         func start(of stay: UInt64, at seq: UInt64) -> StayStart? {
-            var index = self.end(of: seq)
+            var index = self.index(behind: seq)
             while index > 0 {
                 index -= 1
                 if self.entries[index].start.stay == stay { return self.entries[index].start }

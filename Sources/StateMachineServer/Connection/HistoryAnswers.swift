@@ -55,7 +55,7 @@ struct HistoryAnswers {
     /// Goes on with the answer whose turn it is, and with those right behind it.
     func write() {
         while let run = self.output.run, self.write(run), self.output.isFree {
-            self.output.endRun()
+            self.output.finishRun()
             guard self.output.isFree, self.output.run == nil || !self.output.mustStop() else {
                 return
             }
@@ -159,7 +159,7 @@ struct HistoryAnswers {
     /// Ends an answer of the last process whose numbering is gone.
     func end(_ row: HistoryRow) {
         guard let run = HistoryRun(row, of: self.server.schema) else { return }
-        run.endAnew()
+        run.cutByRestart()
         self.output.append(self.server.summary(of: run), replies: 1)
     }
 }

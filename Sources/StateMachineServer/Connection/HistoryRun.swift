@@ -83,7 +83,7 @@ final class HistoryRun {
     }
 
     /// Ends it, since the last process's epoch is gone, and with it what was still to be shown.
-    func endAnew() {
+    func cutByRestart() {
         self.resync = .restarted
         self.cursor.seq = self.cursor.end
     }

@@ -242,8 +242,8 @@ final class Output {
     /// 64 KiB: as much as a client may owe.
     private static let pieceBytes = 64 * 1024
 
-    /// Ends the answer to `history` that is being written.
-    func endRun() {
+    /// Writes what follows the changes in the answer to `history` whose turn it is, and removes it.
+    func finishRun() {
         guard let run = self.run else { return }
         self.queue.removeFirst()
         self.bytes -= run.request.count

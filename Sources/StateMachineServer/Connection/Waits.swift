@@ -121,8 +121,8 @@ final class Waits {
                 guard wait.cursor.seq == changes.upperBound else { return false }
             case .read(let judgement):
                 wait.cursor.passed(to: judgement.examined)
-                guard let (end, report) = judgement.end else { continue }
-                self.answer(wait, end, report)
+                guard let (outcome, report) = judgement.outcome else { continue }
+                self.answer(wait, outcome, report)
                 return true
             case .declared: if self.redeclare(wait) { return true }
             case .wait:
@@ -132,9 +132,9 @@ final class Waits {
             case .lost, .unreadable: self.skip(wait)
             case .end:
                 if exchange(&wait.isNew, with: false),
-                    let end = wait.call.end(self.server.isCurrent)
+                    let outcome = wait.call.outcome(self.server.isCurrent)
                 {
-                    self.answer(wait, end, self.server.report)
+                    self.answer(wait, outcome, self.server.report)
                     return true
                 }
                 guard wait.isOver else { return false }
@@ -150,10 +150,10 @@ final class Waits {
         self.output.look(at: changes, comparing: wait.call.patterns) { seq, row in
             wait.cursor.passed(to: seq)
             let new = row.change.new
-            guard let end = wait.call.end({ self.server.states.shows(new, as: $0) }) else {
+            guard let outcome = wait.call.outcome({ self.server.states.shows(new, as: $0) }) else {
                 return true
             }
-            self.answer(wait, end, self.server.report(of: row.change.place, due: row.due))
+            self.answer(wait, outcome, self.server.report(of: row.change.place, due: row.due))
             isAnswered = true
             return false
         }
@@ -183,8 +183,8 @@ final class Waits {
     // MARK: - Answers
 
     /// Answers a wait that a state has ended.
-    private func answer(_ wait: Wait, _ end: WaitCall.Outcome, _ report: ServerLine.Report) {
-        switch end {
+    private func answer(_ wait: Wait, _ outcome: WaitCall.Outcome, _ report: ServerLine.Report) {
+        switch outcome {
         case .reached(let pattern):
             self.output.reply(
                 ServerLine.reply(
@@ -321,13 +321,13 @@ struct Judgement: Sendable {
     /// The last that it was judged by.
     let examined: UInt64
     /// How it ends, and with which change; nil if it goes on.
-    private(set) var end: (WaitCall.Outcome, ServerLine.Report)?
+    private(set) var outcome: (WaitCall.Outcome, ServerLine.Report)?
 
     init(of finding: TransitionFinding, on call: WaitCall, in epoch: Epoch) {
         self.examined = finding.examined
         for transition in finding.transitions {
-            guard let end = call.end(transition.new.names) else { continue }
-            self.end = (end, transition.report(in: epoch))
+            guard let outcome = call.outcome(transition.new.names) else { continue }
+            self.outcome = (outcome, transition.report(in: epoch))
             return
         }
     }
@@ -354,7 +354,7 @@ extension WaitCall {
     }
 
     /// How a state ends the wait; nil if it goes on.
-    func end(_ matches: (Pattern) -> Bool) -> Outcome? {
+    func outcome(_ matches: (Pattern) -> Bool) -> Outcome? {
         if let pattern = self.fail.first(where: matches) { return .failed(pattern) }
         if let pattern = self.until.first(where: matches) { return .reached(pattern) }
         return nil
