@@ -14,10 +14,8 @@ import Synchronization
 final class TallyPlayer: ScriptPlayer {
     let transcript = ScriptTranscript()
     private var tally = VoteTally(Question(), voters: [:])
-    private var voters: [String: Identity] = [:]
-
-    /// What identifies a voter.
-    private final class Identity {}
+    /// Their numbers.
+    private var voters: [String: UInt64] = [:]
 
     static var commands: [String: (TallyPlayer) -> (ScriptCommand) -> Void] {
         [
@@ -28,25 +26,21 @@ final class TallyPlayer: ScriptPlayer {
             "withdraw": { player in { _ in player.say(player.tally.withdrawn()) } },
             "awaits": { player in
                 {
-                    let isAwaited = player.id(of: $0[0]).map { player.tally.awaits($0) } ?? false
+                    let isAwaited = player.voters[$0[0]].map { player.tally.awaits($0) } ?? false
                     player.transcript.say(isAwaited ? "yes" : "no")
                 }
             },
         ]
     }
 
-    private func id(of name: String) -> ObjectIdentifier? {
-        self.voters[name].map { ObjectIdentifier($0) }
-    }
-
     private func begin(_ command: ScriptCommand) {
-        var voters: [ObjectIdentifier: VoteTally.Voter] = [:]
+        var voters: [UInt64: VoteTally.Voter] = [:]
         self.voters = [:]
         for word in command.rest(from: 0).split(separator: " ") {
-            let (voter, parts) = (Identity(), word.split(separator: ":"))
+            let (number, parts) = (UInt64(voters.count), word.split(separator: ":"))
             let name = String(parts[0])
-            self.voters[name] = voter
-            voters[ObjectIdentifier(voter)] = VoteTally.Voter(
+            self.voters[name] = number
+            voters[number] = VoteTally.Voter(
                 label: name,
                 whenSilent: parts.count > 1 ? Vote(parts[1], "silent") : .yes
             )
@@ -61,7 +55,7 @@ final class TallyPlayer: ScriptPlayer {
     }
 
     private func vote(_ command: ScriptCommand, _ vote: Vote?) {
-        guard let id = self.id(of: command[0]) else { return self.transcript.say("who?") }
+        guard let id = self.voters[command[0]] else { return self.transcript.say("who?") }
         let (counts, verdict) = self.tally.voted(vote, by: id)
         if !counts { self.transcript.say("it does not count") }
         self.say(verdict)

@@ -23,7 +23,9 @@ import TestSupport
 ///     withdraw-waiting P                      the same, if its turn has not come
 ///     settled D                               D is called when all that has been evaluated is over
 ///     gather, release                         more is about to come; it has come
-///     voter A [STATE …]                       A wants to be asked about changes to those states, or about all
+///     voter A [STATE …] [at=STATE]            A wants to be asked about changes to those states, or about all; it
+///                                             stands where changes to that state are found, or is asked about all
+///     stand A STATE …                         A stands where changes to those states are found
 ///     vote A yes|no WHY|abstain               A answers the question that it has
 ///     forget A                                A lets go of its question without an answer
 ///     gone A                                  A's registration ends
@@ -69,6 +71,13 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             "gather": { player in { _ in player.machine.beginGathering() } },
             "release": { player in { _ in player.machine.endGathering() } },
             "voter": GatePlayer.addVoter,
+            "stand": { player in
+                { command in
+                    let states = command.rest(from: 1).split(separator: " ")
+                    let buckets = states.map { Light.value(String($0)).light.bucket }
+                    player.voters[command[0]]?.move(to: Set(buckets))
+                }
+            },
             "vote": GatePlayer.vote,
             "forget": { player in { player.asks[$0[0]] = nil } },
             "gone": { player in { player.voters[$0[0]]?.cancel() } },
@@ -99,6 +108,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             return true
         })
         _ = self.machine.register(CallingMember(hearing), on: .immediate)
+        self.machine.findVoters { [$0.proposed.light.bucket] }
     }
 
     private func propose(_ command: ScriptCommand, asking question: Question?) {
@@ -179,6 +189,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
         self.voters[name] = self.machine.addVoter(
             Machine.Voter(label: name),
             on: .immediate,
+            at: command["at"].map { [Light.value($0).light.bucket] },
             before: { states.isEmpty || states.contains($0.proposed.text) },
             { ask in
                 self.asks[name] = ask

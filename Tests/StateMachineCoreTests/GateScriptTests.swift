@@ -159,6 +159,14 @@ enum Light: String, EnumState, CaseIterable {
     var successors: Set<Name> { self == .broken ? [.off] : Set(Name.allCases) }
 
     static func value(_ word: String) -> Value { TypedValue(Light(rawValue: word) ?? .off) }
+
+    /// Where voters on changes to it are found.
+    var bucket: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+extension Value {
+    /// A value that is a light.
+    var light: Light { TypedValue<Light>.state(of: self) }
 }
 
 extension StateMachineCore.Place {

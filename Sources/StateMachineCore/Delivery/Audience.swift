@@ -212,7 +212,7 @@ extension Machine: MemberOwner {
             return (holder.gate.voterWent(voter), voter.lastVote, left)
         }
         left?.leave()
-        _ = ballot?.vote(vote, by: ObjectIdentifier(member))
+        _ = ballot?.vote(vote, by: member.number)
     }
 
     func drain(of member: Member) -> (drain: Drain, newest: UInt64)? {

@@ -478,7 +478,7 @@ package final class Drain: @unchecked Sendable {
     private func passUnheard(_ entry: LogEntry) {
         if entry.kind == .question {
             let question = unsafeDowncast(entry, to: QuestionEntry.self)
-            for member in self.allMembers.lazy.map({ ObjectIdentifier($0) })
+            for member in self.allMembers.lazy.map(\.number)
             where question.asked.contains(member) { question.ballot.release(member) }
         }
         entry.deliveryCount?.pass(hearing: false)

@@ -85,17 +85,17 @@ final class ChangeEntry: LogEntry, @unchecked Sendable {
 /// The entry of a question, as it is put to some voters.
 final class QuestionEntry: LogEntry, @unchecked Sendable {
     let ballot: Ballot
-    /// Whom it is put to.
-    let asked: Set<ObjectIdentifier>
+    /// The numbers of those whom it is put to.
+    let asked: Set<UInt64>
     /// How long each is waited for; without one until it votes or vanishes.
-    let limits: [ObjectIdentifier: Duration]
+    let limits: [UInt64: Duration]
 
     /// A question of that age, put to those voters.
     init(_ ballot: Ballot, to voters: [VoterMember], at age: QuestionAge) {
         self.ballot = ballot
-        self.asked = Set(voters.lazy.map { ObjectIdentifier($0) })
+        self.asked = Set(voters.lazy.map(\.number))
         self.limits = voters.reduce(into: [:]) { limits, voter in
-            limits[ObjectIdentifier(voter)] = age.limit(of: voter.terms, under: ballot.question)
+            limits[voter.number] = age.limit(of: voter.terms, under: ballot.question)
         }
         super.init(.question)
     }

@@ -43,6 +43,15 @@ struct Electorate: Sendable {
         return voters
     }
 
+    /// Those of the voters who are found at those buckets, each once.
+    func voters(among voters: [VoterMember], at buckets: [Int]) -> [VoterMember] {
+        var found: Set<ObjectIdentifier> = []
+        return voters.filter {
+            $0.isListed && $0.buckets?.isDisjoint(with: buckets) != true
+                && found.insert(ObjectIdentifier($0)).inserted
+        }
+    }
+
     private mutating func stand(_ voter: VoterMember) {
         voter.isListed = true
         guard let buckets = voter.buckets else { return self.everywhere.append(voter) }
@@ -131,6 +140,15 @@ extension Machine {
     func voters(on motion: Motion) -> [VoterMember] {
         let buckets = self.holder.withLock { $0.gate.voters.buckets }(motion)
         let voters = self.holder.withLock { $0.gate.voters.voters(at: buckets) }
+        return voters.whoWantToBeAsked(about: motion)
+    }
+
+    /// Those of the newcomers who want to be asked about a motion as well.
+    ///
+    /// Called under no lock, since it runs their code.
+    func voters(among newcomers: [VoterMember], on motion: Motion) -> [VoterMember] {
+        let buckets = self.holder.withLock { $0.gate.voters.buckets }(motion)
+        let voters = self.holder.withLock { $0.gate.voters.voters(among: newcomers, at: buckets) }
         return voters.whoWantToBeAsked(about: motion)
     }
 }

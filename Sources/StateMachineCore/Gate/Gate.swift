@@ -477,12 +477,13 @@ struct Gate: Sendable {
     /// Has proposals that were evaluated evaluated again, before all others.
     private mutating func putBack(_ again: [Proposal]) {
         guard !again.isEmpty else { return }
-        var (records, assignments, waiting): ([Proposal], [Proposal], [Proposal]) = ([], [], [])
+        var (records, recasts): ([Proposal], [Proposal]) = ([], [])
+        var (assignments, waiting): ([Proposal], [Proposal]) = ([], [])
         for proposal in again {
             if case .record = proposal.demand {
                 records.append(proposal)
             } else if proposal.isRecast {
-                self.recasts.append(proposal)
+                recasts.append(proposal)
             } else if proposal.question == nil {
                 assignments.append(proposal)
             } else {
@@ -490,6 +491,7 @@ struct Gate: Sendable {
             }
         }
         self.records.insert(contentsOf: records, at: 0)
+        self.recasts.insert(contentsOf: recasts, at: 0)
         self.assignments.putBack(assignments)
         self.waiting.putBack(waiting)
         self.cameQuiet()

@@ -166,7 +166,7 @@ extension Machine {
                 }
             }
         case .join(let ballot, let newcomers):
-            let voters = newcomers.whoWantToBeAsked(about: ballot.motion)
+            let voters = self.voters(among: newcomers, on: ballot.motion)
             let age = ballot.ageNow
             return self.after { gate, machine in
                 gate.joined(ballot, voters, at: age, machine) { self.voted($0, on: $1) }

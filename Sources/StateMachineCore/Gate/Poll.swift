@@ -18,7 +18,7 @@ class Poll: @unchecked Sendable {
     /// Without `decided` it waits for those whom it is put to later.
     init(
         _ question: Question,
-        voters: [ObjectIdentifier: VoteTally.Voter],
+        voters: [UInt64: VoteTally.Voter],
         decided: (@Sendable (Verdict) -> Void)? = nil
     ) {
         self.count = Lock(Count(tally: VoteTally(question, voters: voters), decided: decided))
@@ -31,7 +31,7 @@ class Poll: @unchecked Sendable {
     ///
     /// - Returns: the verdict, if it is decided all the same; then nobody is told.
     fileprivate func join(
-        _ voters: [ObjectIdentifier: VoteTally.Voter],
+        _ voters: [UInt64: VoteTally.Voter],
         decided: @escaping @Sendable (Verdict) -> Void
     ) -> Verdict? {
         // What it replaces is released after the lock.
@@ -43,7 +43,7 @@ class Poll: @unchecked Sendable {
     }
 
     /// Sets voters' deadlines, before they are asked.
-    func setAlarms(_ limits: [ObjectIdentifier: Duration], on clock: any Clock<Duration>) {
+    func setAlarms(_ limits: [UInt64: Duration], on clock: any Clock<Duration>) {
         let alarms = limits.map { id, limit in
             Alarm(after: limit, on: clock) { [weak self] in _ = self?.vote(nil, by: id) }
         }
@@ -64,18 +64,18 @@ class Poll: @unchecked Sendable {
     /// Counts a vote; nil: the voter has been silent for too long.
     ///
     /// - Returns: whether it counts: it is the voter's first, and the question is open.
-    func vote(_ vote: Vote?, by voter: ObjectIdentifier) -> Bool {
+    func vote(_ vote: Vote?, by voter: UInt64) -> Bool {
         let (counts, verdict) = self.count.withLock { $0.tally.voted(vote, by: voter) }
         self.close(with: verdict)
         return counts
     }
 
-    func awaits(_ voter: ObjectIdentifier) -> Bool {
+    func awaits(_ voter: UInt64) -> Bool {
         self.count.withLock { $0.tally.awaits(voter) }
     }
 
     /// The voter has vanished: it is waited for no longer.
-    func release(_ voter: ObjectIdentifier) { _ = self.vote(.abstain, by: voter) }
+    func release(_ voter: UInt64) { _ = self.vote(.abstain, by: voter) }
 
     /// The asker no longer wants to know: the answer is no, and no vote counts.
     func withdraw() { self.close(with: self.count.withLock { $0.tally.withdrawn() }) }
@@ -100,8 +100,8 @@ final class Ballot: Poll, @unchecked Sendable {
     let motion: Motion
     let question: Question
     private let age: @Sendable () -> QuestionAge
-    /// Whom it was put to.
-    private var asked: Set<ObjectIdentifier> = []
+    /// Whom it was put to, by number: who comes may have the place in memory of one that has gone.
+    private var asked: Set<UInt64> = []
 
     /// A question that has been put to nobody yet.
     init(
@@ -117,7 +117,7 @@ final class Ballot: Poll, @unchecked Sendable {
     var ageNow: QuestionAge { self.age() }
 
     /// Whether it was put to that voter.
-    func asks(_ voter: VoterMember) -> Bool { self.asked.contains(ObjectIdentifier(voter)) }
+    func asks(_ voter: VoterMember) -> Bool { self.asked.contains(voter.number) }
 
     /// Puts it to these as well; `decided` is called in place of whom it would have told.
     ///
@@ -126,7 +126,7 @@ final class Ballot: Poll, @unchecked Sendable {
         to voters: [VoterMember],
         decided: @escaping @Sendable (Verdict) -> Void
     ) -> Verdict? {
-        self.asked.formUnion(voters.lazy.map { ObjectIdentifier($0) })
+        self.asked.formUnion(voters.lazy.map(\.number))
         let terms = voters.map { voter in
             let terms = VoteTally.Voter(
                 label: voter.terms.label,
@@ -135,10 +135,10 @@ final class Ballot: Poll, @unchecked Sendable {
                 whenSilent: voter.terms.deadline?.whenSilent ?? voter.terms.whenSilent
                     ?? self.question.whenSilent
             )
-            return (ObjectIdentifier(voter), terms)
+            return (voter.number, terms)
         }
         return self.join(
-            [ObjectIdentifier: VoteTally.Voter](uniqueKeysWithValues: terms),
+            [UInt64: VoteTally.Voter](uniqueKeysWithValues: terms),
             decided: decided
         )
     }
@@ -149,9 +149,9 @@ final class Ballot: Poll, @unchecked Sendable {
 /// Releasing it unanswered abstains, so a voter that is gone is not waited for.
 package class Reply: @unchecked Sendable {
     private let poll: Poll
-    private let voter: ObjectIdentifier
+    private let voter: UInt64
 
-    init(to poll: Poll, by voter: ObjectIdentifier) {
+    init(to poll: Poll, by voter: UInt64) {
         self.poll = poll
         self.voter = voter
     }
@@ -180,7 +180,7 @@ package final class Ask: Reply, @unchecked Sendable {
 
     init(_ question: QuestionEntry, to voter: VoterMember) {
         self.motion = question.ballot.motion
-        self.limit = question.limits[ObjectIdentifier(voter)]
-        super.init(to: question.ballot, by: ObjectIdentifier(voter))
+        self.limit = question.limits[voter.number]
+        super.init(to: question.ballot, by: voter.number)
     }
 }

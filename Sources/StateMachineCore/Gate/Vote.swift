@@ -130,13 +130,14 @@ struct VoteTally {
     }
 
     private let question: Question
-    private var awaited: [ObjectIdentifier: Voter]
+    /// Those who have not voted, by number.
+    private var awaited: [UInt64: Voter]
     private var denials: [Vote.Denial] = []
     private var consents = 0
     private(set) var isOpen = true
     private var isWithdrawn = false
 
-    init(_ question: Question, voters: [ObjectIdentifier: Voter]) {
+    init(_ question: Question, voters: [UInt64: Voter]) {
         self.question = question
         self.awaited = voters
     }
@@ -147,19 +148,19 @@ struct VoteTally {
     /// More are asked, also once it has been decided: that does not count yet.
     ///
     /// - Returns: the verdict, if it is decided all the same.
-    mutating func joined(_ voters: [ObjectIdentifier: Voter]) -> Verdict? {
+    mutating func joined(_ voters: [UInt64: Voter]) -> Verdict? {
         guard !self.isWithdrawn else { return .no([.withdrawn]) }
         self.isOpen = true
         self.awaited.merge(voters) { asked, _ in asked }
         return self.verdict()
     }
 
-    func awaits(_ voter: ObjectIdentifier) -> Bool { self.isOpen && self.awaited[voter] != nil }
+    func awaits(_ voter: UInt64) -> Bool { self.isOpen && self.awaited[voter] != nil }
 
     /// Counts a vote; nil: the voter's time is up, and its silence counts as its terms say.
     ///
     /// - Returns: whether the vote counts, and the verdict if it is the deciding one.
-    mutating func voted(_ vote: Vote?, by voter: ObjectIdentifier) -> (counts: Bool, Verdict?) {
+    mutating func voted(_ vote: Vote?, by voter: UInt64) -> (counts: Bool, Verdict?) {
         guard self.isOpen, let terms = self.awaited.removeValue(forKey: voter) else {
             return (false, nil)
         }

@@ -112,7 +112,7 @@ final class VoterMember: Member, @unchecked Sendable {
     }
 
     override func receive(_ question: QuestionEntry) {
-        guard question.asked.contains(ObjectIdentifier(self)), let body = self.body else { return }
+        guard question.asked.contains(self.number), let body = self.body else { return }
         body(Ask(question, to: self))
     }
 

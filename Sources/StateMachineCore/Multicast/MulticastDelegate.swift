@@ -284,10 +284,10 @@ extension MulticastDelegate {
     ) -> Poll {
         let groups = self.responders(to: facet)
         let responders = groups.flatMap(\.members)
-        let voters = [ObjectIdentifier: VoteTally.Voter](
+        let voters = [UInt64: VoteTally.Voter](
             uniqueKeysWithValues: responders.map { recipient in
                 (
-                    ObjectIdentifier(recipient),
+                    recipient.number,
                     VoteTally.Voter(label: recipient.label, whenSilent: question.whenSilent)
                 )
             }
@@ -302,7 +302,7 @@ extension MulticastDelegate {
         }
         // One that is removed is waited for no longer, though its context may be stuck.
         let leavings = responders.map { recipient in
-            (recipient, Once<Void> { poll.release(ObjectIdentifier(recipient)) })
+            (recipient, Once<Void> { poll.release(recipient.number) })
         }
         for (recipient, waiter) in leavings where !recipient.callGuard.wait(waiter) {
             waiter.give(())
@@ -314,7 +314,7 @@ extension MulticastDelegate {
         }
         self.post(to: groups) { members, mayCall in
             for recipient in members {
-                let id = ObjectIdentifier(recipient)
+                let id = recipient.number
                 let isAsked =
                     mayCall
                     && recipient.call(facet) { put($0, Reply(to: poll, by: id)) }
