@@ -26,8 +26,12 @@ package enum Chance {
     }
 
     /// The seeds of a walk; `STATEMACHINE_WALK_SEED` is the only one.
-    package static var seeds: [UInt64] {
-        self.setting("WALK_SEED").flatMap(UInt64.init).map { [$0] } ?? [1, 2]
+    package static var seeds: [UInt64] { self.seeds(2) }
+
+    /// As many seeds, or that one.
+    package static func seeds(_ usual: Int) -> [UInt64] {
+        self.setting("WALK_SEED").flatMap(UInt64.init).map { [$0] }
+            ?? (1...usual).map { UInt64($0) }
     }
 
     /// The steps of a walk: as usual, or `STATEMACHINE_WALK_STEPS`.
