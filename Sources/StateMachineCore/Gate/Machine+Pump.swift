@@ -259,7 +259,8 @@ extension Machine {
                 let asked = self.voters(on: motion)
                 guard asked.isEmpty else {
                     let ballot = self.ballot(on: motion, under: question, of: proposal)
-                    return .ask(asked, ballot, ballot.ageNow)
+                    let waited = proposal.waited?() ?? .zero
+                    return .ask(asked, ballot, QuestionAge(sinceProposal: waited))
                 }
             }
             return .settle(self.fate(of: move, proposal, made, from: base))

@@ -75,8 +75,9 @@ extension SocketVoter {
         case .ask(let timeoutMs, let allowsOnTimeout):
             writer.number("timeoutMs", timeoutMs)
             writer.string("onTimeout", allowsOnTimeout ? "allow" : "deny")
-            writer.number("allowed", self.votes.allowed)
-            writer.number("denied", self.votes.denied)
+            let votes = self.inbox?.votes ?? (allowed: 0, denied: 0)
+            writer.number("allowed", votes.allowed)
+            writer.number("denied", votes.denied)
             if self.isAsked { writer.bool("isAsked", true) }
         case .missing(let since): writer.time(.missing, since)
         }

@@ -65,10 +65,10 @@ final class HoldsAndGuards {
             }
         )
         self.output.replyLater(reply)
-        voter.isGranted = false
+        voter.awaitGrant()
         all.placed(voter) { failure in
-            voter.isGranted = true
-            if voter.hasDue { self.server.scheduleFlush() }
+            voter.grant()
+            if voter.inbox?.hasDue == true { self.scheduleQuestions() }
             // What is not recorded is not there.
             if failure != nil { self.end(voter.number) }
             self.answer(failure, id: id) {
@@ -136,7 +136,7 @@ final class HoldsAndGuards {
     }
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
-        guard let voter = self.voters.first(where: { $0.asks(call.ask) }) else {
+        guard let voter = self.voters.first(where: { $0.inbox?.asks(call.ask) == true }) else {
             throw WireError(
                 .notFound,
                 "question \(call.ask) is not open: no guard of this connection was asked it, or it has ended"
@@ -211,14 +211,14 @@ final class HoldsAndGuards {
 
     // MARK: - Questions
 
-    /// Has a guard sent its question, when all that is queued before it has been written.
-    func put(_ question: Ask, to voter: SocketVoter) {
-        voter.put(question, number: self.server.voters.nextNumber())
-        self.server.scheduleFlush()
-    }
+    /// The number of a guard's question.
+    func nextNumber() -> UInt64 { self.server.voters.nextNumber() }
+
+    /// Has guards sent their questions, when all that is queued before has been written.
+    func scheduleQuestions() { self.server.scheduleFlush() }
 
     /// Whether questions have not been sent.
-    var hasQuestions: Bool { self.voters.contains { $0.hasDue } }
+    var hasQuestions: Bool { self.voters.contains { $0.inbox?.hasDue == true } }
 
     /// Writes the questions that have not been sent, as far as the socket takes them.
     func writeQuestions() {
@@ -226,7 +226,7 @@ final class HoldsAndGuards {
             guard let (number, question, leftMs) = voter.takeDue() else { continue }
             let motion = question.motion
             let line = ServerLine.ask(
-                id: voter.requestID,
+                id: voter.inbox?.requestID,
                 number: number,
                 self.server.report(of: motion.current),
                 to: self.server.states.encoded(motion.proposed).fragment,

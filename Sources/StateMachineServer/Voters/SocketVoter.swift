@@ -1,14 +1,23 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// A client's hold or guard: its place among the machine's voters, on a connection or without one.
+/// A client's hold or guard: its place among the machine's voters, and what it covers.
 ///
 /// `@unchecked Sendable`: everything but `let`s is touched on the event loop only; the machine asks it
 /// there. The gate finds out on any thread what it covers, by `covered`, which is behind a lock.
 final class SocketVoter: @unchecked Sendable {
+    /// Where its client is.
+    private enum Client {
+        /// On a connection.
+        case here(HoldsAndGuards)
+        /// Not here yet: of the last run.
+        case away
+        /// Nowhere, and it needs none: a hold of a name, what denies for a guard that is missing, and what has ended.
+        case none
+    }
+
     /// As it is recorded.
     let record: KeptVoter
-    let requestID: RequestID?
     let why: String?
 
     /// What it does about a proposal of a state that it covers.
@@ -17,23 +26,11 @@ final class SocketVoter: @unchecked Sendable {
     /// All of the server's, who say whether its time is over.
     private weak var all: Voters?
 
-    /// The connection's, which sends its questions; nil if it belongs to none, or is asked no more.
-    private(set) var owner: HoldsAndGuards?
-
-    /// The question that it has not answered, and that question's number; nil if its client is not sent it.
-    ///
-    /// There is one at a time, since proposals are decided one at a time: a newer question means
-    /// that the older one is closed. Letting go of the question is consent.
-    private var question: (number: UInt64?, question: Ask)?
-
-    /// How long the client has to answer `question`; nil once the question has been sent.
-    ///
-    /// Only the newest question is ever due, so none pile up for a client that does not read, and
-    /// one that does read is never asked an older one instead.
-    private var dueMs: UInt64?
-
-    /// The votes in this process that were in time.
-    private(set) var votes: (allowed: UInt64, denied: UInt64) = (0, 0)
+    private var client: Client
+    /// What a connection's guard is asked; nil of all others.
+    private(set) var inbox: GuardInbox?
+    /// A question that waits for its end, or for its client's return.
+    private var postponed: Ask?
 
     /// The states whose proposals it votes on, by the requested patterns, under the names of the declaration in force.
     private(set) var patterns: PatternList
@@ -48,30 +45,52 @@ final class SocketVoter: @unchecked Sendable {
     var name: String? { self.record.name }
 
     /// Whether it stands in for one of the last run, whose client is not here yet.
-    var isAway: Bool { self.owner == nil && self.name == nil }
-
-    /// False until its client has been answered: no question comes before that.
-    var isGranted = true
+    var isAway: Bool { if case .away = self.client { true } else { false } }
+    /// The connection's, which sends its questions; nil if it belongs to none.
+    var owner: HoldsAndGuards? {
+        if case .here(let owner) = self.client { owner } else { nil }
+    }
 
     /// What it is called in the machine.
     var claim: Vote.Claim { self.terms.claim(self.number) }
 
     private var registration: Registration?
 
-    /// One that does what was asked for; or denies, while nothing of its name is connected.
-    ///
-    /// `all` is the server's ``StateServer/voters``, `schema` its ``StateServer/states``.
-    init(
+    /// One of a connection, whose request of that id asked for it.
+    convenience init(
         _ record: KeptVoter,
         _ asked: VoterRequest,
-        id: RequestID? = nil,
-        of owner: HoldsAndGuards? = nil,
+        id: RequestID?,
+        of owner: HoldsAndGuards,
+        among all: Voters,
+        matching schema: Schema
+    ) {
+        self.init(record, asked, .here(owner), among: all, matching: schema)
+        if !asked.terms.isHold { self.inbox = GuardInbox(requestID: id) }
+    }
+
+    /// One that belongs to no connection: a hold of a name, or what denies for a required guard that is missing, or for
+    /// whatever the last run has left.
+    convenience init(
+        standingFor record: KeptVoter,
+        _ asked: VoterRequest,
+        among all: Voters,
+        matching schema: Schema
+    ) {
+        let client = record.name == nil ? Client.away : .none
+        self.init(record, asked, client, among: all, matching: schema)
+    }
+
+    /// `all` is the server's ``StateServer/voters``, `schema` its ``StateServer/states``.
+    private init(
+        _ record: KeptVoter,
+        _ asked: VoterRequest,
+        _ client: Client,
         among all: Voters,
         matching schema: Schema
     ) {
         self.record = record
-        self.requestID = id
-        self.owner = owner
+        self.client = client
         self.all = all
         self.why = asked.why
         self.patterns = asked.before
@@ -159,59 +178,42 @@ final class SocketVoter: @unchecked Sendable {
     // MARK: - Questions
 
     private func asked(_ question: Ask) {
-        switch self.terms {
-        case .block, .missing:
+        switch (self.terms, self.client) {
+        case (.block, _), (.missing, _):
             let isOver = self.record.until.flatMap { self.all?.isOver($0) } ?? false
             question.vote(isOver ? .yes : .no(self.blockingWhy))
-        // A question that waits for the voter's end.
-        case .delay: self.question = (nil, question)
-        case .ask:
-            guard let owner else {
-                self.question = (nil, question)
-                return
-            }
-            owner.put(question, to: self)
+        case (.ask, .here(let owner)):
+            self.inbox?.put(question, number: owner.nextNumber())
+            owner.scheduleQuestions()
+        case (.delay, _), (.ask, .away), (.ask, .none): self.postponed = question
         }
     }
 
-    /// Keeps a question until the client, which is yet to be sent it, has answered.
-    func put(_ question: Ask, number: UInt64) {
-        self.question = (number, question)
-        self.dueMs = question.limit.map { UInt64($0 / .milliseconds(1)) } ?? 0
-    }
+    /// Whether it has a question to answer, or one that waits for its client.
+    var isAsked: Bool { self.inbox?.isAsked ?? self.postponed?.isAwaited ?? false }
 
-    /// Whether it has a question that has not been sent, and may be: its client knows that it is there.
-    var hasDue: Bool { self.isGranted && self.dueMs != nil }
+    /// Notes that its client has been answered: what it is asked may be sent.
+    func grant() { self.inbox?.isGranted = true }
 
-    /// Takes the unsent question, which is sent now, even if it was decided meanwhile; nil if there is none.
-    func takeDue() -> (number: UInt64, question: Ask, leftMs: UInt64)? {
-        guard self.hasDue, let dueMs = self.dueMs.take(),
-            let (number, question) = self.question, let number
-        else { return nil }
-        return (number, question, dueMs)
-    }
+    /// Notes that its client is yet to be answered.
+    func awaitGrant() { self.inbox?.isGranted = false }
 
-    /// Whether it has a question to answer.
-    var isAsked: Bool { self.question?.question.isAwaited ?? false }
-
-    /// Whether its client has yet to answer the question of that number.
-    func asks(_ number: UInt64) -> Bool { self.question?.number == number }
+    /// Takes the unsent question, which is sent now; nil if there is none.
+    func takeDue() -> (number: UInt64, question: Ask, leftMs: UInt64)? { self.inbox?.takeDue() }
 
     /// Answers its question; false if that was decided without it.
     func vote(_ call: VoteCall) -> Bool {
         let vote: Vote = call.allow ? .yes : .no(call.why ?? self.why ?? "")
-        self.dueMs = nil
-        guard let (_, question) = self.question.take(), question.vote(vote) else { return false }
-        if call.allow { self.votes.allowed += 1 } else { self.votes.denied += 1 }
-        return true
+        return self.inbox?.vote(vote) ?? false
     }
 
     /// Ends it; in an open question that is its vote.
     func end(voting vote: Vote = .abstain) {
-        self.owner = nil
+        // The machine may have it for a while.
+        self.client = .none
         self.registration?.cancel(voting: vote)
         self.registration = nil
-        self.question = nil
-        self.dueMs = nil
+        self.postponed = nil
+        self.inbox?.close()
     }
 }

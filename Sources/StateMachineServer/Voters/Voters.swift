@@ -488,7 +488,12 @@ final class Voters {
         let schema = self.server.schema
         let asked =
             VoterRequest(again: kept.request, in: schema) ?? VoterRequest(denyingAllOf: schema)
-        let voter = SocketVoter(kept, asked, among: self, matching: self.server.states)
+        let voter = SocketVoter(
+            standingFor: kept,
+            asked,
+            among: self,
+            matching: self.server.states
+        )
         if let next { voter.expect(next) }
         voter.begin(in: self.server)
         return voter
