@@ -30,11 +30,6 @@ package struct StayStart: Hashable, Sendable {
         WallTime(microseconds: self.moment.wall.microseconds &+ delay.wholeMicroseconds)
     }
 
-    /// The same stay, with its deadline counted from `now`.
-    package func renewed(at now: StayMoment) -> StayStart {
-        StayStart(stay: self.stay, moment: now)
-    }
-
     /// The same after a boot: by the wall clock, with an elapsed time of at least zero.
     package func carried(to now: StayMoment) -> StayStart {
         let origin = self.origin ?? self.moment.wall

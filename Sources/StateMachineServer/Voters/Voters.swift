@@ -43,10 +43,8 @@ final class Voters {
     private var voting: [UInt64: SocketVoter] = [:]
     /// The last number that a hold, a guard or a question was given.
     private(set) var lastNumber: UInt64 = 0
-    /// Whether the clock is believed that ends holds of a name; nil: it is.
-    private var doubt: ClockDoubt?
-    /// Rings when a hold of a name may have come to its end.
-    private var timer: Scheduled<Void>?
+    /// When holds of a name are over.
+    private let expiry: HoldExpiry
     /// Called with what has become of one that has a name; nil until ``announce(to:)``.
     private var tell: ((News, KeptVoter) -> Void)?
 
@@ -55,6 +53,7 @@ final class Voters {
         self.server = server
         self.loop = server.loop
         self.ownUid = server.ownPeer.uid
+        self.expiry = HoldExpiry(by: server.clock, on: server.loop)
     }
 
     /// Called with nil when something is recorded, or with why it could not be.
@@ -84,8 +83,9 @@ final class Voters {
         self.lastNumber = max(number, left.map(\.number).max() ?? 0)
         self.isLasting = past != nil
         for voter in left { self.recorded[voter.number] = voter }
-        let times = left.map(\.since) + [past?.beginning.newest?.at].compactMap(\.self)
-        self.doubt = times.max().map { ClockDoubt(at: self.now, after: $0) }
+        self.expiry.begin(
+            after: left.map(\.since) + [past?.beginning.newest?.at].compactMap(\.self)
+        )
         for voter in left {
             var present = voter
             present.request = self.followed(voter.request)
@@ -116,7 +116,7 @@ final class Voters {
                 tell(.unreadable, voter)
             }
             if voter.missing != nil { tell(.missing, voter) }
-            if let until = voter.until, until <= self.now.wall, !self.isOver(until) {
+            if let until = voter.until, self.expiry.isDoubted(until) {
                 tell(.doubted, voter)
             }
         }
@@ -201,8 +201,7 @@ final class Voters {
 
     /// Ends all that belongs to no connection: nothing is decided any longer.
     func stop() {
-        self.timer?.cancel()
-        self.timer = nil
+        self.expiry.stop()
         for voter in self.voting.values where voter.owner == nil {
             voter.end(voting: .no("the daemon is shutting down"))
         }
@@ -382,7 +381,7 @@ final class Voters {
         } else {
             try self.checkRoom(for: peer)
         }
-        let now = self.now.wall
+        let now = self.expiry.now
         let kept = KeptVoter(
             number: before?.number ?? self.nextNumber(),
             name: name,
@@ -452,28 +451,12 @@ final class Voters {
     }
 
     /// Whether a hold of a name is over that ends at that time.
-    func isOver(_ until: WallTime) -> Bool {
-        let now = self.now
-        return until <= now.wall && self.doubt?.permits(now) ?? true
-    }
+    func isOver(_ until: WallTime) -> Bool { self.expiry.isOver(until) }
 
-    /// What ends holds of a name, which may be set and sleeps with the machine; and what shows whether it was set.
-    private var now: StayMoment { self.server.clock.moment }
-
-    /// Waits for the next end, by the wall clock.
-    ///
-    /// An hour at most, also while that is doubted: what is asked meanwhile is decided by the clock as it is then.
+    /// Waits for the next end.
     private func wait() {
-        self.timer?.cancel()
-        self.timer = nil
-        guard self.tell != nil, let next = self.kept.values.compactMap(\.until).min() else {
-            return
-        }
-        let now = self.now.wall
-        let isDoubted = next <= now && !self.isOver(next)
-        let left = TimeAmount.microseconds(max(next, now).microseconds - now.microseconds)
-        let pause = isDoubted ? .hours(1) : min(left, .hours(1))
-        self.timer = self.loop.assumeIsolated().scheduleTask(in: pause) {
+        guard self.tell != nil else { return }
+        self.expiry.wait(until: self.kept.values.compactMap(\.until).min()) {
             self.endOverdue()
             self.wait()
         }
