@@ -49,6 +49,16 @@ import Testing
         #expect(listener.heard.heard.map(\.new) == [.ready(false)])
     }
 
+    /// So work and limits of the stay go on; only what is entered anew begins another.
+    @Test func anEqualAssignmentThatIsAnnouncedContinuesTheStay() throws {
+        let machine = StateMachine<AppState> { $0.announcesEqual = true }
+        machine.state = .ready(true)
+        machine.state = .ready(true)
+        #expect(machine.machine.place.seq == 2 && machine.machine.place.stay == 1)
+        try machine.proposeAtOnce(.ready(true), reenter: true)
+        #expect(machine.machine.place.seq == 3 && machine.machine.place.stay == 3)
+    }
+
     @Test func reenteringIsATransitionOfTheSameState() throws {
         let machine = StateMachine<AppState>()
         let listener = Listener()

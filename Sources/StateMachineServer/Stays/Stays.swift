@@ -24,9 +24,10 @@ final class Stays: @unchecked Sendable {
 
     /// The stay that the new boot of the computer is to end; nil if none.
     private var stayCutByBoot: UInt64?
-    private var pending: Pending?
-    /// The number of the last that was pending.
-    private var number: UInt64 = 0
+    /// The move that is waited for, or is due and was not allowed.
+    private var watch = StayWatch()
+    /// Who denied it when it was last tried, and what they denied; nil if nobody did.
+    private var denial: (by: [Vote.Denial], of: Motion?)?
     private var timer: (any StayTimer)?
     private var isMoving = false
     private var breaker = MoveBreaker()
@@ -34,26 +35,6 @@ final class Stays: @unchecked Sendable {
     private var tell: (MoveBreaker.Limit?) -> Void = { _ in }
     /// Called when the boot move was made, or could not be.
     private var onBoot: (() -> Void)?
-
-    /// A move that is waited for, or is due and was not allowed.
-    private struct Pending {
-        let number: UInt64
-        let start: StayStart
-        /// How often the deadline had begun anew.
-        let renewals: UInt32
-        /// When it is due, by the uptime in microseconds.
-        let due: Int64
-        /// When it is tried next, by the same clock.
-        var at: Int64
-        /// How long to wait before it is tried once more.
-        var pause = GrowingPause()
-        /// Whether it is overdue, and is to be tried again.
-        var isOverdue = false
-        /// Whether it is being tried, or was made.
-        var isTried = false
-        /// Who denied it when it was last tried, and what they denied; nil if nobody did.
-        var denial: (by: [Vote.Denial], of: Motion?)?
-    }
 
     /// - Parameters:
     ///   - machine: the machine.
@@ -128,8 +109,8 @@ final class Stays: @unchecked Sendable {
     /// For how many milliseconds what is due has been overdue, and who denied it; nil if nothing has been tried in vain, or
     /// withheld.
     var overdue: (ms: Int64, denial: (by: [Vote.Denial], of: Motion?)?)? {
-        guard let pending, pending.isOverdue else { return nil }
-        return (max(0, self.now.uptime &- pending.due) / 1000, pending.denial)
+        guard let since = self.watch.overdueSince else { return nil }
+        return (max(0, self.now.uptime &- since) / 1000, self.denial)
     }
 
     // MARK: - What happens
@@ -142,7 +123,14 @@ final class Stays: @unchecked Sendable {
             return done()
         }
         self.onBoot = done
-        self.expect(start, at: 0)
+        self.watch.expect(
+            StayWatch.Deadline(
+                stay: stay,
+                renewals: self.snapshot.renewals,
+                start: start.moment.uptime,
+                due: 0
+            )
+        )
         self.tryIt()
     }
 
@@ -162,7 +150,7 @@ final class Stays: @unchecked Sendable {
         }
         self.tell = tell
         self.isMoving = true
-        self.pending = nil
+        self.watch.expect(nil)
         self.arm()
     }
 
@@ -170,7 +158,7 @@ final class Stays: @unchecked Sendable {
         self.setting = nil
         self.correct = { _, _ in }
         self.isMoving = false
-        self.pending = nil
+        self.watch.expect(nil)
         self.timer?.stop()
         self.timer = nil
         self.tell = { _ in }
@@ -182,7 +170,8 @@ final class Stays: @unchecked Sendable {
     /// Adapts to a new declaration: what is due follows from it, counted from the stay's start.
     func redeclared(_ snapshot: Place) {
         if snapshot.seq == self.snapshot.seq { self.passed(snapshot) }
-        if self.pending.take() != nil { self.timer?.stop() }
+        if self.watch.deadline != nil { self.timer?.stop() }
+        self.watch.expect(nil)
         self.arm()
     }
 
@@ -226,21 +215,19 @@ final class Stays: @unchecked Sendable {
 
     /// Tries again after a hold or a guard has gone: what was denied may be allowed now.
     func voterWent() {
-        self.pending?.pause.reset()
-        self.pending?.denial = nil
-        self.tryAgain()
+        self.denial = nil
+        self.tryAgain(anew: true)
     }
 
     /// Stops withholding moves: somebody asks for something.
     func lift() {
         guard self.breaker.lift() else { return }
         self.tell(nil)
-        self.tryAgain()
+        self.tryAgain(anew: false)
     }
 
-    private func tryAgain() {
-        guard self.pending?.isOverdue == true else { return }
-        self.pending?.at = self.now.uptime
+    private func tryAgain(anew isAnew: Bool) {
+        guard self.watch.hurry(at: self.now.uptime, anew: isAnew) else { return }
         // Not before everything that goes with it has happened.
         self.loop.assumeIsolated().execute { self.rang() }
     }
@@ -271,17 +258,26 @@ final class Stays: @unchecked Sendable {
     /// Waits for what the present stay has, and for nothing else.
     func arm() {
         guard self.isMoving else { return }
-        let start = self.start(at: self.snapshot)
-        if let pending, pending.start == start, pending.renewals == self.snapshot.renewals {
-            return
-        }
-        let wasPending = self.pending.take() != nil
-        guard let due = self.due(in: start.stay)(self.snapshot) else {
+        let (place, start) = (self.snapshot, self.start(at: self.snapshot))
+        let (renewals, began) = (place.renewals, start.moment.uptime)
+        guard !self.watch.awaits(stay: start.stay, renewals: renewals, start: began) else { return }
+        let wasPending = self.watch.deadline != nil
+        self.denial = nil
+        self.watch.expect(
+            self.due(in: start.stay)(place).map {
+                StayWatch.Deadline(
+                    stay: start.stay,
+                    renewals: renewals,
+                    start: began,
+                    delay: $0.delay
+                )
+            }
+        )
+        if self.watch.deadline == nil {
             if wasPending { self.timer?.stop() }
-            return
+        } else {
+            self.wait()
         }
-        self.expect(start, at: start.moment.uptime &+ due.delay.wholeMicroseconds)
-        self.wait()
     }
 
     /// What time does in that stay; what a new boot does to one that it interrupted is due at once.
@@ -291,20 +287,9 @@ final class Stays: @unchecked Sendable {
         return { schema.bootMove(at: $0) }
     }
 
-    private func expect(_ start: StayStart, at uptime: Int64) {
-        self.number += 1
-        self.pending = Pending(
-            number: self.number,
-            start: start,
-            renewals: self.snapshot.renewals,
-            due: uptime,
-            at: uptime
-        )
-    }
-
     private func wait() {
-        guard let pending = self.pending else { return }
-        let left = Duration.microseconds(pending.at &- self.now.uptime)
+        guard let next = self.watch.next else { return }
+        let left = Duration.microseconds(next &- self.now.uptime)
         guard left > .zero else { return self.loop.assumeIsolated().execute { self.rang() } }
         if self.timer == nil {
             self.timer = self.starts.clock.timer { [loop] in loop.execute { self.rang() } }
@@ -319,27 +304,26 @@ final class Stays: @unchecked Sendable {
 
     /// A moment has come, perhaps one that is not waited for any more.
     private func rang() {
-        guard self.isMoving, let pending = self.pending, !pending.isTried else { return }
-        if pending.at > self.now.uptime { self.wait() } else { self.tryIt() }
+        guard self.isMoving, let next = self.watch.next else { return }
+        if next > self.now.uptime { self.wait() } else { self.tryIt() }
     }
 
     // MARK: - Moving
 
     private func tryIt() {
-        guard let pending = self.pending else { return }
+        guard let attempt = self.watch.rang(at: self.now.uptime) else { return }
+        let deadline = attempt.deadline
         guard self.suspension() == nil else {
-            self.pending?.isOverdue = true
-            self.pending?.denial = nil
+            self.watch.withheld(attempt)
+            self.denial = nil
             self.onBoot.take()?()
             return
         }
-        let start = pending.start
-        let dueAt = self.due(in: start.stay)
+        let dueAt = self.due(in: deadline.stay)
         let due = dueAt(self.snapshot)
-        self.pending?.isTried = true
         // At the move's turn the declaration, and with it what is due, may have changed.
         let isDue: @Sendable (Place) -> Bool = {
-            $0.stay == start.stay && $0.renewals == pending.renewals
+            $0.stay == deadline.stay && $0.renewals == deadline.renewals
                 && dueAt($0)?.delay == due?.delay
         }
         self.machine.propose(
@@ -351,33 +335,30 @@ final class Stays: @unchecked Sendable {
             asking: Question(),
             at: self.cursor,
             isLimited: false
-        ) { self.tried(pending.number, $0) }
+        ) { self.tried(attempt, $0) }
     }
 
-    private func tried(_ number: UInt64, _ answer: Move.Answer) {
+    private func tried(_ attempt: StayWatch.Attempt, _ answer: Move.Answer) {
         if case .success(.committed) = answer { self.madeMove() }
         defer { self.onBoot.take()?() }
-        guard self.pending?.number == number else { return }
         guard case .failure(let error) = answer else { return }
         switch error.reason {
         case .illegal: break
-        case .conflict:
-            // The stay has ended, or begun anew.
-            self.pending?.isTried = false
-            self.arm()
-        case .denied(let deciding):
-            self.retry(after: (deciding, error.motion))
-        case .stale, .notCommitted, .unsure, .overloaded, .wouldWait, .withdrawn: self.retry()
+        // The stay has ended, or begun anew.
+        case .conflict: if self.watch.missed(attempt) { self.arm() }
+        case .denied(let deciding): self.retry(attempt, after: (deciding, error.motion))
+        case .stale, .notCommitted, .unsure, .overloaded, .wouldWait, .withdrawn:
+            self.retry(attempt)
         }
     }
 
     /// Tries once more after a pause that grows, for as long as the stay lasts.
-    private func retry(after denial: (by: [Vote.Denial], of: Motion?)? = nil) {
-        guard let pause = self.pending?.pause.next() else { return }
-        self.pending?.denial = denial
-        self.pending?.isTried = false
-        self.pending?.isOverdue = true
-        self.pending?.at = self.now.uptime &+ pause.wholeMicroseconds
+    private func retry(
+        _ attempt: StayWatch.Attempt,
+        after denial: (by: [Vote.Denial], of: Motion?)? = nil
+    ) {
+        guard self.watch.failed(attempt, at: self.now.uptime) else { return }
+        self.denial = denial
         self.wait()
     }
 }
