@@ -5,8 +5,10 @@ import StateMachineProtocol
 /// means that the older one is closed.
 ///
 /// Only the newest is ever due, so none pile up for a client that does not read, and one that does read is never asked
-/// an older one instead. Belongs to the event loop.
-struct GuardInbox {
+/// an older one instead.
+///
+/// Belongs to the event loop. A vote may decide the question, and so bring the next one before it returns.
+final class GuardInbox {
     /// The id of the request for the guard.
     let requestID: RequestID?
     /// False until the client has been answered: no question comes before that.
@@ -21,8 +23,10 @@ struct GuardInbox {
     init(requestID: RequestID?) { self.requestID = requestID }
 
     /// Keeps a question until the client, which is yet to be sent it, has answered.
-    mutating func put(_ question: Ask, number: UInt64) {
-        self.open = (number, question)
+    func put(_ question: Ask, number: UInt64) {
+        // What it replaces is let go of afterwards.
+        let closed = exchange(&self.open, with: (number, question))
+        withExtendedLifetime(closed) {}
         self.dueMs = question.limit.map { UInt64($0 / .milliseconds(1)) } ?? 0
     }
 
@@ -30,7 +34,7 @@ struct GuardInbox {
     var hasDue: Bool { self.isGranted && self.dueMs != nil }
 
     /// Takes the unsent question, which is sent now, even if it was decided meanwhile; nil if there is none.
-    mutating func takeDue() -> (number: UInt64, question: Ask, leftMs: UInt64)? {
+    func takeDue() -> (number: UInt64, question: Ask, leftMs: UInt64)? {
         guard self.hasDue, let dueMs = self.dueMs.take(), let (number, question) = self.open else {
             return nil
         }
@@ -44,7 +48,7 @@ struct GuardInbox {
     func asks(_ number: UInt64) -> Bool { self.open?.number == number }
 
     /// Answers the question; false if that was decided without it.
-    mutating func vote(_ vote: Vote) -> Bool {
+    func vote(_ vote: Vote) -> Bool {
         self.dueMs = nil
         guard let (_, question) = self.open.take(), question.vote(vote) else { return false }
         if vote == .yes { self.votes.allowed += 1 } else { self.votes.denied += 1 }
@@ -52,5 +56,9 @@ struct GuardInbox {
     }
 
     /// Nothing is asked any more.
-    mutating func close() { (self.open, self.dueMs) = (nil, nil) }
+    func close() {
+        self.dueMs = nil
+        let closed = self.open.take()
+        withExtendedLifetime(closed) {}
+    }
 }

@@ -53,6 +53,34 @@ import Testing
         }
     }
 
+    /// The next set is decided within the vote by a guard that is not waited for, and the first is asked about it.
+    @Test func aVoteMayBringTheNextQuestion() async throws {
+        try await DeclaredDaemon.run(KeptVoters.machine) { daemon async throws in
+            let line = #"{"op":"guard","before":["busy","waiting"],"timeoutMs":60000}"#
+            let told =
+                #"{"op":"guard","before":["waiting"],"timeoutMs":0,"onTimeout":"deny"}"#
+            for isAllowed in [false, true] {
+                for _ in 0..<10 {
+                    let (guardian, other) = (try daemon.connect(), try daemon.connect())
+                    #expect(try await guardian.ask(line).ok == true)
+                    #expect(try await other.ask(told).ok == true)
+                    let setter = try daemon.connect()
+                    try setter.send("set busy\nset waiting")
+                    let ask = try await guardian.next()
+                    try guardian.send(
+                        #"{"op":"vote","ask":\#(try #require(ask.int("ask"))),"allow":\#(isAllowed)}"#
+                    )
+                    #expect(try await setter.next().ok == isAllowed)
+                    #expect(try await setter.next().error == "denied")
+                    other.vanish()
+                    guardian.vanish()
+                    while try await daemon.ask("stats").has("guards") {}
+                    #expect(try await daemon.ask("set idle").ok == true)
+                }
+            }
+        }
+    }
+
     @Test func aHoldOnOtherStatesDoesNot() async throws {
         try await DeclaredDaemon.run(KeptVoters.machine) { daemon async throws in
             let question = try await OpenQuestion(in: daemon)
