@@ -135,9 +135,9 @@ package final class History: Recording, PastStore, @unchecked Sendable {
     /// Commits the group in one transaction; see `Recording`.
     package func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void) {
         self.thread.enqueue {
-            let end = self.writer.append(group)
-            self.troubles.note(end.failure, of: .commits)
-            done(end)
+            let outcome = self.writer.append(group)
+            self.troubles.note(outcome.failure, of: .commits)
+            done(outcome)
             self.emptyLog()
             self.pruneNext()
             // A client that waits for the answer to a single set often sends the next one.

@@ -245,7 +245,7 @@ final class HistoryDatabase: @unchecked Sendable {
     /// Commits it; with holds or guards it is on the disk when this returns.
     func append(_ addition: Addition) throws {
         func add(to db: Database) throws {
-            if let corrected = addition.corrected { try self.correct(corrected, db) }
+            if let corrected = addition.corrected { try self.note(corrected, db, isNew: false) }
             try self.insert(addition.rows, db)
             if let stay = addition.stay { try self.note(stay, db) }
             for declaration in addition.declarations { try self.insert(declaration, db) }
@@ -314,10 +314,10 @@ final class HistoryDatabase: @unchecked Sendable {
         return try self.transaction(isDurable: isDurable || self.durability == .disk, body)
     }
 
-    /// Whether the next start finds nothing of what has failed so.
+    /// Sees to it that the next start finds nothing of what has failed so; returns whether that is sure.
     ///
     /// A commit that was written and not synced is in the log, complete, until something is written over it.
-    func isUndone(after error: any Error) -> Bool {
+    func undo(after error: any Error) -> Bool {
         guard (error as? SQLiteError)?.isUnsynced == true else { return true }
         do {
             try self.transaction(isDurable: true) { db in

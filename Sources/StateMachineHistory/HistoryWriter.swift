@@ -63,7 +63,7 @@ struct HistoryWriter {
         } catch {
             self.starts?.drop(after: self.newest)
             let why = self.database.sentence(for: error)
-            return self.database.isUndone(after: error) ? .failed(why) : .unsure(why)
+            return self.database.undo(after: error) ? .failed(why) : .unsure(why)
         }
         (self.newest, self.state, self.declaration) = (seq, state, declaration)
         if addition.stay != nil { self.isStayDue = false }

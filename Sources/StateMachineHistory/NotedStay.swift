@@ -45,9 +45,4 @@ extension HistoryDatabase {
             isNew ? 1 : 0
         )
     }
-
-    /// Records the start of a stay, unless another has begun; within a transaction.
-    func correct(_ start: StayStart, _ db: Database) throws {
-        try self.note(start, db, isNew: false)
-    }
 }

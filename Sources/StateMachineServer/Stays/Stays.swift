@@ -304,20 +304,22 @@ final class Stays: @unchecked Sendable {
 
     /// A moment has come, perhaps one that is not waited for any more.
     private func rang() {
-        guard self.isMoving, let next = self.watch.next else { return }
-        if next > self.now.uptime { self.wait() } else { self.tryIt() }
+        guard self.isMoving else { return }
+        if !self.tryIt() { self.wait() }
     }
 
     // MARK: - Moving
 
-    private func tryIt() {
-        guard let attempt = self.watch.rang(at: self.now.uptime) else { return }
+    /// Tries the move if its time has come; returns whether it has.
+    @discardableResult
+    private func tryIt() -> Bool {
+        guard let attempt = self.watch.rang(at: self.now.uptime) else { return false }
         let deadline = attempt.deadline
         guard self.suspension() == nil else {
             self.watch.withheld(attempt)
             self.denial = nil
             self.onBoot.take()?()
-            return
+            return true
         }
         let dueAt = self.due(in: deadline.stay)
         let due = dueAt(self.snapshot)
@@ -336,6 +338,7 @@ final class Stays: @unchecked Sendable {
             at: self.cursor,
             isLimited: false
         ) { self.tried(attempt, $0) }
+        return true
     }
 
     private func tried(_ attempt: StayWatch.Attempt, _ answer: Move.Answer) {

@@ -65,9 +65,9 @@ final class HoldsAndGuards {
             }
         )
         self.output.replyLater(reply)
-        voter.awaitGrant()
+        voter.inbox?.isGranted = false
         all.placed(voter) { failure in
-            voter.grant()
+            voter.inbox?.isGranted = true
             if voter.inbox?.hasDue == true { self.scheduleQuestions() }
             // What is not recorded is not there.
             if failure != nil { self.end(voter.number) }
@@ -223,10 +223,12 @@ final class HoldsAndGuards {
     /// Writes the questions that have not been sent, as far as the socket takes them.
     func writeQuestions() {
         for voter in self.voters where self.output.isFree {
-            guard let (number, question, leftMs) = voter.takeDue() else { continue }
+            guard let inbox = voter.inbox, let (number, question, leftMs) = inbox.takeDue() else {
+                continue
+            }
             let motion = question.motion
             let line = ServerLine.ask(
-                id: voter.inbox?.requestID,
+                id: inbox.requestID,
                 number: number,
                 self.server.report(of: motion.current),
                 to: self.server.states.encoded(motion.proposed).fragment,

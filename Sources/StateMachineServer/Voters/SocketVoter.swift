@@ -192,15 +192,6 @@ final class SocketVoter: @unchecked Sendable {
     /// Whether it has a question to answer, or one that waits for its client.
     var isAsked: Bool { self.inbox?.isAsked ?? self.postponed?.isAwaited ?? false }
 
-    /// Notes that its client has been answered: what it is asked may be sent.
-    func grant() { self.inbox?.isGranted = true }
-
-    /// Notes that its client is yet to be answered.
-    func awaitGrant() { self.inbox?.isGranted = false }
-
-    /// Takes the unsent question, which is sent now; nil if there is none.
-    func takeDue() -> (number: UInt64, question: Ask, leftMs: UInt64)? { self.inbox?.takeDue() }
-
     /// Answers its question; false if that was decided without it.
     func vote(_ call: VoteCall) -> Bool {
         let vote: Vote = call.allow ? .yes : .no(call.why ?? self.why ?? "")
