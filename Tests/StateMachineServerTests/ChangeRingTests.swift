@@ -63,8 +63,22 @@ import Testing
         ring.appendSlices(after: 95, through: ring.head, to: &vectors)
         #expect(self.text(vectors) == "STUV".map { String(repeating: $0, count: 9) }.joined())
         var part: [iovec] = []
-        ring.appendSlices(of: ring[97], without: 2, 3, to: &part)
+        ring.appendSlices(of: 97, without: 2, 3, to: &part)
         #expect(self.text(part) == "TTTT")
+    }
+
+    /// Lines of one, two, three … bytes.
+    @Test func aByteIsFoundInItsLine() {
+        var ring = ChangeRing(changes: 8, bytes: 100_000, after: 0)
+        for change in self.changes(10) {
+            ring.append(change, line: Array(repeating: 1, count: Int(change.seq)))
+        }
+        // Those of 5, 6 and 7 bytes end at 5, 11 and 18.
+        let found = [0, 4, 5, 10, 11, 17].map { ring.line(at: $0, after: 4) }
+        #expect(found.map(\.seq) == [5, 5, 6, 6, 7, 7])
+        #expect(found.map(\.end) == [5, 5, 11, 11, 18, 18])
+        let last = ring.line(at: 44, after: 4)
+        #expect(last.seq == 10 && last.end == 45)
     }
 
     @Test func howFullItIsCountsFromAReadersPlace() {

@@ -50,9 +50,15 @@ extension Output {
             through: last,
             to: &self.scratch.vectors
         )
-        return self.write(
-            changes.map { ($0, self.server.past.ring[$0].length) },
-            Written(examined: last, last: last, changes: changes.count)
+        guard let count = self.offerAll() else {
+            return Written(examined: last, last: last, changes: changes.count)
+        }
+        let stop = self.server.past.ring.line(at: count, after: first - 1)
+        self.spill(self.scratch.vectors.bytes(count..<stop.end)[...])
+        return Written(
+            examined: stop.seq,
+            last: stop.seq,
+            changes: Int(stop.seq - first + 1)
         )
     }
 
@@ -73,7 +79,7 @@ extension Output {
             ) { seq, row in
                 examined = seq
                 if selection.wants(row, shownBy: self.server.states) {
-                    lines.append((seq, self.gather(row, head: head, tail: tail)))
+                    lines.append((seq, self.gather(seq, head: head, tail: tail)))
                 }
                 // A line takes four vectors: its head, the shared part that may wrap around, its tail.
                 return lines.count < selection.limit
@@ -97,7 +103,7 @@ extension Output {
         selection.head.withUnsafeBytes { head in
             ChangeLine.tail(skipped: skipped, isReplayed: isReplayed).withUnsafeBytes { tail in
                 self.scratch.vectors.removeAll(keepingCapacity: true)
-                let length = self.gather(self.server.past.ring[seq], head: head, tail: tail)
+                let length = self.gather(seq, head: head, tail: tail)
                 return self.write(
                     [(seq, length)],
                     Written(examined: examined, last: seq, changes: 1)
@@ -108,20 +114,30 @@ extension Output {
 
     /// Sets up the vectors of one line, and returns how long it is; without `tail` it keeps its own.
     private func gather(
-        _ row: ChangeRing.Row,
+        _ seq: UInt64,
         head: UnsafeRawBufferPointer,
         tail: UnsafeRawBufferPointer?
     ) -> Int {
         let ownTail = tail == nil ? 0 : ChangeLine.tail.utf8CodeUnitCount
         self.scratch.vectors.append(head.vector)
         self.server.past.ring.appendSlices(
-            of: row,
+            of: seq,
             without: ChangeLine.head.count,
             ownTail,
             to: &self.scratch.vectors
         )
         if let tail { self.scratch.vectors.append(tail.vector) }
-        return head.count + row.length - ChangeLine.head.count - ownTail + (tail?.count ?? 0)
+        let length = self.server.past.ring.length(of: seq)
+        return head.count + length - ChangeLine.head.count - ownTail + (tail?.count ?? 0)
+    }
+
+    /// Writes the vectors that are set up; returns how much went if the socket did not take all, and nil if it did, or if
+    /// the client reads no more.
+    private func offerAll() -> Int? {
+        var total = 0
+        for vector in self.scratch.vectors { total += vector.iov_len }
+        guard let count = self.offerVectors(), count < total else { return nil }
+        return count
     }
 
     /// Writes the vectors that are set up for these lines, and returns how far it came: as far as `all` unless the socket
@@ -129,12 +145,8 @@ extension Output {
     ///
     /// The line in which the socket stops is left to the channel, and those after it are forgotten: when the channel has
     /// written it, there is room again.
-    private func write(_ lines: @autoclosure () -> [Line], _ all: Written) -> Written {
-        guard all.changes > 0 else { return all }
-        var total = 0
-        for vector in self.scratch.vectors { total += vector.iov_len }
-        guard let count = self.offerVectors(), count < total else { return all }
-        let lines = lines()
+    private func write(_ lines: [Line], _ all: Written) -> Written {
+        guard all.changes > 0, let count = self.offerAll() else { return all }
         var (end, gone) = (0, 0)
         while end <= count {
             end += lines[gone].length

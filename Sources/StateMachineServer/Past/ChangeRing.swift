@@ -16,15 +16,20 @@ struct ChangeRing: ~Copyable {
         let change: Change
         /// What time would do after it.
         let due: ServerLine.Due?
-        /// Where its line begins, counted in bytes since the ring was made.
-        fileprivate(set) var offset: UInt64
-        fileprivate(set) var length: Int
+    }
+
+    /// Where a change's line is, and what it and its state weigh.
+    private struct Extent {
+        /// Where the line begins and ends, counted in bytes since the ring was made.
+        var line: Range<UInt64> = 0..<0
         /// Bytes of lines and states before it, counted since the ring was made.
-        fileprivate let weight: UInt64
+        var weight: UInt64 = 0
     }
 
     private let memory: UnsafeMutableRawBufferPointer
     private var rows: [Row?]
+    /// Apart from the rows, which have references.
+    private var extents: [Extent]
     private var end: UInt64 = 0
     /// Bytes of all lines and states since the ring was made.
     private var weight: UInt64 = 0
@@ -38,6 +43,7 @@ struct ChangeRing: ~Copyable {
     init(changes: Int, bytes: Int, after seq: UInt64) {
         self.memory = .allocate(byteCount: bytes, alignment: 1)
         self.rows = Array(repeating: nil, count: changes)
+        self.extents = Array(repeating: Extent(), count: changes)
         self.head = seq
         self.first = seq + 1
     }
@@ -75,16 +81,12 @@ struct ChangeRing: ~Copyable {
             self.drop(before: self.head - UInt64(self.rows.count) + 1)
         }
         let bytes = UInt64(self.memory.count)
-        while self.first < self.head, self.weight - self[self.first].weight > bytes {
+        while self.first < self.head, self.weight - self.extent(self.first).weight > bytes {
             self.drop(before: self.first + 1)
         }
-        self.rows[self.slot(self.head)] = Row(
-            change: change,
-            due: due,
-            offset: start,
-            length: line.count,
-            weight: weight
-        )
+        let slot = self.slot(self.head)
+        self.rows[slot] = Row(change: change, due: due)
+        self.extents[slot] = Extent(line: start..<self.end, weight: weight)
         let index = Int(start % UInt64(self.memory.count))
         let room = min(line.count, self.memory.count - index)
         let memory = UnsafeMutableRawBufferPointer(rebasing: self.memory[index...])
@@ -110,7 +112,8 @@ struct ChangeRing: ~Copyable {
         guard seq < self.head else { return false }
         guard self.reaches(back: seq) else { return true }
         return (self.head - seq) * 4 > UInt64(quarters * self.rows.count)
-            || (self.weight - self[seq + 1].weight) * 4 > UInt64(quarters * self.memory.count)
+            || (self.weight - self.extent(seq + 1).weight) * 4
+                > UInt64(quarters * self.memory.count)
     }
 
     /// A kept change, `first...head`.
@@ -123,11 +126,34 @@ struct ChangeRing: ~Copyable {
 
     private func slot(_ seq: UInt64) -> Int { Int(seq % UInt64(self.rows.count)) }
 
+    private func extent(_ seq: UInt64) -> Extent { self.extents[self.slot(seq)] }
+
+    /// How many bytes the line of a kept change has.
+    func length(of seq: UInt64) -> Int { self.extent(seq).line.count }
+
+    /// The change in whose line a byte lies, the byte being counted from the first line after `seq`, and how many bytes
+    /// there are up to that line's end.
+    ///
+    /// Found by halving, so that a full socket costs little however many changes were offered to it.
+    func line(at byte: Int, after seq: UInt64) -> (seq: UInt64, end: Int) {
+        let start = self.extent(seq + 1).line.lowerBound
+        var (first, last) = (seq + 1, self.head)
+        while first < last {
+            let middle = first + (last - first) / 2
+            if self.extent(middle).line.upperBound - start > UInt64(byte) {
+                last = middle
+            } else {
+                first = middle + 1
+            }
+        }
+        return (first, Int(self.extent(first).line.upperBound - start))
+    }
+
     /// The lines of the `count` changes after `seq`, copied.
     func lines(after seq: UInt64, count: Int) -> [[UInt8]] {
         (0..<UInt64(count)).map { index in
             var slices: [iovec] = []
-            self.appendSlices(of: self[seq + 1 + index], to: &slices)
+            self.appendSlices(of: seq + 1 + index, to: &slices)
             return slices.reduce(into: []) { line, slice in
                 line += UnsafeRawBufferPointer(start: slice.iov_base, count: slice.iov_len)
             }
@@ -137,19 +163,19 @@ struct ChangeRing: ~Copyable {
     /// The bytes of all lines after `seq` through `last`, as they lie in the ring.
     func appendSlices(after seq: UInt64, through last: UInt64, to vectors: inout [iovec]) {
         guard seq < last else { return }
-        let end = last < self.head ? self[last + 1].offset : self.end
-        self.appendSlices(self[seq + 1].offset..<end, to: &vectors)
+        let (first, end) = (self.extent(seq + 1).line, self.extent(last).line)
+        self.appendSlices(first.lowerBound..<end.upperBound, to: &vectors)
     }
 
     /// The bytes of one line without its first `prefix` and its last `suffix` bytes.
     func appendSlices(
-        of row: Row,
+        of seq: UInt64,
         without prefix: Int = 0,
         _ suffix: Int = 0,
         to vectors: inout [iovec]
     ) {
-        let start = row.offset + UInt64(prefix)
-        let end = row.offset + UInt64(row.length - suffix)
+        let line = self.extent(seq).line
+        let (start, end) = (line.lowerBound + UInt64(prefix), line.upperBound - UInt64(suffix))
         self.appendSlices(start..<end, to: &vectors)
     }
 
