@@ -39,8 +39,9 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
 
 /// The name of one numbering: eight hexadecimal digits, drawn at random when it begins.
 package struct Epoch: Hashable, Sendable, CustomStringConvertible {
-    /// As it appears in every line.
-    let bytes: [UInt8]
+    /// As it appears in every line: not an array, so that whoever copies one copies no reference.
+    private let digits: SIMD32<UInt8>
+    private let count: Int
 
     /// The most digits that one may have: those of other versions were longer.
     fileprivate static let length = 32
@@ -49,13 +50,27 @@ package struct Epoch: Hashable, Sendable, CustomStringConvertible {
         guard !text.isEmpty, text.utf8.count <= Self.length,
             text.utf8.allSatisfy({ $0.isDigit || "abcdef".utf8.contains($0) })
         else { return nil }
-        self.bytes = Array(text.utf8)
+        self.init(digits: text)
     }
 
-    private init(number: UInt32) { self.bytes = Array(number.digits(8, radix: 16).utf8) }
+    private init(digits: String) {
+        var bytes = SIMD32<UInt8>()
+        for (index, digit) in digits.utf8.enumerated() { bytes[index] = digit }
+        (self.digits, self.count) = (bytes, digits.utf8.count)
+    }
 
-    package var description: String { String(decoding: self.bytes, as: UTF8.self) }
+    package var description: String {
+        self.withBytes { String(decoding: $0, as: UTF8.self) }
+    }
+
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        withUnsafeBytes(of: self.digits) {
+            body(UnsafeRawBufferPointer(rebasing: $0[..<self.count]))
+        }
+    }
 
     /// A new one.
-    package static func random() -> Epoch { Epoch(number: .random(in: 0...UInt32.max)) }
+    package static func random() -> Epoch {
+        Epoch(digits: UInt32.random(in: 0...UInt32.max).digits(8, radix: 16))
+    }
 }

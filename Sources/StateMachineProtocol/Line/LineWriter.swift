@@ -3,8 +3,9 @@ package import StateMachineCore
 /// Writes server lines, key by key, in the caller's order; the caller is ``ServerLine``.
 package struct LineWriter: ~Copyable {
     private var output = LineBytes()
-    /// The day that was written last: nearly all times of lines are of one.
-    private var written = (day: Int64(0), date: WallTime.civil(day: 0))
+    /// The second that was written last, and its text up to the point: most times of lines that are written together
+    /// are of one.
+    private var written = (second: Int64.min, text: SecondText())
 
     package init() {}
 
@@ -163,7 +164,7 @@ package struct LineWriter: ~Copyable {
     package mutating func cursor(_ key: LineKey, _ cursor: Cursor) {
         self.key(key)
         self.text("\"")
-        self.raw(cursor.epoch.bytes)
+        cursor.epoch.withBytes { self.raw($0) }
         self.text(":")
         self.decimal(cursor.seq)
         self.text("\"")
@@ -204,19 +205,17 @@ package struct LineWriter: ~Copyable {
 
     /// RFC 3339, without quotes.
     mutating func time(_ time: WallTime) {
-        let (seconds, fraction) = time.shown.dividedFlooring(by: 1_000_000)
-        let (day, second) = seconds.dividedFlooring(by: 86400)
-        if day != self.written.day { self.written = (day, WallTime.civil(day: day)) }
-        let date = self.written.date
-        let start = self.output.count
-        self.text("0000-00-00T00:00:00.000000Z")
-        self.output.write(date.year, at: start, digits: 4)
-        self.output.write(date.month, at: start + 5, digits: 2)
-        self.output.write(date.day, at: start + 8, digits: 2)
-        self.output.write(second / 3600, at: start + 11, digits: 2)
-        self.output.write(second / 60 % 60, at: start + 14, digits: 2)
-        self.output.write(second % 60, at: start + 17, digits: 2)
-        self.output.write(fraction, at: start + 20, digits: 6)
+        let (second, fraction) = time.shown.dividedFlooring(by: 1_000_000)
+        if second != self.written.second { self.written = (second, SecondText(second)) }
+        let start = self.output.room(for: SecondText.length)
+        withUnsafeBytes(of: self.written.text.digits) { digits in
+            start.copyMemory(
+                from: digits.baseAddress.unsafelyUnwrapped,
+                byteCount: SecondText.length
+            )
+        }
+        self.output.room(for: 6).write(UInt64(fraction), digits: 6)
+        self.text("Z")
     }
 
     /// A value as JSON, without white space.
@@ -324,12 +323,6 @@ struct LineBytes: ~Copyable {
         return self.memory.baseAddress.unsafelyUnwrapped + self.count
     }
 
-    /// Writes the last `digits` digits of a number over the bytes there.
-    func write(_ number: Int64, at index: Int, digits: Int) {
-        (self.memory.baseAddress.unsafelyUnwrapped + index)
-            .write(UInt64(truncatingIfNeeded: number), digits: digits)
-    }
-
     mutating func replace(at index: Int, by byte: UInt8) { self.memory[index] = byte }
 
     @inline(never)
@@ -341,6 +334,33 @@ struct LineBytes: ~Copyable {
         self.withBytes { larger.copyMemory(from: $0) }
         self.memory.deallocate()
         self.memory = larger
+    }
+}
+
+/// A second as RFC 3339 has it, up to the point before its fraction: `2026-11-20T21:55:03.`.
+private struct SecondText {
+    static var length: Int { 20 }
+
+    private(set) var digits = SIMD32<UInt8>()
+
+    init() {}
+
+    /// A second counted from 1970.
+    init(_ second: Int64) {
+        let (day, second) = second.dividedFlooring(by: 86400)
+        let date = WallTime.civil(day: day)
+        let parts: [(Int64, Int, Unicode.Scalar)] = [
+            (date.year, 4, "-"), (date.month, 2, "-"), (date.day, 2, "T"), (second / 3600, 2, ":"),
+            (second / 60 % 60, 2, ":"), (second % 60, 2, "."),
+        ]
+        withUnsafeMutableBytes(of: &self.digits) { bytes in
+            var next = bytes.baseAddress.unsafelyUnwrapped
+            for (number, digits, mark) in parts {
+                next.write(UInt64(number), digits: digits)
+                next.storeBytes(of: UInt8(ascii: mark), toByteOffset: digits, as: UInt8.self)
+                next += digits + 1
+            }
+        }
     }
 }
 

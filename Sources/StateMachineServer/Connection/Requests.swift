@@ -44,7 +44,7 @@ extension Connection {
             guard self.mayServe else { return .outOfTime }
         }
         switch self.input.next() {
-        case .line(let line): return self.handle(Array(line.readableBytesView))
+        case .line(let line): return self.handle(line)
         case .none: return .none
         case .tooLong: return .tooLong
         }
