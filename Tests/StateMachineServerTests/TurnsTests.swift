@@ -56,6 +56,7 @@ import Testing
                 }
                 .takingOwnershipOfDescriptor(input: input).get()
             try await lone.onLoop { _ in
+                turns.value.add(connection.value)
                 turns.value.enqueue(connection.value)
                 bell.value.ring()
                 // What comes after the bell, and is found by the same poll.
@@ -81,6 +82,7 @@ import Testing
             let parts = try await lone.onLoop { server in
                 let turns = Turns(on: server.loop, bell: bell.value, after: 0)
                 let connection = try #require(server.clients.first { _ in true })
+                turns.add(connection)
                 try body(turns, connection)
                 return NIOLoopBound((turns, connection), eventLoop: server.loop)
             }

@@ -28,7 +28,7 @@ import Testing
                 // All changes are there, and the wait has not been compared with one of them.
                 #expect(server.past.ring.head == 400)
                 #expect(waits.count == 1)
-                #expect(waits.areBehind)
+                #expect(waits.areAtRest == (pattern != "!closed"))
             }
             // In its turn it is, with the first of them that ends it.
             let answer = lone.line()

@@ -71,6 +71,12 @@ package struct PatternList: Hashable, Sendable {
 /// at the number's complement, which a change of what the state carries has only for values that are other ones than
 /// before. Two buckets may have one number, so what is found there is to be matched.
 enum PatternBucket {
+    /// All buckets of a state, whatever was before.
+    static func all(of name: String, _ data: JSONValue) -> [Int] {
+        let name = Self.hasher(of: name)
+        return [name.finalize()] + (data.members ?? []).compactMap { Self.bucket(of: $0, name) }
+    }
+
     /// All buckets of a change to a state; `before` is the data of the same state if its stay goes on.
     static func all(of name: String, _ data: JSONValue, after before: JSONValue?) -> [Int] {
         let name = Self.hasher(of: name)
@@ -132,9 +138,16 @@ extension PatternList {
     /// Where the states are found that it selects; nil: anywhere.
     ///
     /// One that asks for several values is found by the first of them.
-    package var buckets: Set<Int>? {
-        guard !self.selecting.isEmpty || self.excepting.isEmpty else { return nil }
-        let isAlone = self.excepting.isEmpty
+    package var buckets: Set<Int>? { self.buckets(isAlone: self.excepting.isEmpty) }
+
+    /// Where a reader stands who wants the states that it selects, each time that one comes; nil: anywhere.
+    package var readerBuckets: Set<Int>? { self.buckets(isAlone: false) }
+
+    /// Whether what it selects may be anywhere: all its patterns have a `!`.
+    package var isAnywhere: Bool { self.selecting.isEmpty && !self.excepting.isEmpty }
+
+    private func buckets(isAlone: Bool) -> Set<Int>? {
+        guard !self.isAnywhere else { return nil }
         return Set(self.selecting.flatMap { PatternBucket.buckets(of: $0, isAlone: isAlone) })
     }
 

@@ -59,6 +59,11 @@ extension Schema {
         )
     }
 
+    /// The buckets at which readers stand who may want the state; see ``PatternList/readerBuckets``.
+    package func readerBuckets(of value: Value) -> [Int] {
+        PatternBucket.all(of: value.name, self.encoded(value).data)
+    }
+
     /// Whether a pattern covers the state as it is shown: a group is what it was when the pattern was resolved.
     package func shows(_ value: Value, as pattern: Pattern) -> Bool {
         pattern.matches(value.name, self.encoded(value).data)

@@ -140,6 +140,7 @@ final class Connection {
     /// It stops if the client does not read the answers or readers cannot keep up with the changes. Of a client that is
     /// gone it carries out what changes something; nobody reads the answers.
     func serve() {
+        self.server.turns.wake(self)
         defer { self.chargeInput() }
         guard self.lifecycle.mayServe, !self.input.isPaused else { return }
         repeat {
@@ -217,6 +218,12 @@ final class Connection {
         self.hasOutput || self.mayReadAgain || self.input.hasSeenEnd
     }
 
+    /// Whether nothing concerns it before one of its readers is found, or it is sent something.
+    var isAtRest: Bool {
+        self.input.isRead && !self.input.isPaused && !self.lifecycle.isWaiting
+            && !self.input.hasUnseen && self.watches.areAtRest && self.waits.areAtRest
+    }
+
     /// Whether requests may be left that were not dealt with for lack of time.
     var hasUnserved: Bool {
         !self.lifecycle.isWaiting && !self.input.isPaused && self.input.hasUnseen
@@ -253,13 +260,14 @@ final class Connection {
 
     /// Whether there may be something to write.
     var hasOutput: Bool {
-        self.output.hasLines || self.waits.areBehind || self.watches.isRunning
+        self.output.hasLines || self.waits.areBehind || self.watches.areBehind
             || self.voters.hasQuestions
     }
 
     /// Writes all that can be written until then; nil: in the connection's turn.
     func pump(until end: NIODeadline? = nil) {
         self.output.write(until: end) {
+            guard self.output.search() else { return }
             self.write()
             guard self.waits.areBehind, !self.output.isCutShort else { return }
             // Waits are judged also while the client does not read, and no longer than in a turn.
@@ -283,6 +291,7 @@ final class Connection {
                 self.output.writeNext()
                 continue
             }
+            guard self.output.search() else { return }
             self.watches.write()
             // A reply comes after every change up to it.
             guard self.output.isFree, !self.output.isCutShort, !self.watches.isReadingPast else {

@@ -96,6 +96,25 @@ final class Output {
         if let connection { self.server.turns.want(connection) }
     }
 
+    /// Has the next round look at the connection.
+    func wake() {
+        if let connection { self.server.turns.wake(connection) }
+    }
+
+    /// One of its readers was found, and is to be judged.
+    func hasFound() {
+        if let connection { self.server.turns.found(connection) }
+    }
+
+    /// Looks the user's resting readers up among the newest changes, as far as there is time; returns whether there was.
+    func search() -> Bool {
+        if self.server.search(for: self.user, until: self.end ?? self.server.turns.end) {
+            return true
+        }
+        self.isCutShort = true
+        return false
+    }
+
     /// Begins a turn, in which there is time for everything until it turns out otherwise.
     func beginTurn() { self.isCutShort = false }
 

@@ -6,7 +6,8 @@ import StateMachineProtocol
 /// The waits of one connection that have not been answered.
 ///
 /// A wait is the past from its cursor until the first change that ends it. It is judged in its connection's turn and
-/// never in the turn of whoever sets, so that idle waits cost a setter nothing, whatever their patterns.
+/// never in the turn of whoever sets, so that idle waits cost a setter nothing, whatever their patterns; one that has
+/// been judged by all that has happened rests in its user's ``ReaderIndex``.
 ///
 /// Belongs to the event loop.
 final class Waits {
@@ -26,7 +27,7 @@ final class Waits {
     var areBehind: Bool { self.list.contains(where: self.isBehind) }
 
     private func isBehind(_ wait: Wait) -> Bool {
-        wait.cursor.seq < self.server.past.ring.head || wait.isNew || wait.isOver
+        wait.cursor.isBehind(self.server.past.ring.head) || wait.isNew || wait.isOver
             || wait.cursor.declarations < self.server.past.declarations.count
     }
 
@@ -59,7 +60,7 @@ final class Waits {
         try self.standing.checkRoom(for: wait.request)
         try self.standing.checkExceptions(wait.call.exceptingPatterns, of: "a wait")
         self.standing.waits.append(wait)
-        if self.isBehind(wait) { self.output.want() }
+        if self.isBehind(wait) { self.output.want() } else { self.rest(wait) }
         self.startTimeout(of: wait)
     }
 
@@ -70,8 +71,20 @@ final class Waits {
         return true
     }
 
+    /// How many are judged by each change, since no index finds what they want.
+    var unindexed: Int { self.list.count { $0.call.until.isAnywhere || $0.call.fail.isAnywhere } }
+
+    /// Whether each waits to be found.
+    var areAtRest: Bool { self.list.allSatisfy(\.cursor.isResting) }
+
+    /// Has a wait that has been judged by all that has happened rest until a state comes that may end it.
+    private func rest(_ wait: Wait) {
+        guard self.output.search(), let buckets = wait.call.readerBuckets else { return }
+        wait.cursor.rest(at: buckets, of: self.output)
+    }
+
     private func remove(_ wait: Wait) {
-        wait.timeout?.cancel()
+        wait.end()
         self.standing.waits.removeAll { $0 === wait }
     }
 
@@ -98,7 +111,10 @@ final class Waits {
         for wait in self.list.filter(self.isBehind).sorted(by: { $0.cursor.seq < $1.cursor.seq }) {
             guard exchange(&isFirst, with: false) || !self.output.mustStop() else { break }
             guard self.output.owesLess(than: bytes) else { break }
-            guard self.judge(wait) else { continue }
+            guard self.judge(wait) else {
+                if !self.isBehind(wait) { self.rest(wait) }
+                continue
+            }
             self.remove(wait)
             hasAnswered = true
         }
@@ -241,7 +257,7 @@ final class Waits {
 
     /// Forgets them all.
     func drop() {
-        for wait in self.list { wait.timeout?.cancel() }
+        for wait in self.list { wait.end() }
         self.standing.waits = []
     }
 
@@ -250,7 +266,7 @@ final class Waits {
     /// Leaves them to the next process.
     func record() -> [StandingRow] {
         self.list.map { wait in
-            wait.timeout?.cancel()
+            wait.end()
             return .wait(wait.row)
         }
     }
@@ -303,6 +319,12 @@ final class Wait {
         self.isOver = call.timeoutMs == 0
     }
 
+    /// Has nothing come of it any more.
+    func end() {
+        self.timeout?.cancel()
+        self.cursor.leave()
+    }
+
     var row: WaitRow {
         let left = self.deadline.map { deadline in
             UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
@@ -346,6 +368,11 @@ extension WaitCall {
     var names: [String]? {
         guard self.fail.count > 0 else { return self.until.names }
         return self.until.names.flatMap { names in self.fail.names.map { names + $0 } }
+    }
+
+    /// Where a wait stands for the states that may end it; nil: anywhere.
+    var readerBuckets: Set<Int>? {
+        self.until.readerBuckets.flatMap { until in self.fail.readerBuckets.map(until.union) }
     }
 
     /// Those of its patterns that count towards ``ServerLimits/exceptingPatternsPerUid``.

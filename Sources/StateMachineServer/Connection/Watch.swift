@@ -108,7 +108,13 @@ final class Watch {
         self.timer = (deadline, task)
     }
 
-    func cancelTimer() {
+    /// Has nothing come of it any more.
+    func end() {
+        self.cancelTimer()
+        self.cursor.leave()
+    }
+
+    private func cancelTimer() {
         self.timer?.task.cancel()
         self.timer = nil
     }

@@ -89,31 +89,55 @@ final class Watches {
 
     /// Removes a watch once the lines before its end have been written.
     func remove(_ watch: Watch) {
-        watch.cancelTimer()
+        watch.end()
         self.standing.watches.removeAll { $0 === watch }
     }
 
     /// Brings all up to the newest change, as far as there is time and the socket takes it.
     func write() {
-        for watch in self.watches where watch.isRunning && self.output.isFree { self.write(watch) }
+        for watch in self.watches where watch.isRunning && self.output.isFree {
+            // One that rests may be due a beat.
+            if !watch.cursor.isResting || watch.pace.isTimed { self.write(watch) }
+        }
     }
 
     /// Whether a watch is reading changes older than the ring, which go before queued lines.
     var isReadingPast: Bool { self.watches.contains(where: \.cursor.isReading) }
 
     /// Whether a watch may have something to be sent.
-    var isRunning: Bool { self.watches.contains(where: \.isRunning) }
+    var areBehind: Bool {
+        let past = self.server.past
+        return self.watches.contains { watch in
+            watch.isRunning
+                && (watch.isReplaying || watch.cursor.isBehind(past.ring.head)
+                    || watch.cursor.declarations < past.declarations.count)
+        }
+    }
+
+    /// How many look at each change, since no index finds what they want.
+    var unindexed: Int { self.watches.count { $0.selection.only?.isAnywhere == true } }
+
+    /// Whether each waits to be found.
+    var areAtRest: Bool { self.watches.allSatisfy(\.cursor.isResting) }
+
+    /// Has a watch that has come to the newest change rest until a state comes that it may want.
+    private func rest(_ watch: Watch) {
+        guard !watch.isReplaying, let only = watch.selection.only else { return }
+        guard let buckets = only.readerBuckets else { return }
+        watch.cursor.rest(at: buckets, of: self.output)
+    }
 
     /// Whether there are changes that the socket would take.
     var hasChangesToWrite: Bool {
         let head = self.server.past.ring.head
-        return self.output.isFree && self.watches.contains { $0.isRunning && $0.cursor.seq < head }
+        return self.output.isFree
+            && self.watches.contains { $0.isRunning && $0.cursor.isBehind(head) }
     }
 
     /// Whether a watch is more than a quarter of the ring behind.
     var isFarBehind: Bool {
         self.watches.contains { watch in
-            watch.isRunning
+            watch.isRunning && !watch.cursor.isResting
                 && (self.server.past.ring.head - watch.cursor.seq) * 4
                     > UInt64(self.server.limits.ringChanges)
         }
@@ -167,7 +191,7 @@ final class Watches {
             case .lost, .unreadable: self.skip(watch)
             case .end:
                 if watch.isReplaying { self.makeLive(watch) }
-                return
+                return self.rest(watch)
             }
         }
     }
@@ -296,13 +320,13 @@ final class Watches {
     ///
     /// The client may resume from its last line when it comes back.
     func stopReadingPast() {
-        for watch in self.watches where watch.cursor.isReading { watch.cancelTimer() }
+        for watch in self.watches where watch.cursor.isReading { watch.end() }
         self.standing.watches.removeAll { $0.cursor.isReading }
     }
 
     /// Forgets them all.
     func drop() {
-        for watch in self.watches { watch.cancelTimer() }
+        for watch in self.watches { watch.end() }
         self.standing.watches = []
     }
 
@@ -324,7 +348,7 @@ final class Watches {
     /// Leaves the watches to the next process.
     func record() -> [StandingRow] {
         self.watches.map { watch in
-            watch.cancelTimer()
+            watch.end()
             return .watch(watch.row(knowing: self.server.past.declarations.hash(knownTo: watch)))
         }
     }

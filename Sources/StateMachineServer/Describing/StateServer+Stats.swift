@@ -119,6 +119,8 @@ extension Connection {
         writer.number("lag", self.watches.lag(at: head))
         writer.number("resyncs", self.watches.resyncs)
         writer.number("bytes", self.output.sent)
+        let unindexed = self.watches.unindexed + self.waits.unindexed
+        if unindexed > 0 { writer.number("unindexed", unindexed) }
     }
 }
 
@@ -131,6 +133,11 @@ struct TransitionCounts {
     /// 1,024: a row has some sixty bytes, so that `stats` stays below 64 KiB; a machine's file has rarely a hundred ways.
     private static let most = 1024
 
+    /// Up to this many ways are compared with one that was taken; beyond that, it is found in a table.
+    ///
+    /// 8: a machine has rarely more that it takes often, and these are the first.
+    private static let compared = 8
+
     private struct Pair: Hashable {
         let from: Spelling
         let to: Spelling
@@ -141,6 +148,11 @@ struct TransitionCounts {
     private var indices: [Pair: Int] = [:]
 
     mutating func add(from: String, to: String) {
+        for index in 0..<min(self.rows.count, Self.compared)
+        where self.rows[index].from.isSpelled(from) && self.rows[index].to.isSpelled(to) {
+            self.rows[index].count += 1
+            return
+        }
         let pair = Pair(from: Spelling(from), to: Spelling(to))
         if let index = self.indices[pair] {
             self.rows[index].count += 1

@@ -32,13 +32,13 @@ final class StateServer: @unchecked Sendable {
     /// The server's way through what the machine does.
     let cursor: Drain
     private let registration: Registration
-    /// What the cursor calls; nil inside once the server has stopped.
-    private let listener: NIOLoopBoundBox<StateServer?>
+    /// What the cursor calls.
+    private let listener: Listener
     /// Nil of a machine that has no stays.
     let stays: Stays?
     /// How long the loop waits for the disk.
     var spin = AdaptiveSpin()
-    var epoch: Epoch { self.past.epoch }
+    let epoch: Epoch
     /// All changes that can be read, the newest in the ring.
     let past: Past
     private(set) var limits: ServerLimits
@@ -125,11 +125,11 @@ final class StateServer: @unchecked Sendable {
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
         machine.findVoters { schema.buckets(of: $0) }
         // From here on every change comes to ``append(_:)`` on the loop, whoever made it and wherever it was recorded.
-        let listener = NIOLoopBoundBox<StateServer?>(nil, eventLoop: loop)
+        let listener = Listener()
         let (registration, cursor, place) = machine.follow(
             on: EventLoopContext(loop),
-            burstEnd: { listener.value?.endBurst() },
-            { listener.value?.append($0) }
+            burstEnd: { listener.server?.endBurst() },
+            { listener.server?.append($0) }
         )
         (self.listener, self.registration, self.cursor) = (listener, registration, cursor)
         let stays =
@@ -163,9 +163,11 @@ final class StateServer: @unchecked Sendable {
                 ?? [],
             disk: disk
         )
+        self.epoch = self.past.epoch
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
-        listener.value = self
+        listener.server = self
         self.turns.flush = { self.scheduleFlush() }
+        self.turns.search = { self.search(for: $0, until: $1) }
         guard let last = disk?.history.beginning.newest, last.seq == place.seq else { return }
         self.origin = (last.by, last.cause)
     }
@@ -177,7 +179,7 @@ final class StateServer: @unchecked Sendable {
         self.loop.preconditionInEventLoop()
         self.voters.stop()
         self.registration.cancel()
-        self.listener.value = nil
+        self.listener.server = nil
         self.stays?.stop()
         self.turns.stop()
     }
@@ -191,7 +193,10 @@ final class StateServer: @unchecked Sendable {
         // Clients that set have been paused since the ring was half full. The program is not, nor what a client sent
         // before it vanished, which is decided without waiting.
         if self.past.ring.isFull(toQuarters: 3, after: self.turns.flushed) {
-            self.turns.writeToReaders(upTo: self.past.ring.head)
+            self.turns.writeToReaders(
+                upTo: self.past.ring.head,
+                searching: self.users.withResting
+            )
             self.tellLog()
         }
         self.snapshot = change.place
@@ -260,6 +265,11 @@ final class StateServer: @unchecked Sendable {
         selection.wants(self.snapshot.value, shownBy: self.states)
     }
 
+    /// Looks a user's resting readers up among the newest changes, until then; returns whether all were looked at.
+    func search(for user: User, until end: NIODeadline) -> Bool {
+        user.readers.search(self.past, by: self.states, until: end)
+    }
+
     /// Has every connection write what there is, once this turn's transitions are all in the ring.
     func scheduleFlush() {
         guard !self.isFlushScheduled else { return }
@@ -268,7 +278,7 @@ final class StateServer: @unchecked Sendable {
             self.catchUp()
             self.isFlushScheduled = false
             self.turns.writeToAnswered()
-            self.turns.begin(upTo: self.past.ring.head)
+            self.turns.begin(upTo: self.past.ring.head, searching: self.users.withResting)
             self.counters.report()
             self.tellLog()
             self.status?.changed(to: self.snapshot)
@@ -380,6 +390,16 @@ final class StateServer: @unchecked Sendable {
 }
 
 extension StateServer {
+    /// Whom the server's cursor tells.
+    ///
+    /// `@unchecked Sendable`: it belongs to the event loop, where the cursor calls.
+    private final class Listener: @unchecked Sendable {
+        /// Nil before the server is complete, and once it has stopped.
+        var server: StateServer?
+    }
+}
+
+extension StateServer {
     /// Another declaration is in force from that place on, which the ring has come to.
     func redeclared(_ schema: Schema, at place: Place) {
         self.schema = schema
@@ -393,6 +413,8 @@ extension StateServer {
             self.due = self.stays?.due(at: place)
             self.snapshot = place
         }
+        // All are to be told, or ask for other states from now on.
+        for user in self.users.withResting { user.readers.wakeAll() }
         for connection in self.clients {
             connection.watches.redeclared()
         }
@@ -481,6 +503,7 @@ extension StateServer {
         self.loop.preconditionInEventLoop()
         let allGone = self.turns.whenEmpty()
         self.drainSets {
+            for user in self.users.withResting { _ = self.search(for: user, until: .distantFuture) }
             for connection in self.clients { connection.dismiss(for: reason) }
             self.writeLast()
             for connection in self.clients { connection.flushLast() }

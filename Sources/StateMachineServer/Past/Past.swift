@@ -154,7 +154,7 @@ final class Past {
 /// How far one reader has come, and its request for the next few changes that are not in the ring.
 ///
 /// There is one request at a time. Belongs to the event loop.
-final class PastCursor<Piece: Sendable> {
+final class PastCursor<Piece: Sendable>: RestingCursor {
     /// What was read, and the first change that there was.
     typealias Chunk = Result<(first: UInt64, piece: Piece), HistoryFailure>
 
@@ -164,8 +164,6 @@ final class PastCursor<Piece: Sendable> {
         case arrived(Chunk)
     }
 
-    /// The last change that the reader was sent or has looked at, or that does not concern it.
-    var seq: UInt64
     /// The last that it may come to; where the newest comes first, the one that comes next.
     var end = UInt64.max
     let isNewestFirst: Bool
@@ -187,11 +185,11 @@ final class PastCursor<Piece: Sendable> {
         prefersDisk: Bool = false,
         keepsPieces: Bool = false
     ) {
-        self.seq = seq
         self.declarations = declarations
         self.isNewestFirst = isNewestFirst
         self.prefersDisk = prefersDisk
         self.keepsPieces = keepsPieces
+        super.init(after: seq)
     }
 
     /// Whether later lines of the connection have to wait for this reader's.

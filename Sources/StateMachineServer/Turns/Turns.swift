@@ -30,9 +30,13 @@ final class Turns {
     private let bell: LoopBell
     /// Has everybody written to once more.
     var flush: () -> Void = {}
+    /// Looks a user's resting readers up among the newest changes, until then; returns whether all were looked at.
+    var search: (User, NIODeadline) -> Bool = { _, _ in true }
 
-    /// The users who have connections in line.
+    /// The users whose turn is to come.
     private var users = CircularBuffer<User>()
+    /// The user whose turn it is.
+    private var user: User?
     /// The connection whose turn it is, and whether a request was served in that turn.
     private var current: (connection: Connection, isServed: Bool)?
     /// When the turn is over.
@@ -45,8 +49,10 @@ final class Turns {
     /// How long accepting has taken since its last pause, and whether anybody has set since.
     private var accepts = (time: TimeAmount.zero, hasSet: false)
 
-    /// All connections, each at its own ``Standing/place``.
+    /// All connections, each at its own ``Standing/index``, those that are awake before the others.
     private(set) var connections: [Connection] = []
+    /// How many are awake: the others wait to be found or to be sent something, and no round looks at them.
+    private(set) var awake = 0
     /// Kept when nobody is connected any more; nil if nobody waits for that.
     private var empty: EventLoopPromise<Void>?
 
@@ -54,6 +60,8 @@ final class Turns {
     private(set) var flushed: UInt64
     /// The newest seq when the current round began, and how many have not been written to in it.
     private var round: (head: UInt64, left: Int) = (0, 0)
+    /// The users whose readers are looked up in it.
+    private var searched: [User] = []
     /// Whether more has to be written than the current round covers.
     private var isDue = false
     /// The connections whose sets were answered, which are written to first.
@@ -82,6 +90,7 @@ final class Turns {
     func stop() {
         self.bell.close()
         self.flush = {}
+        self.search = { _, _ in true }
     }
 
     // MARK: - Who is there
@@ -89,16 +98,33 @@ final class Turns {
     func add(_ connection: Connection) {
         connection.standing.index = self.connections.count
         self.connections.append(connection)
+        self.wake(connection)
     }
 
     /// Removes a connection; a round that is under way still expects its turn.
     func remove(_ connection: Connection) {
-        // The last one takes its place.
-        let last = self.connections.removeLast()
-        if last !== connection {
-            last.standing.index = connection.standing.index
-            self.connections[connection.standing.index] = last
-        }
+        self.sleep(connection)
+        self.swap(connection.standing.index, self.connections.count - 1)
+        self.connections.removeLast()
+    }
+
+    /// Has rounds look at the connection.
+    func wake(_ connection: Connection) {
+        guard connection.standing.index >= self.awake else { return }
+        self.swap(connection.standing.index, self.awake)
+        self.awake += 1
+    }
+
+    private func sleep(_ connection: Connection) {
+        guard connection.standing.index < self.awake else { return }
+        self.awake -= 1
+        self.swap(connection.standing.index, self.awake)
+    }
+
+    private func swap(_ index: Int, _ other: Int) {
+        self.connections.swapAt(index, other)
+        self.connections[index].standing.index = index
+        self.connections[other].standing.index = other
     }
 
     /// Done when nobody is connected and ``tellIfEmpty()`` has been called.
@@ -168,14 +194,28 @@ final class Turns {
     func enqueue(_ connection: Connection) -> Bool {
         guard !connection.standing.isInLine else { return false }
         connection.standing.isInLine = true
-        let user = connection.user
-        // The one whose turn it is comes again at the end of the line. Who is not held to limits comes before those who
-        // are, and for what is left after that turn also at the end.
-        if user.waiting.isEmpty, user !== self.current?.connection.user {
-            if user.isLimited { self.users.append(user) } else { self.users.prepend(user) }
-        }
-        user.waiting.append(connection)
+        self.wake(connection)
+        self.lineUp(connection.user)
+        connection.user.waiting.append(connection)
         return true
+    }
+
+    /// Puts a user in line who is about to have something to do.
+    ///
+    /// The one whose turn it is comes again at the end of the line. Who is not held to limits comes before those who are,
+    /// and for what is left after that turn also at the end.
+    private func lineUp(_ user: User) {
+        guard !user.wantsTurn, user !== self.user else { return }
+        if user.isLimited { self.users.append(user) } else { self.users.prepend(user) }
+    }
+
+    /// Puts a connection in line, one of whose readers was found, and has the round that is under way wait for it.
+    func found(_ connection: Connection) {
+        if self.round.left > 0, !connection.standing.isInRound {
+            connection.standing.isInRound = true
+            self.round.left += 1
+        }
+        if self.user == nil { self.want(connection) } else { self.enqueue(connection) }
     }
 
     /// Gives each user in line one turn, as far as there is time.
@@ -188,7 +228,7 @@ final class Turns {
         for _ in 0..<self.users.count where now < last {
             let user = self.users.removeFirst()
             now = self.give(user, from: now)
-            if !user.waiting.isEmpty { self.users.append(user) }
+            if user.wantsTurn { self.users.append(user) }
             if let patienceEnds, now >= patienceEnds { self.stopWaitingForReaders() }
         }
         if !self.users.isEmpty { self.bell.ring() }
@@ -199,6 +239,14 @@ final class Turns {
         var now = start
         guard let time = user.takeTurn() else { return now }
         self.end = start + time
+        self.user = user
+        if user.search.isDue {
+            if self.search(user, self.end) {
+                user.search.isDue = false
+                self.wasSearched(user)
+            }
+            now = .now()
+        }
         while now < self.end, let connection = user.waiting.popFirst() {
             connection.standing.isInLine = false
             self.current = (connection, false)
@@ -206,24 +254,40 @@ final class Turns {
             now = .now()
         }
         self.current = nil
+        self.user = nil
         user.use(now - self.end)
         return now
     }
 
     // MARK: - Rounds
 
-    /// Begins a round, in which everybody who has something to write gets one turn; if one is under way, another
-    /// follows it.
-    func begin(upTo head: UInt64) {
+    /// Begins a round, in which everybody who has something to write gets one turn, and so does everybody of `users`, to
+    /// have their resting readers looked up; if one is under way, another follows it.
+    func begin(upTo head: UInt64, searching users: [User] = []) {
         guard self.round.left == 0 else {
             self.isDue = true
             return
         }
         self.round.head = head
-        for connection in self.connections where connection.wantsTurn {
-            connection.standing.isInRound = true
+        for user in users {
+            self.lineUp(user)
+            user.search = (isDue: true, isInRound: true)
             self.round.left += 1
-            self.enqueue(connection)
+        }
+        self.searched = users
+        var index = 0
+        while index < self.awake {
+            let connection = self.connections[index]
+            if connection.wantsTurn {
+                connection.standing.isInRound = true
+                self.round.left += 1
+                self.enqueue(connection)
+            } else if connection.isAtRest {
+                // Another one has taken its place.
+                self.sleep(connection)
+                continue
+            }
+            index += 1
         }
         if self.round.left == 0 { self.endRound() } else { self.give() }
     }
@@ -236,7 +300,15 @@ final class Turns {
         if self.round.left == 0 { self.endRound() }
     }
 
+    /// Notes that a user's readers have been looked up, or that the round does not wait for that.
+    private func wasSearched(_ user: User) {
+        guard exchange(&user.search.isInRound, with: false) else { return }
+        self.round.left -= 1
+        if self.round.left == 0 { self.endRound() }
+    }
+
     private func endRound() {
+        self.searched = []
         self.flushed = max(self.flushed, self.round.head)
         if exchange(&self.isDue, with: false) { self.flush() }
         guard !self.paused.isEmpty else { return }
@@ -257,9 +329,12 @@ final class Turns {
     private func stopWaitingForReaders() {
         self.patienceEnds = nil
         let setters = self.paused.map(\.user)
-        for connection in self.connections where connection.standing.isInRound {
-            let user = connection.user
-            guard user.isLimited, !setters.contains(where: { $0 === user }) else { continue }
+        let mayWait = { (user: User) in
+            user.isLimited && !setters.contains { $0 === user }
+        }
+        for user in self.searched where mayWait(user) { self.wasSearched(user) }
+        for connection in self.connections
+        where connection.standing.isInRound && mayWait(connection.user) {
             self.tookTurn(connection)
         }
     }
@@ -282,9 +357,10 @@ final class Turns {
     }
 
     /// Writes to everybody in mid-turn; users held to limits may have to wait, and lose changes.
-    func writeToReaders(upTo head: UInt64) {
+    func writeToReaders(upTo head: UInt64, searching users: [User]) {
         self.flushed = head
-        for connection in self.connections where connection.hasOutput {
+        for user in users { user.early { _ = self.search(user, $0) } }
+        for connection in self.connections[..<self.awake] where connection.hasOutput {
             connection.user.early { connection.pump(until: $0) }
         }
     }

@@ -13,6 +13,10 @@ final class User {
 
     /// Its connections that wait for their turn.
     var waiting = CircularBuffer<Connection>()
+    /// Its watches and waits that have nothing to do before a certain state comes.
+    let readers = ReaderIndex()
+    /// Whether they are to be looked up among the newest changes, and whether the current round waits for that.
+    var search = (isDue: false, isInRound: false)
     /// How much of its next turns it has used already.
     private var used = TimeAmount.zero
 
@@ -29,6 +33,9 @@ final class User {
         self.uid = uid
         self.isLimited = isLimited
     }
+
+    /// Whether there is something to do in its turn.
+    var wantsTurn: Bool { self.search.isDue || !self.waiting.isEmpty }
 
     /// How long its turn takes; nil if it has used this one already.
     func takeTurn() -> TimeAmount? {
@@ -95,6 +102,9 @@ final class Users {
 
     /// Connections that have a place.
     var slotsTaken: Int { self.admission.total }
+
+    /// Those who have readers that rest.
+    var withResting: [User] { self.accounts.values.filter { $0.readers.count > 0 } }
 
     /// The account of a user.
     func account(of uid: UInt32) -> User {

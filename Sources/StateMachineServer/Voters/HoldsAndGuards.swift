@@ -215,7 +215,10 @@ final class HoldsAndGuards {
     func nextNumber() -> UInt64 { self.server.voters.nextNumber() }
 
     /// Has guards sent their questions, when all that is queued before has been written.
-    func scheduleQuestions() { self.server.scheduleFlush() }
+    func scheduleQuestions() {
+        self.output.wake()
+        self.server.scheduleFlush()
+    }
 
     /// Whether questions have not been sent.
     var hasQuestions: Bool { self.voters.contains { $0.inbox?.hasDue == true } }

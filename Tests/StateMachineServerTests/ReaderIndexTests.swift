@@ -1,0 +1,145 @@
+import NIOCore
+import StateMachineCore
+import StateMachineProtocol
+import TestSupport
+import Testing
+
+@testable import StateMachineServer
+
+/// Watches and waits that rest until a state comes that they may want.
+@Suite(.bounded) struct ReaderIndexTests {
+    private static func connection(of server: StateServer) throws -> Connection {
+        try #require(server.clients.first { _ in true })
+    }
+
+    /// Lets what has happened be told, and looks whether the client's readers rest.
+    private static func expectRest(_ lone: LoneServer, _ isExpected: Bool = true) async throws {
+        lone.send("ping")
+        let answer = lone.line()
+        #expect(answer.hasPrefix(#"{"type":"reply","ok":true,"seq":"#))
+        let isResting = try await lone.onLoop { server in
+            let connection = try Self.connection(of: server)
+            return connection.watches.areAtRest && connection.waits.areAtRest
+        }
+        #expect(isResting == isExpected)
+    }
+
+    @Test(arguments: [
+        "locked", "open:degrees=7", "locked:by=x",
+        #"{"state":"open","data":{"degrees":7}}"#,
+    ])
+    func whoWantsAStateIsFoundByIt(pattern: String) async throws {
+        try await LoneServer.run { lone in
+            let written = JSONValue(typed: pattern).description
+            lone.send(#"{"op":"wait","id":1,"until":[\#(written)]}"#)
+            lone.send(#"{"op":"watch","id":2,"only":[\#(written)]}"#)
+            #expect(lone.line().contains(#""id":2"#))
+            try await Self.expectRest(lone)
+            for degrees in 0..<5 { lone.machine.state = .open(degrees: degrees) }
+            try await Self.expectRest(lone)
+            lone.machine.state = .open(degrees: 7)
+            lone.machine.state = .closed
+            lone.machine.state = .locked(by: "x")
+            lone.machine.state = .closed
+            let lines = [lone.line(), lone.line()]
+            let seq = pattern.contains("open") ? 6 : 8
+            #expect(lines.contains { $0.contains(#""type":"change","id":2,"seq":\#(seq),"#) })
+            #expect(lines.contains { $0.contains(#""id":1"#) && $0.contains(#""seq":\#(seq),"#) })
+            // The wait is over, and the watch rests again.
+            try await Self.expectRest(lone)
+            let count = try await lone.onLoop { try Self.connection(of: $0).user.readers.count }
+            #expect(count == 1)
+        }
+    }
+
+    /// No state is found where everything but one is wanted.
+    @Test func whoWantsAllOthersDoesNotRest() async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"watch","id":1,"only":["!open"]}"#)
+            #expect(lone.line().contains(#""id":1"#))
+            try await Self.expectRest(lone, false)
+        }
+    }
+
+    /// Of several values one is looked for, and all are compared.
+    @Test func whoIsFoundInVainRestsAgain() async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"watch","id":1,"only":["open","!open:degrees=7"]}"#)
+            #expect(lone.line().contains(#""id":1"#))
+            lone.machine.state = .open(degrees: 7)
+            try await Self.expectRest(lone)
+            lone.machine.state = .open(degrees: 8)
+            #expect(lone.line().contains(#""seq":2,"#))
+        }
+    }
+
+    /// What a resting watch is due goes before the answer to its client's own set.
+    @Test func aReplyComesAfterTheChangesOfAWatchThatRests() async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"watch","id":1,"only":["open:degrees=7"]}"#)
+            #expect(lone.line().contains(#""id":1"#))
+            try await Self.expectRest(lone)
+            lone.send("set open degrees=7", "set open degrees=8")
+            #expect(lone.line().contains(#""type":"change","id":1,"seq":1,"#))
+            #expect(lone.line().contains(#""type":"reply""#))
+            #expect(lone.line().contains(#""seq":2,"#))
+        }
+    }
+
+    @Test func whoRestedBehindTheRingIsToldSo() async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"watch","id":1,"only":["open:degrees=7"]}"#)
+            #expect(lone.line().contains(#""id":1"#))
+            try await Self.expectRest(lone)
+            try await lone.onLoop { server in
+                let user = try Self.connection(of: server).user
+                // It has had no turn while the ring went round.
+                server.turns.search = { _, _ in false }
+                for degrees in 0..<10_000 { lone.machine.state = .open(degrees: degrees % 5) }
+                server.catchUp()
+                #expect(user.readers.seq < server.past.ring.first)
+                server.turns.search = { server.search(for: $0, until: $1) }
+            }
+            let line = lone.line()
+            #expect(line.contains(#""resync":"lagged","missed":10000"#))
+        }
+    }
+
+    /// Whoever goes leaves no trace in the index.
+    @Test func aWatchThatEndsIsNotLookedFor() async throws {
+        try await LoneServer.run { lone in
+            for id in 1...3 {
+                lone.send(
+                    #"{"op":"watch","id":\#(id),"only":["open:degrees=\#(id % 2)","locked"]}"#
+                )
+                #expect(lone.line().contains(#""id":\#(id)"#))
+            }
+            try await Self.expectRest(lone)
+            for id in [1, 3, 2] {
+                lone.send(#"{"op":"unwatch","id":\#(id)}"#)
+                #expect(lone.line().contains(#""type":"reply""#))
+            }
+            let count = try await lone.onLoop { try Self.connection(of: $0).user.readers.count }
+            #expect(count == 0)
+        }
+    }
+
+    /// A round looks at nobody who rests, nor at who has nothing.
+    @Test func whoRestsIsNotAwake() async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"watch","id":1,"only":["locked"]}"#)
+            #expect(lone.line().contains(#""id":1"#))
+            try await Self.expectRest(lone)
+            try await lone.onLoop { server in
+                lone.machine.state = .open(degrees: 1)
+                server.catchUp()
+                server.turns.begin(upTo: server.past.ring.head)
+                #expect(server.turns.awake == 0)
+                #expect(server.turns.flushed == 1)
+            }
+            lone.machine.state = .closed
+            lone.machine.state = .locked(by: "x")
+            #expect(lone.line().contains(#""seq":3,"#))
+        }
+    }
+}
