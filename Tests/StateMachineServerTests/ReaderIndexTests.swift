@@ -142,4 +142,69 @@ import Testing
             #expect(lone.line().contains(#""seq":3,"#))
         }
     }
+
+    /// One that has gone may still be written to by what was answered for it.
+    @Test func aConnectionThatIsGoneIsNotWoken() async throws {
+        try await LoneServer.run { lone in
+            lone.send("ping")
+            #expect(lone.line().contains(#""seq":0"#))
+            try await lone.onLoop { server in
+                let connection = try Self.connection(of: server)
+                server.turns.remove(connection)
+                server.turns.wake(connection)
+                #expect(server.turns.awake == 0)
+                server.turns.add(connection)
+                #expect(server.turns.awake == 1)
+            }
+        }
+    }
+
+    /// The account of a user is one, though its connections come and go in one reading of the loop.
+    @Test func anAccountLastsAsLongAsItsConnections() {
+        let users = Users(limits: ServerLimits(), ownUid: 0)
+        var first: User? = users.account(of: 7)
+        let second = users.account(of: 7)
+        #expect(first === second)
+        first = nil
+        #expect(users.account(of: 7) === second)
+        #expect(users.withResting.isEmpty)
+    }
+
+    /// A request of a few bytes that stands for many states is not looked for at each of them.
+    @Test func whoWouldStandAtTooManyPlacesDoesNotRest() {
+        let few = PatternList((0..<64).map { Pattern(writing: .string("state\($0)")) })
+        #expect(ReaderIndex.places(few.readerBuckets)?.count == 64)
+        let many = PatternList((0..<65).map { Pattern(writing: .string("state\($0)")) })
+        #expect(ReaderIndex.places(many.readerBuckets) == nil)
+    }
+
+    /// What a search that has no time has not come to is found by the next one, once.
+    @Test func aSearchThatIsCutShortGoesOnWhereItWas() async throws {
+        try await LoneServer.run { lone in
+            for id in 1...8 {
+                let patterns = (0..<16).map { "\"open:degrees=\($0)\"" }.joined(separator: ",")
+                lone.send(#"{"op":"watch","id":\#(id),"only":[\#(patterns)]}"#)
+                #expect(lone.line().contains(#""id":\#(id)"#))
+            }
+            try await Self.expectRest(lone)
+            try await lone.onLoop { server in
+                let user = try Self.connection(of: server).user
+                lone.machine.state = .open(degrees: 3)
+                server.catchUp()
+                // Two readers leave 32 places, and then the clock is looked at.
+                #expect(!server.search(for: user, until: .uptimeNanoseconds(0)))
+                #expect(user.readers.count == 6 && user.readers.seq == 0)
+            }
+            var ids: Set<Int> = []
+            for _ in 1...8 {
+                let line = lone.line()
+                #expect(line.contains(#""seq":1,"#))
+                if let id = (1...8).first(where: { line.contains(#""id":\#($0),"#) }) {
+                    ids.insert(id)
+                }
+            }
+            #expect(ids.count == 8)
+            try await Self.expectRest(lone)
+        }
+    }
 }

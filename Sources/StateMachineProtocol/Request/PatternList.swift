@@ -143,11 +143,8 @@ extension PatternList {
     /// Where a reader stands who wants the states that it selects, each time that one comes; nil: anywhere.
     package var readerBuckets: Set<Int>? { self.buckets(isAlone: false) }
 
-    /// Whether what it selects may be anywhere: all its patterns have a `!`.
-    package var isAnywhere: Bool { self.selecting.isEmpty && !self.excepting.isEmpty }
-
     private func buckets(isAlone: Bool) -> Set<Int>? {
-        guard !self.isAnywhere else { return nil }
+        guard !self.selecting.isEmpty || self.excepting.isEmpty else { return nil }
         return Set(self.selecting.flatMap { PatternBucket.buckets(of: $0, isAlone: isAlone) })
     }
 

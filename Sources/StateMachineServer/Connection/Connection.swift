@@ -140,9 +140,9 @@ final class Connection {
     /// It stops if the client does not read the answers or readers cannot keep up with the changes. Of a client that is
     /// gone it carries out what changes something; nobody reads the answers.
     func serve() {
-        self.server.turns.wake(self)
         defer { self.chargeInput() }
         guard self.lifecycle.mayServe, !self.input.isPaused else { return }
+        self.server.turns.wake(self)
         repeat {
             var step = Step.handled
             while self.lifecycle.isListening, self.mayHandleNext, step == .handled {
@@ -267,7 +267,7 @@ final class Connection {
     /// Writes all that can be written until then; nil: in the connection's turn.
     func pump(until end: NIODeadline? = nil) {
         self.output.write(until: end) {
-            guard self.output.search() else { return }
+            guard self.hasFoundReaders() else { return }
             self.write()
             guard self.waits.areBehind, !self.output.isCutShort else { return }
             // Waits are judged also while the client does not read, and no longer than in a turn.
@@ -281,6 +281,11 @@ final class Connection {
         if self.output.isClosed { self.drop() }
     }
 
+    /// Whether those of its readers are awake that something has happened to, which is looked for here.
+    private func hasFoundReaders() -> Bool {
+        !self.watches.haveResting && !self.waits.haveResting || self.output.search()
+    }
+
     /// Writes watches first, then replies, and last questions, which nobody has asked for just now.
     ///
     /// Watches are brought up to the head of the ring, and the ring up to the reply, so that a reply that carries a seq
@@ -291,7 +296,7 @@ final class Connection {
                 self.output.writeNext()
                 continue
             }
-            guard self.output.search() else { return }
+            guard self.hasFoundReaders() else { return }
             self.watches.write()
             // A reply comes after every change up to it.
             guard self.output.isFree, !self.output.isCutShort, !self.watches.isReadingPast else {

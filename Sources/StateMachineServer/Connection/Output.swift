@@ -101,16 +101,17 @@ final class Output {
         if let connection { self.server.turns.wake(connection) }
     }
 
-    /// One of its readers was found, and is to be judged.
-    func hasFound() {
-        if let connection { self.server.turns.found(connection) }
+    /// One of its readers was found by that change, and is to be judged.
+    func hasFound(at seq: UInt64) {
+        if let connection { self.server.turns.found(connection, at: seq) }
     }
 
-    /// Looks the user's resting readers up among the newest changes, as far as there is time; returns whether there was.
+    /// Looks the user's resting readers up among the newest changes, as far as there is time in a turn; returns whether
+    /// there was.
     func search() -> Bool {
-        if self.server.search(for: self.user, until: self.end ?? self.server.turns.end) {
-            return true
-        }
+        guard self.user.readers.seq < self.server.past.ring.head else { return true }
+        let end = min(self.end ?? self.server.turns.end, .now() + Turns.length)
+        if self.server.search(for: self.user, until: end) { return true }
         self.isCutShort = true
         return false
     }

@@ -72,15 +72,17 @@ final class Waits {
     }
 
     /// How many are judged by each change, since no index finds what they want.
-    var unindexed: Int { self.list.count { $0.call.until.isAnywhere || $0.call.fail.isAnywhere } }
+    var unindexed: Int { self.list.count { ReaderIndex.places($0.call.readerBuckets) == nil } }
+
+    /// Whether some wait to be found.
+    var haveResting: Bool { self.list.contains(where: \.cursor.isResting) }
 
     /// Whether each waits to be found.
     var areAtRest: Bool { self.list.allSatisfy(\.cursor.isResting) }
 
     /// Has a wait that has been judged by all that has happened rest until a state comes that may end it.
     private func rest(_ wait: Wait) {
-        guard self.output.search(), let buckets = wait.call.readerBuckets else { return }
-        wait.cursor.rest(at: buckets, of: self.output)
+        if self.output.search() { wait.cursor.rest(at: wait.call.readerBuckets, of: self.output) }
     }
 
     private func remove(_ wait: Wait) {

@@ -115,7 +115,14 @@ final class Watches {
     }
 
     /// How many look at each change, since no index finds what they want.
-    var unindexed: Int { self.watches.count { $0.selection.only?.isAnywhere == true } }
+    var unindexed: Int {
+        self.watches.count { watch in
+            watch.selection.only.map { ReaderIndex.places($0.readerBuckets) == nil } ?? false
+        }
+    }
+
+    /// Whether some wait to be found.
+    var haveResting: Bool { self.watches.contains(where: \.cursor.isResting) }
 
     /// Whether each waits to be found.
     var areAtRest: Bool { self.watches.allSatisfy(\.cursor.isResting) }
@@ -123,8 +130,7 @@ final class Watches {
     /// Has a watch that has come to the newest change rest until a state comes that it may want.
     private func rest(_ watch: Watch) {
         guard !watch.isReplaying, let only = watch.selection.only else { return }
-        guard let buckets = only.readerBuckets else { return }
-        watch.cursor.rest(at: buckets, of: self.output)
+        watch.cursor.rest(at: only.readerBuckets, of: self.output)
     }
 
     /// Whether there are changes that the socket would take.

@@ -468,7 +468,6 @@ extension StateServer {
     }
 
     func add(_ connection: Connection) {
-        self.users.came(connection)
         self.turns.add(connection)
     }
 

@@ -29,20 +29,43 @@ final class ReaderIndex {
         let head = past.ring.head
         // What the ring has lost they are to be told, or to find in the history.
         if self.count > 0, !past.ring.reaches(back: self.seq) { self.wakeAll() }
+        var steps = 0
         while self.count > 0, self.seq < head {
             let state = past.ring[self.seq + 1].change.new
-            for bucket in schema.readerBuckets(of: state) { self.wake(at: bucket) }
+            for bucket in schema.readerBuckets(of: state) {
+                while let reader = self.stands[bucket]?.last?.reader {
+                    // Those who are left are found by the same change when there is time again.
+                    if steps >= Self.piece, NIODeadline.now() >= end { return false }
+                    steps += reader.places.count
+                    reader.wake()
+                }
+            }
             self.seq += 1
-            if self.seq.isMultiple(of: Self.piece), NIODeadline.now() >= end { break }
+            steps += 1
+            guard steps >= Self.piece else { continue }
+            if NIODeadline.now() >= end { break }
+            steps = 0
         }
         if self.count == 0 { self.seq = head }
         return self.seq == head
     }
 
-    /// How many changes are looked at between two looks at the clock.
+    /// How many changes are looked at, and places are left, between two looks at the clock.
     ///
-    /// 32: some 20 µs, if nobody is found.
-    private static let piece: UInt64 = 32
+    /// 32: some 20 µs.
+    private static let piece = 32
+
+    /// How many places a reader may have.
+    ///
+    /// 64: as many as a request may have patterns; a group has one for each of its states. Who would have more is judged
+    /// by each change, so that a short request does not fill the memory.
+    private static let mostPlaces = 64
+
+    /// The buckets at which a reader may stand; nil: none, for it may be found anywhere, or at too many.
+    static func places(_ buckets: Set<Int>?) -> Set<Int>? {
+        guard let buckets, !buckets.isEmpty, buckets.count <= self.mostPlaces else { return nil }
+        return buckets
+    }
 
     /// Has a reader rest, if it has come as far as the index has.
     fileprivate func add(_ reader: RestingCursor, at buckets: Set<Int>) -> Bool {
@@ -71,14 +94,9 @@ final class ReaderIndex {
         reader.places = []
     }
 
-    /// Wakes those that stand at that bucket.
-    private func wake(at bucket: Int) {
-        while let reader = self.stands[bucket]?.last?.reader { reader.wake() }
-    }
-
     /// Wakes all: they have to be judged by something other than the next change.
     func wakeAll() {
-        while let bucket = self.stands.first?.key { self.wake(at: bucket) }
+        for stand in exchange(&self.stands, with: [:]).values.joined() { stand.reader.wake() }
     }
 }
 
@@ -113,10 +131,10 @@ class RestingCursor {
     var isResting: Bool { self.index != nil }
 
     /// Rests until a state comes that is found at one of these buckets, if the user's index has come as far as this.
-    func rest(at buckets: Set<Int>, of output: Output) {
-        guard self.index == nil else { return }
+    func rest(at buckets: Set<Int>?, of output: Output) {
+        guard self.index == nil, let places = ReaderIndex.places(buckets) else { return }
         let index = output.user.readers
-        guard index.add(self, at: buckets) else { return }
+        guard index.add(self, at: places) else { return }
         (self.index, self.output) = (index, output)
     }
 
@@ -128,10 +146,10 @@ class RestingCursor {
         (self.index, self.output) = (nil, nil)
     }
 
-    /// Rests no longer, and has its connection go on.
+    /// Rests no longer, and has its connection go on with the next change.
     fileprivate func wake() {
-        let output = self.output
+        guard let output = self.output else { return }
         self.leave()
-        output?.hasFound()
+        output.hasFound(at: self.own + 1)
     }
 }

@@ -106,9 +106,10 @@ final class Turns {
         self.sleep(connection)
         self.swap(connection.standing.index, self.connections.count - 1)
         self.connections.removeLast()
+        connection.standing.index = Standing.nowhere
     }
 
-    /// Has rounds look at the connection.
+    /// Has rounds look at the connection, unless it is gone.
     func wake(_ connection: Connection) {
         guard connection.standing.index >= self.awake else { return }
         self.swap(connection.standing.index, self.awake)
@@ -209,9 +210,11 @@ final class Turns {
         if user.isLimited { self.users.append(user) } else { self.users.prepend(user) }
     }
 
-    /// Puts a connection in line, one of whose readers was found, and has the round that is under way wait for it.
-    func found(_ connection: Connection) {
-        if self.round.left > 0, !connection.standing.isInRound {
+    /// Puts a connection in line, one of whose readers was found by that change; the round that is under way waits for it
+    /// if it is about that change, and still waits for the user.
+    func found(_ connection: Connection, at seq: UInt64) {
+        if connection.user.search.isInRound, seq <= self.round.head, !connection.standing.isInRound
+        {
             connection.standing.isInRound = true
             self.round.left += 1
         }
@@ -241,10 +244,9 @@ final class Turns {
         self.end = start + time
         self.user = user
         if user.search.isDue {
-            if self.search(user, self.end) {
-                user.search.isDue = false
-                self.wasSearched(user)
-            }
+            // The other half is for those who have been found.
+            user.search.isDue = !self.search(user, start + .nanoseconds(time.nanoseconds / 2))
+            if user.readers.seq >= self.round.head { self.wasSearched(user) }
             now = .now()
         }
         while now < self.end, let connection = user.waiting.popFirst() {
@@ -368,8 +370,9 @@ final class Turns {
 
 /// A connection's standing in line; each variable belongs to whoever keeps the list.
 struct Standing {
-    /// Its index in the list of connections.
-    var index = 0
+    /// Its index in the list of connections, or ``nowhere``.
+    var index = Self.nowhere
+    static let nowhere = -1
     /// Whether it waits for its turn.
     var isInLine = false
     /// Whether the current round waits for its turn.

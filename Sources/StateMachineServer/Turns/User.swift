@@ -9,8 +9,6 @@ final class User {
     /// Whether per-user limits apply to it: to root and the daemon's own user they do not.
     let isLimited: Bool
 
-    var connections = 0
-
     /// Its connections that wait for their turn.
     var waiting = CircularBuffer<Connection>()
     /// Its watches and waits that have nothing to do before a certain state comes.
@@ -91,8 +89,13 @@ final class User {
 ///
 /// Belongs to the event loop.
 final class Users {
+    /// An account, which lasts as long as its connections, be they on their way.
+    private struct Account {
+        weak var user: User?
+    }
+
     private let ownUid: UInt32
-    private var accounts: [UInt32: User] = [:]
+    private var accounts: [UInt32: Account] = [:]
     private var admission: Admission
 
     init(limits: ServerLimits, ownUid: UInt32) {
@@ -104,13 +107,16 @@ final class Users {
     var slotsTaken: Int { self.admission.total }
 
     /// Those who have readers that rest.
-    var withResting: [User] { self.accounts.values.filter { $0.readers.count > 0 } }
+    var withResting: [User] {
+        self.accounts.values.compactMap(\.user).filter { $0.readers.count > 0 }
+    }
 
     /// The account of a user.
     func account(of uid: UInt32) -> User {
-        if let user = self.accounts[uid] { return user }
+        if let user = self.accounts[uid]?.user { return user }
         let user = User(uid, isLimited: uid != 0 && uid != self.ownUid)
-        self.accounts[uid] = user
+        self.accounts = self.accounts.filter { $0.value.user != nil }
+        self.accounts[uid] = Account(user: user)
         return user
     }
 
@@ -125,15 +131,10 @@ final class Users {
     /// Who has more than the new limits allow keeps it.
     func apply(_ limits: ServerLimits) { self.admission.limits = limits }
 
-    func came(_ connection: Connection) { connection.user.connections += 1 }
-
     func released(_ connection: Connection) {
-        let user = connection.user
-        user.connections -= 1
-        if user.connections == 0 { self.accounts[user.uid] = nil }
         guard connection.lifecycle.slot != .none else { return }
         let wasServed = connection.lifecycle.slot == .served
-        self.admission.released(user.uid, wasServed: wasServed, now: Self.now)
+        self.admission.released(connection.user.uid, wasServed: wasServed, now: Self.now)
     }
 
     private static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds) }
