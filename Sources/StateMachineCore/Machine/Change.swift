@@ -48,17 +48,46 @@ package struct Place: Equatable, Sendable {
     }
 }
 
+/// Who asked for something, and why; nil where a type has one optionally: the process itself, without a word.
+///
+/// An object, so that a change, a move and a motion share it by one reference.
+package final class Origin: Hashable, Sendable {
+    /// Why, in the words of whoever asked for it.
+    package let cause: String?
+    /// Who asked for it from outside the process; nil for the process itself.
+    package let peer: Peer?
+
+    private init(_ cause: String?, _ peer: Peer?) {
+        self.cause = cause
+        self.peer = peer
+    }
+
+    /// Nil if there is neither.
+    package static func of(_ peer: Peer?, because cause: String?) -> Origin? {
+        cause == nil && peer == nil ? nil : Origin(cause, peer)
+    }
+
+    package static func == (left: Origin, right: Origin) -> Bool {
+        left === right || left.cause == right.cause && left.peer == right.peer
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.cause)
+        hasher.combine(self.peer)
+    }
+}
+
 /// One change of a machine's state; ``Transition`` is its typed face.
+///
+/// An object, so that the log, a server's ring, the answer and those who are told share it.
 @usableFromInline
-package struct Change: Equatable, Sendable {
+package final class Change: Equatable, Sendable {
     @usableFromInline package let seq: UInt64
     @usableFromInline package let old: Value
     @usableFromInline package let new: Value
     package let at: WallTime
-    /// Why, in the words of whoever set it.
-    package let cause: String?
-    /// Who set it from outside the process; nil for the process itself.
-    package let setter: Peer?
+    /// Who set it, and why; nil for the process itself, without a word.
+    package let origin: Origin?
     /// The seq of the change that began the stay.
     package let stay: UInt64
     /// How often the stay's deadline had begun anew by then, in this process.
@@ -69,8 +98,7 @@ package struct Change: Equatable, Sendable {
         old: Value,
         new: Value,
         at: WallTime,
-        cause: String? = nil,
-        setter: Peer? = nil,
+        from origin: Origin? = nil,
         stay: UInt64,
         renewals: UInt32 = 0
     ) {
@@ -78,16 +106,20 @@ package struct Change: Equatable, Sendable {
         self.old = old
         self.new = new
         self.at = at
-        self.cause = cause
-        self.setter = setter
+        self.origin = origin
         self.stay = stay
         self.renewals = renewals
     }
 
     /// The state that a machine began with or is in, as a change from that state to itself.
-    init(beginningAt place: Place) {
+    convenience init(beginningAt place: Place) {
         self.init(seq: place.seq, old: place.value, new: place.value, at: place.at, stay: place.seq)
     }
+
+    /// Why, in the words of whoever set it.
+    package var cause: String? { self.origin?.cause }
+    /// Who set it from outside the process; nil for the process itself.
+    package var setter: Peer? { self.origin?.peer }
 
     /// Where the machine was after it.
     package var place: Place {
@@ -102,7 +134,7 @@ package struct Change: Equatable, Sendable {
 
     /// Where the machine was before it: with this change's time, and, if this one begins a stay, the last seq at
     /// which the previous stay can have begun.
-    var origin: Place {
+    var placeBefore: Place {
         // A change from a state to itself is what a machine begins with.
         let seq = self.seq == 0 ? 0 : self.seq - 1
         return Place(seq: seq, value: self.old, at: self.at, stay: min(self.stay, seq))
@@ -110,6 +142,13 @@ package struct Change: Equatable, Sendable {
 
     /// Whether the state was entered; false if only what it carries changed.
     package var beginsStay: Bool { self.stay == self.seq }
+
+    @usableFromInline
+    package static func == (left: Change, right: Change) -> Bool {
+        left === right
+            || left.seq == right.seq && left.place == right.place && left.old == right.old
+                && left.origin == right.origin
+    }
 }
 
 /// A state was not entered; ``TransitionError`` is its typed face.
@@ -155,22 +194,22 @@ package struct Motion: Equatable, Sendable {
     package let proposed: Value
     /// Whether a new stay would begin; false if only what the state carries would change.
     package let beginsStay: Bool
-    /// Why, in the words of whoever proposed it.
-    package let cause: String?
-    /// Who proposed it from outside the process; nil for the process itself.
-    package let by: Peer?
+    /// Who proposed it, and why; nil for the process itself, without a word.
+    let origin: Origin?
 
-    package init(
-        from current: Place,
-        to proposed: Value,
-        beginsStay: Bool = true,
-        cause: String? = nil,
-        by: Peer? = nil
-    ) {
+    init(from current: Place, to proposed: Value, beginsStay: Bool, by origin: Origin?) {
         self.current = current
         self.proposed = proposed
         self.beginsStay = beginsStay
-        self.cause = cause
-        self.by = by
+        self.origin = origin
     }
+
+    package init(from current: Place, to proposed: Value, beginsStay: Bool = true) {
+        self.init(from: current, to: proposed, beginsStay: beginsStay, by: nil)
+    }
+
+    /// Why, in the words of whoever proposed it.
+    package var cause: String? { self.origin?.cause }
+    /// Who proposed it from outside the process; nil for the process itself.
+    package var by: Peer? { self.origin?.peer }
 }

@@ -49,10 +49,8 @@ package struct Move: Sendable {
     let condition: Condition
     /// Whether even the identical state is entered, if a state is set.
     let reenter: Bool
-    /// Why, carried by the change.
-    let cause: String?
-    /// Who sets, if not the process itself.
-    package let setter: Peer?
+    /// Who asks for it, and why, carried by the change; nil for the process itself, without a word.
+    let origin: Origin?
     /// Where it is noted that a deadline begins anew; nil if it never makes one do so.
     let starts: StayStarts?
 
@@ -68,8 +66,7 @@ package struct Move: Sendable {
         self.starts = starts
         self.condition = condition
         self.reenter = reenter
-        self.cause = cause
-        self.setter = setter
+        self.origin = .of(setter, because: cause)
     }
 
     package init(
@@ -87,6 +84,11 @@ package struct Move: Sendable {
             by: setter
         )
     }
+
+    /// Why, carried by the change.
+    var cause: String? { self.origin?.cause }
+    /// Who sets, if not the process itself.
+    package var setter: Peer? { self.origin?.peer }
 
     /// What is to happen to a machine at `base`.
     func made(from base: Place, announcingEqual: Bool) throws(Refused) -> Made {
@@ -115,8 +117,7 @@ package struct Move: Sendable {
             old: base.value,
             new: new,
             at: .now,
-            cause: self.cause,
-            setter: self.setter,
+            from: self.origin,
             stay: beginsStay ? base.seq + 1 : base.stay,
             renewals: beginsStay ? 0 : base.renewals
         )
@@ -124,13 +125,7 @@ package struct Move: Sendable {
 
     /// The move as put to voters.
     func motion(to new: Value, beginsStay: Bool, at base: Place) -> Motion {
-        Motion(
-            from: base,
-            to: new,
-            beginsStay: beginsStay,
-            cause: self.cause,
-            by: self.setter
-        )
+        Motion(from: base, to: new, beginsStay: beginsStay, by: self.origin)
     }
 
     /// What became of a move that was not refused.

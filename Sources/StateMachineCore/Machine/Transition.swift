@@ -42,8 +42,7 @@ public struct Transition<State: MachineState>: Equatable, Sendable {
                 old: TypedValue(old),
                 new: TypedValue(new),
                 at: at,
-                cause: cause,
-                setter: by,
+                from: .of(by, because: cause),
                 stay: stay ?? seq
             )
         )

@@ -157,7 +157,7 @@ extension Delivery<Change> {
             missed: missed,
             task: { batch, receiver in
                 if batch.dropped > 0, let first = batch.values.first, let present = receiver() {
-                    missed?(present, batch.dropped, first.origin)
+                    missed?(present, batch.dropped, first.placeBefore)
                 }
                 for change in batch.values {
                     guard let present = receiver() else { return }
