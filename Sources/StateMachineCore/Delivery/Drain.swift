@@ -21,7 +21,8 @@ import Synchronization
 /// - `end`: the last entry that waits for this drain to pass it, and the last that it reads.
 /// - `shared`: the members and the calls, behind its lock. Members change under the machine's lock
 ///   too, and `version` says that they did; `hasCalls` says whether there are calls or turns.
-/// - `heard`, `called`, `burstHearers`, `heardVersion`, `hearsNames`, `owesBurstEnd`, `isDelivering`,
+/// - `passed`: changed behind the lock of `shared`, and read without it.
+/// - `heard`, `called`, `burstHearers`, `heardVersion`, `hearsNames`, `calledByName`, `owesBurstEnd`, `isDelivering`,
 ///   `isPutOff`: the owner's own.
 ///
 /// An owner takes none of the machine's locks. `@unchecked Sendable`: the owner's fields are handed
@@ -65,8 +66,6 @@ package final class Drain: @unchecked Sendable {
         var calls: BoundedBuffer<Call>
         /// What was dropped since the last call was taken.
         var losses = Losses()
-        /// How many calls have been taken or dropped.
-        var passed: UInt64 = 0
         /// What is to run once everything up to a position has been delivered.
         var turns = BoundedBuffer<(after: UInt64, make: Turn)>(capacity: .max)
     }
@@ -92,6 +91,8 @@ package final class Drain: @unchecked Sendable {
     private let version = Atomic<Int>(0)
     private let shared: Lock<Shared>
     private let hasCalls = Atomic<Bool>(false)
+    /// How many calls have been taken or dropped.
+    private let passed = Atomic<UInt64>(0)
     private let progress: Atomic<UInt64>
     private let end = Atomic<UInt64>(.max)
     private let turn: InlineTurn?
@@ -106,6 +107,8 @@ package final class Drain: @unchecked Sendable {
     private var burstHearers: [Member] = []
     private var heardVersion = 0
     private var hearsNames = false
+    /// Those of ``called`` that hear of a state of that name; nil: not looked up yet.
+    private var calledByName: [String: [Unmanaged<Member>]] = [:]
     /// Whether something was delivered whose burst end has not been reported yet.
     private var owesBurstEnd = false
     private var isDelivering = false
@@ -116,6 +119,11 @@ package final class Drain: @unchecked Sendable {
     ///
     /// 256: a burst of a busy machine, and well below a millisecond of work. Not tuned.
     private static var share: Int { 256 }
+
+    /// Names for which it is remembered who hears of them.
+    ///
+    /// 256: more than machines have states. Not tuned.
+    private static var nameLimit: Int { 256 }
 
     /// Undelivered entries, inline, beyond which a setter waits for its turn.
     ///
@@ -253,7 +261,7 @@ package final class Drain: @unchecked Sendable {
 
     /// The position of what was delivered last; a drain reads a log or makes calls, never both: one of the two is 0.
     private var delivered: UInt64 {
-        self.cursor.position + self.shared.withLock { $0.passed }
+        self.cursor.position + self.passed.load(ordering: .relaxed)
     }
 
     /// Ends the turn, and returns whether it has to go on after all.
@@ -305,7 +313,7 @@ package final class Drain: @unchecked Sendable {
     /// Only for its owner.
     private func abandon() {
         repeat {
-            while let entry = self.takeEntry() { self.passUnheard(entry) }
+            while self.withNextEntry(self.passUnheard) {}
             while let call = self.takeCall() { call.make(nil) }
             while let turn = self.takeTurn() { turn(false) }
         } while self.fallAsleep()
@@ -318,15 +326,19 @@ package final class Drain: @unchecked Sendable {
         entry.position < self.end.load(ordering: .sequentiallyConsistent) ? entry.next : nil
     }
 
-    private func takeEntry() -> LogEntry? {
-        guard self.limit != nil else {
-            guard let entry = self.next(after: self.cursor) else { return nil }
-            // The passed entry is released after the cursor has moved: its state may go with it,
-            // and that may run a client's code.
-            let passed = exchange(&self.cursor, with: entry)
-            withExtendedLifetime(passed) {}
-            return entry
-        }
+    /// Moves the cursor on, without a limit; false if nothing follows.
+    private func advance() -> Bool {
+        guard let entry = self.next(after: self.cursor) else { return false }
+        // The passed entry is released after the cursor has moved: its state may go with it,
+        // and that may run a client's code.
+        let passed = exchange(&self.cursor, with: entry)
+        withExtendedLifetime(passed) {}
+        return true
+    }
+
+    /// Moves the cursor on, and returns what was passed, without what follows it: with a limit a setter may move the
+    /// cursor while that is delivered.
+    private func takeAlone() -> LogEntry? {
         let (taken, _) = self.shared.withLock { _ -> (LogEntry?, passed: LogEntry) in
             let passed = self.cursor
             if let missed = self.missed.take() { return (MissedEntry(missed), passed) }
@@ -338,12 +350,25 @@ package final class Drain: @unchecked Sendable {
         return taken
     }
 
+    /// Calls `body` with the next entry; returns whether there was one.
+    private func withNextEntry(_ body: (LogEntry) -> Void) -> Bool {
+        guard self.limit == nil else {
+            guard let entry = self.takeAlone() else { return false }
+            body(entry)
+            return true
+        }
+        guard self.advance() else { return false }
+        // Not held a second time: the cursor, which nobody else moves, stays there until the delivery is over.
+        Unmanaged.passUnretained(self.cursor)._withUnsafeGuaranteedRef(body)
+        return true
+    }
+
     private func takeCall() -> Call? {
         guard self.hasCalls.load(ordering: .sequentiallyConsistent) else { return nil }
         return self.shared.withLock { shared in
             guard var call = shared.calls.popFirst() else { return nil }
             call.losses = call.losses.following(exchange(&shared.losses, with: Losses()))
-            shared.passed += 1
+            self.passed.add(1, ordering: .relaxed)
             self.noteCalls(of: &shared)
             return call
         }
@@ -355,7 +380,7 @@ package final class Drain: @unchecked Sendable {
         return self.shared.withLock { shared in
             // A drain reads a log or makes calls, never both: one of the two is 0. A turn for a later position is due
             // once nothing is left to deliver.
-            let position = self.cursor.position + shared.passed
+            let position = self.delivered
             guard let first = shared.turns.first,
                 first.after <= position
                     || shared.calls.isEmpty && self.next(after: self.cursor) == nil
@@ -385,35 +410,7 @@ package final class Drain: @unchecked Sendable {
         defer { self.isDelivering = false }
         var (count, turns) = (0, 0)
         var hasGone = false
-        // Kept from entry to entry: each read of the field counts references.
-        var called = self.called
-        while count < limit, let entry = self.takeEntry() {
-            count += 1
-            if self.version.load(ordering: .sequentiallyConsistent) != self.heardVersion {
-                self.refresh()
-                called = self.called
-            }
-            var isHeard = false
-            switch entry.kind {
-            case .beginning: break
-            case .change:
-                self.tell(
-                    unsafeDowncast(entry, to: ChangeEntry.self),
-                    to: called,
-                    &isHeard,
-                    &hasGone
-                )
-            case .question:
-                let question = unsafeDowncast(entry, to: QuestionEntry.self)
-                for member in self.heard where member.since < entry.position {
-                    member.put(question)
-                }
-            case .missed:
-                let missed = unsafeDowncast(entry, to: MissedEntry.self).missed
-                for member in self.heard { member.hearMissed(missed) }
-            }
-            entry.deliveryCount?.pass(hearing: isHeard)
-        }
+        while count < limit, self.withNextEntry({ self.tell($0, &hasGone) }) { count += 1 }
         while count < limit, let call = self.takeCall() {
             count += 1
             call.make(call.losses)
@@ -429,26 +426,54 @@ package final class Drain: @unchecked Sendable {
         return max(count, turns)
     }
 
-    /// Tells all members, some of whom may ask for certain states only.
-    private func tell(
-        _ entry: ChangeEntry,
-        to called: [Unmanaged<Member>],
-        _ isHeard: inout Bool,
-        _ hasGone: inout Bool
-    ) {
-        let name = self.hearsNames ? entry.change.new.name : nil
+    /// Tells the members of an entry; `hasGone` is set if one of those who would hear of a change is gone.
+    private func tell(_ entry: LogEntry, _ hasGone: inout Bool) {
+        self.refreshIfChanged()
+        var isHeard = false
+        switch entry.kind {
+        case .beginning: break
+        case .change:
+            self.tell(unsafeDowncast(entry, to: ChangeEntry.self), &isHeard, &hasGone)
+        case .question:
+            let question = unsafeDowncast(entry, to: QuestionEntry.self)
+            for member in self.heard where member.since < entry.position {
+                member.put(question)
+            }
+        case .missed:
+            let missed = unsafeDowncast(entry, to: MissedEntry.self).missed
+            for member in self.heard { member.hearMissed(missed) }
+        }
+        entry.deliveryCount?.pass(hearing: isHeard)
+    }
+
+    private func tell(_ entry: ChangeEntry, _ isHeard: inout Bool, _ hasGone: inout Bool) {
+        let called = self.called(by: entry.change)
         let position = entry.position
         // By index: an iterator counts one more reference.
         for index in called.indices {
             called[index]._withUnsafeGuaranteedRef { member in
                 guard member.since < position else { return }
-                if member.hear(entry, as: name) {
+                if member.hear(entry) {
                     isHeard = true
                 } else if member.isGone {
                     hasGone = true
                 }
             }
         }
+    }
+
+    /// Those who hear of that change.
+    ///
+    /// By its state's name if somebody asks for certain states. Who asks for which is looked up once for each name,
+    /// since comparing names for each member would cost more than its call.
+    private func called(by change: Change) -> [Unmanaged<Member>] {
+        guard self.hearsNames else { return self.called }
+        let name = change.new.name
+        if let called = self.calledByName[name] { return called }
+        let called = self.called.filter { $0._withUnsafeGuaranteedRef { $0.wants(name) } }
+        // A state may make up its names.
+        if self.calledByName.count < Self.nameLimit { self.calledByName[name] = called }
+        return called
     }
 
     private func endBurst() {
@@ -471,6 +496,7 @@ package final class Drain: @unchecked Sendable {
         self.called = self.heard.compactMap { $0.hearsChanges ? .passUnretained($0) : nil }
         self.burstHearers = self.heard.filter(\.hearsBurstEnds)
         self.hearsNames = self.heard.contains { $0.names != nil }
+        self.calledByName = [:]
         withExtendedLifetime(left) {}
     }
 
@@ -493,7 +519,7 @@ package final class Drain: @unchecked Sendable {
         self.shared.withLock { shared in
             self.hasCalls.store(true, ordering: .sequentiallyConsistent)
             guard let dropped = shared.calls.append(call) else { return nil }
-            shared.passed += 1
+            self.passed.add(1, ordering: .relaxed)
             shared.losses = dropped.losses.following(shared.losses)
             shared.losses.add(1, from: dropped.seq)
             return dropped
@@ -502,7 +528,7 @@ package final class Drain: @unchecked Sendable {
 
     /// How many calls have come so far.
     var newestCall: UInt64 {
-        self.shared.withLock { $0.passed + UInt64($0.calls.count) }
+        self.shared.withLock { self.passed.load(ordering: .relaxed) + UInt64($0.calls.count) }
     }
 
     /// Has `turn` run when all entries or calls up to that position have been delivered.

@@ -129,28 +129,26 @@ class Member: @unchecked Sendable {
 
     // MARK: - Being called by the drain
 
-    /// Tells it about a change, unless it asks for other states.
-    ///
-    /// - Parameters:
-    ///   - entry: what happened.
-    ///   - name: the new state's name, if already determined.
-    /// - Returns: whether it was told.
-    final func hear(_ entry: ChangeEntry, as name: String?) -> Bool {
+    /// Tells it about a change to a state that it asks for; returns whether it was told.
+    final func hear(_ entry: ChangeEntry) -> Bool {
         if self.beginning != nil { self.hearBeginning() }
-        if self.names?.contains(name ?? entry.change.new.name) == false { return false }
         return self.callGuard.run { self.receive(entry) }
     }
 
+    /// Whether it asks for states of that name.
+    final func wants(_ name: String) -> Bool { self.names?.contains(name) ?? true }
+
     /// Whether it asks for the state that the change led to.
     final func wants(_ change: Change) -> Bool {
-        self.names?.contains(change.new.name) ?? true
+        self.names == nil || self.wants(change.new.name)
     }
 
     /// Delivers the state that was current at the registration, as a change from that state to
     /// itself.
     private final func hearBeginning() {
         guard let place = self.beginning.take() else { return }
-        _ = self.hear(ChangeEntry(Change(beginningAt: place)), as: nil)
+        let change = Change(beginningAt: place)
+        if self.wants(change) { _ = self.hear(ChangeEntry(change)) }
     }
 
     final func hearMissed(_ missed: Missed) {
@@ -252,25 +250,39 @@ class Member: @unchecked Sendable {
 
 /// A closure as a member, for as long as it is registered, or as an object lives.
 ///
-/// `@unchecked Sendable`: `calls` is released once, when no call runs and none will begin; the rest never changes.
+/// `@unchecked Sendable`: `held` is released once, when no call runs and none will begin; the rest never changes.
 final class CallingMember: Member, @unchecked Sendable {
-    /// What is called.
-    struct Calls {
+    /// What is called: an object, so that a call counts one reference, or none.
+    final class Calls: Sendable {
         /// Called with the receiver, or with an arbitrary object if there is none; returns whether anybody was told.
         let change: @Sendable (_ receiver: AnyObject, ChangeEntry) -> Bool
         /// Called with how many changes were lost, and where the last of them led; nil: that one is
         /// told like any other.
-        var missed: (@Sendable (_ receiver: AnyObject, Int, _ now: Place) -> Void)?
+        let missed: (@Sendable (_ receiver: AnyObject, Int, _ now: Place) -> Void)?
         /// Called when nothing more is in the log.
-        var burstEnd: (@Sendable () -> Void)?
+        let burstEnd: (@Sendable () -> Void)?
+
+        init(
+            change: @escaping @Sendable (_ receiver: AnyObject, ChangeEntry) -> Bool,
+            missed: (@Sendable (_ receiver: AnyObject, Int, _ now: Place) -> Void)? = nil,
+            burstEnd: (@Sendable () -> Void)? = nil
+        ) {
+            self.change = change
+            self.missed = missed
+            self.burstEnd = burstEnd
+        }
     }
 
-    private var calls: Calls?
+    /// Keeps ``calls`` until none of them is called any more.
+    private var held: Calls?
+    /// Not counted: counting references for each call would take longer than some delegates do.
+    private let calls: Unmanaged<Calls>
     private let listens: Bool
 
     /// `listens`: whether it counts among those who hear of a state; `calls`: what is called.
     init(for terms: Terms = Terms(), listens: Bool = true, _ calls: Calls) {
-        self.calls = calls
+        self.held = calls
+        self.calls = .passUnretained(calls)
         self.listens = listens
         super.init(terms, hearingBurstEnds: calls.burstEnd != nil)
     }
@@ -280,18 +292,18 @@ final class CallingMember: Member, @unchecked Sendable {
     override func receive(_ entry: ChangeEntry) -> Bool {
         // The last reference to the object may go here, on its own context.
         guard let present else { return false }
-        return self.calls?.change(present, entry) ?? false
+        return self.calls._withUnsafeGuaranteedRef { $0.change(present, entry) }
     }
 
     override func receiveMissed(_ count: Int, newest: Change) {
-        guard let missed = self.calls?.missed else {
+        guard let missed = self.held?.missed else {
             if self.wants(newest) { _ = self.receive(ChangeEntry(newest)) }
             return
         }
         if let present { missed(present, count, newest.place) }
     }
 
-    override func burstEnded() { self.calls?.burstEnd?() }
+    override func burstEnded() { self.held?.burstEnd?() }
 
-    override func letGo() { self.calls = nil }
+    override func letGo() { self.held = nil }
 }
