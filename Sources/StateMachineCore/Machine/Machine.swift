@@ -16,6 +16,8 @@ package final class Machine: Sendable {
         var tail: LogEntry
         /// The entry of the change that is about to be made.
         private var prepared: LogEntry?
+        /// The former tail, from when a change is made until its caller takes it.
+        private var passed: LogEntry?
         var gate: Gate
         /// Where tasks that wait for changes are told.
         private(set) lazy var readers = DispatchQueue(label: "transitions")
@@ -23,7 +25,7 @@ package final class Machine: Sendable {
         private(set) var place: Place {
             // The only way out: what is entered has an entry, and what is replaced has none. It only links, since
             // whatever is built from a state is built before the lock.
-            didSet { if let entry = self.prepared.take() { self.append(entry) } }
+            didSet { if let entry = self.prepared.take() { self.passed = self.append(entry) } }
         }
 
         init(at place: Place, _ gate: Gate) {
@@ -32,20 +34,23 @@ package final class Machine: Sendable {
             self.place = place
         }
 
-        mutating func append(_ entry: LogEntry) {
+        /// - Returns: the former tail.
+        @discardableResult
+        mutating func append(_ entry: LogEntry) -> LogEntry {
             entry.deliveryCount?.expect(drains: self.audience.drains.count)
-            exchange(&self.tail, with: entry).append(entry)
+            let before = exchange(&self.tail, with: entry)
+            before.append(entry)
+            return before
         }
 
         /// Enters a state, under the lock; `entry` is its change from the present state.
         ///
         /// - Returns: the former tail. The caller keeps it, and the former state, until the lock is
         ///   released: states may go with them, and that may run a client's code.
-        mutating func enter(_ entry: ChangeEntry) -> LogEntry {
-            let before = self.tail
+        mutating func enter(_ entry: ChangeEntry) -> LogEntry? {
             self.prepared = entry
             self.place = entry.change.place
-            return before
+            return self.passed.take()
         }
 
         /// Replaces the state by one that looks the same, without a change.
