@@ -21,6 +21,39 @@ import Testing
         #expect(machine.state == .open)
     }
 
+    /// However the compiler lays it out; looked up, and known.
+    @Test func theCaseIsFoundOfAnyEnum() {
+        for _ in 0..<2 {
+            #expect(Alone.only.name == "only")
+            #expect(Tree.leaf.name == "leaf")
+            #expect(Tree.node(.node(.leaf)).name == "node")
+            #expect(Boxed<Int>.none.name == "none")
+            #expect(Boxed<Int>.some(3).name == "some")
+            #expect(Boxed<String>.some("none").name == "some")
+            #expect(Boxed<String>.many(["some"]).name == "many")
+            #expect(Value.number(1).name == "Value")
+        }
+    }
+
+    private enum Alone: MachineState { case only }
+
+    private indirect enum Tree: MachineState {
+        case leaf
+        case node(Tree)
+    }
+
+    private enum Boxed<Element: Equatable & Sendable>: MachineState {
+        case none
+        case some(Element)
+        case many([Element])
+    }
+
+    /// No enum.
+    private struct Value: MachineState {
+        let number: Int
+        static func number(_ number: Int) -> Value { Value(number: number) }
+    }
+
     @Test func everyStateMayFollowWhereTheRuleSaysAny() {
         #expect(Crane.down.successors == [.any])
         #expect(Crane.down.mayBecome(.up(3)))

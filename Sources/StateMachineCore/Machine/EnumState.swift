@@ -75,21 +75,25 @@ private func written(_ value: Any) -> String {
 extension EnumState {
     /// The case as `Codable` writes it: an enum is encoded under the name of its case.
     ///
-    /// It saves writing the `switch`, which takes less time: the state is encoded each time. A case that
+    /// It saves writing the `switch`, which takes less time: for each case one state is encoded, once. A case that
     /// ``MachineState/Name`` does not list is a programming error and ends the process when it is named.
     public var name: Name {
-        let reader: CaseReader
+        let text = CaseNames.name(of: self) { self.encodedName }
+        guard let name = Name(rawValue: text) else {
+            preconditionFailure("\(Self.self) is in \(text), which \(Name.self) does not list")
+        }
+        return name
+    }
+
+    private var encodedName: String {
         do {
-            reader = try CaseReader(self, withFields: false)
+            guard let name = try CaseReader(self, withFields: false).name else {
+                preconditionFailure("\(Self.self) is in no case that \(Name.self) lists")
+            }
+            return name
         } catch {
             preconditionFailure("\(Self.self) did not encode which case it is: \(error)")
         }
-        guard let name = reader.name.flatMap(Name.init(rawValue:)) else {
-            preconditionFailure(
-                "\(Self.self) is in \(reader.name ?? "no case"), which \(Name.self) does not list"
-            )
-        }
-        return name
     }
 }
 
@@ -228,15 +232,15 @@ public struct CaseName<State>: RawRepresentable, Hashable, Sendable, Expressible
     public let rawValue: String
 
     /// The name of a case; not checked.
-    public init(rawValue: String) { self.rawValue = rawValue }
+    @inlinable public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The name of a case, written out.
-    public init(stringLiteral name: String) { self.rawValue = name }
+    @inlinable public init(stringLiteral name: String) { self.rawValue = name }
 }
 
 extension CaseName {
     /// Whatever the state is called: among ``MachineState/successors`` it says that every state may follow.
-    public static var any: CaseName { CaseName(rawValue: Value.any) }
+    @inlinable public static var any: CaseName { CaseName(rawValue: Value.any) }
 }
 
 extension CaseName: CustomStringConvertible {

@@ -50,7 +50,7 @@ package class Value: Equatable, @unchecked Sendable {
     package var successors: Set<String> { [] }
 
     /// What stands for every name.
-    package static var any: String { "*" }
+    @inlinable package static var any: String { "*" }
 
     /// Those of the names whose states may follow.
     package func successors(among names: [String]) -> [String] {
