@@ -55,6 +55,33 @@ struct AllocationTests {
         #expect(counters.allSatisfy { $0.count == 2 * Self.commits })
     }
 
+    /// Retains and releases of one commit, as they were counted, with an optimizing compiler and without.
+    ///
+    /// Each is an atomic operation, and together they are most of what a commit takes.
+    private static let references: [(delegates: Int, optimized: Int, plain: Int)] = [
+        (delegates: 0, optimized: 25, plain: 233),
+        (delegates: 1, optimized: 42, plain: 306),
+        (delegates: 64, optimized: 105, plain: 1881),
+    ]
+
+    @Test(
+        .enabled(if: references_are_counted(), "not on this processor"),
+        .serialized,
+        arguments: Self.references
+    )
+    func aCommitCountsNoMoreReferencesThanItDid(_ most: (Int, Int, Int)) {
+        let machine = StateMachine<AppState>()
+        let counters = (0..<most.0).map { _ in Counter() }
+        for counter in counters { machine.addDelegate(counter) }
+        for step in 0..<Self.commits { machine.state = .ready(step.isMultiple(of: 2)) }
+        let before = references_of_this_thread()
+        for step in 0..<Self.commits { machine.state = .ready(step.isMultiple(of: 2)) }
+        let counted = Int(references_of_this_thread() - before)
+        #expect(counters.allSatisfy { $0.count == 2 * Self.commits })
+        #expect(counted > 0)
+        #expect(counted <= (Self.isOptimized ? most.1 : most.2) * Self.commits)
+    }
+
     private static func allocations(of machine: StateMachine<AppState>) -> Int {
         // The first commits fill caches.
         for step in 0..<self.commits { machine.state = .ready(step.isMultiple(of: 2)) }
