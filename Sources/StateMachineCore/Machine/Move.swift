@@ -58,15 +58,31 @@ package struct Move: Sendable {
         to target: Target,
         if condition: Condition = .none,
         reenter: Bool = false,
-        cause: String? = nil,
-        by setter: Peer? = nil,
+        from origin: Origin?,
         renewingIn starts: StayStarts? = nil
     ) {
         self.target = target
         self.starts = starts
         self.condition = condition
         self.reenter = reenter
-        self.origin = .of(setter, because: cause)
+        self.origin = origin
+    }
+
+    package init(
+        to target: Target,
+        if condition: Condition = .none,
+        reenter: Bool = false,
+        cause: String? = nil,
+        by setter: Peer? = nil,
+        renewingIn starts: StayStarts? = nil
+    ) {
+        self.init(
+            to: target,
+            if: condition,
+            reenter: reenter,
+            from: .of(setter, because: cause),
+            renewingIn: starts
+        )
     }
 
     package init(

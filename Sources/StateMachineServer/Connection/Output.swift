@@ -51,6 +51,8 @@ final class Output {
 
     let server: StateServer
     let peer: Peer
+    /// Who the client is, for all that it asks for without a cause.
+    private let origin: Origin?
     let user: User
     private let channel: any Channel
     private let descriptor: CInt
@@ -78,6 +80,7 @@ final class Output {
     init(server: StateServer, peer: Peer, user: User, channel: any Channel, descriptor: CInt) {
         self.server = server
         self.peer = peer
+        self.origin = .of(peer, because: nil)
         self.user = user
         self.channel = channel
         self.descriptor = descriptor
@@ -144,6 +147,11 @@ final class Output {
     /// A set was decided after others had their turn.
     func setWasDecided() {
         if let connection { self.server.turns.answered(connection) }
+    }
+
+    /// Who the client is, and why it asks for something.
+    func origin(because cause: String?) -> Origin? {
+        cause == nil ? self.origin : .of(self.peer, because: cause)
     }
 
     // MARK: - In order

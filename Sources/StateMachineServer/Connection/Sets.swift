@@ -51,7 +51,7 @@ final class Sets: @unchecked Sendable {
         let state = try self.server.state(call.state, data: call.data, lineLength: lineLength)
         self.noteSet()
         let asked = Asked(id: id, condition: call.condition)
-        let move = self.server.move(to: state, call, by: self.output.peer)
+        let move = self.server.move(to: state, call, from: self.output.origin(because: call.cause))
         if let answer = self.server.machine.enterAtOnce(move, asking: Question()) {
             self.answer(answer, to: asked)
         } else {
@@ -64,7 +64,7 @@ final class Sets: @unchecked Sendable {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
-        let move = try self.server.move(for: call, by: self.output.peer)
+        let move = try self.server.move(for: call, from: self.output.origin(because: call.cause))
         self.propose(move, Asked(id: id, condition: call.condition, isEvent: true))
     }
 
@@ -73,7 +73,7 @@ final class Sets: @unchecked Sendable {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
-        let move = try self.server.move(for: call, by: self.output.peer)
+        let move = try self.server.move(for: call, from: self.output.origin(because: call.cause))
         self.propose(move, Asked(id: id, condition: call.condition))
     }
 

@@ -63,7 +63,7 @@ final class StateServer: @unchecked Sendable {
     /// What time will do there.
     private var due: ServerLine.Due?
     /// Who brought it there, and why, as far as that is known.
-    private var origin: (by: Peer?, cause: String?) = (nil, nil)
+    private var origin: Origin?
     /// When its stay began; nil if that was before this run.
     private var beganStay: WallTime?
 
@@ -169,7 +169,7 @@ final class StateServer: @unchecked Sendable {
         self.turns.flush = { self.scheduleFlush() }
         self.turns.search = { self.search(for: $0, until: $1) }
         guard let last = disk?.history.beginning.newest, last.seq == place.seq else { return }
-        self.origin = (last.by, last.cause)
+        self.origin = .of(last.by, because: last.cause)
     }
 
     // MARK: - Changes
@@ -201,7 +201,7 @@ final class StateServer: @unchecked Sendable {
         }
         self.snapshot = change.place
         self.due = report.stay?.due
-        self.origin = (change.setter, change.cause)
+        self.origin = change.origin
         if change.beginsStay { self.beganStay = change.at }
         ServerLine.writeChange(
             to: &self.scratch.line,
@@ -241,8 +241,8 @@ final class StateServer: @unchecked Sendable {
     /// Writes who brought the machine to that place, and why, if it is where it is now.
     func writeOrigin(of seq: UInt64, to writer: inout LineWriter) {
         guard seq == self.snapshot.seq else { return }
-        if let by = self.origin.by { writer.peer(.by, by) }
-        if let cause = self.origin.cause { writer.string(.cause, cause) }
+        if let by = self.origin?.peer { writer.peer(.by, by) }
+        if let cause = self.origin?.cause { writer.string(.cause, cause) }
     }
 
     /// Writes how long ago the present state was entered and its stay began, as far as that is known.

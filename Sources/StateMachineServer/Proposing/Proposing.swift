@@ -23,19 +23,18 @@ extension StateServer {
     private static let (recentStates, recentBytes) = (64, 1024)
 
     /// The move to that state, if it may follow the one that there is at its turn.
-    func move(to state: Value, _ call: SetCall, by setter: Peer) -> Move {
+    func move(to state: Value, _ call: SetCall, from origin: Origin?) -> Move {
         self.stays?.lift()
         return Move(
             to: .state(state, restated: self.restating),
             if: Move.Condition(call.condition, by: self.states),
             reenter: call.reenter,
-            cause: call.cause,
-            by: setter
+            from: origin
         )
     }
 
     /// The move that an event comes to at its turn.
-    func move(for call: SendCall, by setter: Peer) throws(WireError) -> Move {
+    func move(for call: SendCall, from origin: Origin?) throws(WireError) -> Move {
         guard let rules = self.states.rules else {
             throw WireError(.unknownEvent, "this machine has no events; set a state")
         }
@@ -46,27 +45,27 @@ extension StateServer {
             self.stays?.lift()
         }
         let stimulus = Stimulus.event(call.event, call.data?.members ?? [])
-        return self.move(call, by: setter) { (place) throws(WireError) in
+        return self.move(call, from: origin) { (place) throws(WireError) in
             try rules.decide(stimulus, at: place).made
         }
     }
 
     /// The move that an update comes to at its turn.
-    func move(for call: UpdateCall, by setter: Peer) throws(WireError) -> Move {
+    func move(for call: UpdateCall, from origin: Origin?) throws(WireError) -> Move {
         guard let rules = self.states.rules else {
             throw WireError(.unknownOperation, "this machine has no update; set the whole state")
         }
         try call.checkData(of: StateMachineProtocol.Operation.update.rawValue)
         self.stays?.lift()
         let stimulus = Stimulus.update(call.given)
-        return self.move(call, by: setter) { (place) throws(WireError) in
+        return self.move(call, from: origin) { (place) throws(WireError) in
             try rules.decide(stimulus, at: place).made
         }
     }
 
     private func move(
         _ call: some ChangeCall,
-        by setter: Peer,
+        from origin: Origin?,
         _ decide: @escaping @Sendable (Place) throws(WireError) -> Move.Made
     ) -> Move {
         let schema = self.states
@@ -75,8 +74,7 @@ extension StateServer {
                 try place.judged { () throws(WireError) in try schema.checked(try decide(place)) }
             },
             if: Move.Condition(call.condition, by: schema),
-            cause: call.cause,
-            by: setter,
+            from: origin,
             renewingIn: self.stays?.renewable
         )
     }
