@@ -17,6 +17,36 @@ package struct Spelling: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { self.text.hashSpelling(into: &hasher) }
 }
 
+/// A text of at most 15 bytes as a number: two are the same if the numbers are.
+struct ShortWord: Equatable, Sendable {
+    private let number: UInt128
+
+    /// Nil of a longer one.
+    init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count < UInt128.bitWidth / 8 else { return nil }
+        // The one in front tells how many there are.
+        self.number = bytes.reduce(1) { $0 << 8 | UInt128($1) }
+    }
+}
+
+/// Words of the protocol, to be found by their spelling.
+struct WordTable<Word: RawRepresentable<String> & Sendable>: Sendable {
+    private let rows: [(spelling: ShortWord, word: Word)]
+
+    /// A table of words of at most 15 bytes, those that are asked for most in front.
+    init(_ words: some Sequence<Word>) {
+        self.rows = words.compactMap { word in
+            ShortWord(word.rawValue.utf8).map { ($0, word) }
+        }
+    }
+
+    /// The word that is spelled so.
+    subscript(_ spelling: ShortWord) -> Word? {
+        // By their places: a row is not copied.
+        self.rows.indices.first { self.rows[$0].spelling == spelling }.map { self.rows[$0].word }
+    }
+}
+
 extension String {
     /// Whether the other text has the same bytes; see ``Spelling``.
     package func isSpelled(_ other: String) -> Bool {

@@ -6,13 +6,20 @@ package struct JSONSyntaxError: Error, Hashable {
 }
 
 /// Walks along a text from token to token: strings, numbers, words and white space.
+///
+/// The memory of the text is the caller's, and stays while it walks.
 struct JSONScanner {
-    private let bytes: [UInt8]
-    private var position = 0
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private(set) var position = 0
+    /// What the strings with escapes stand for, one behind the other: their ranges are counted as if
+    /// it stood behind the text.
+    private(set) var unescaped: [UInt8] = []
 
-    init(_ bytes: [UInt8]) {
+    init(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
     }
+
+    var hasUnescaped: Bool { !self.unescaped.isEmpty }
 
     var isAtEnd: Bool { self.position == self.bytes.count }
 
@@ -28,17 +35,15 @@ struct JSONScanner {
     mutating func advance() { self.position += 1 }
 
     mutating func skipWhiteSpace() {
-        while let byte = self.current, byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) {
-            // RFC 8259 allows space, tab, LF and CR.
-            guard byte != 0x0B && byte != 0x0C else { return }
-            self.position += 1
+        // RFC 8259 allows space, tab, LF and CR.
+        while self.position < self.bytes.count, self.bytes[self.position] <= 0x20 {
+            let byte = self.bytes[self.position]
+            guard byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D else { return }
+            self.position &+= 1
         }
     }
 
-    mutating func parse(
-        _ word: StaticString,
-        as value: JSONValue
-    ) throws(JSONSyntaxError) -> JSONValue {
+    mutating func skip(_ word: StaticString) throws(JSONSyntaxError) -> Range<Int> {
         let start = self.position
         for index in 0..<word.utf8CodeUnitCount {
             guard self.current == word.utf8Start[index] else {
@@ -47,10 +52,10 @@ struct JSONScanner {
             }
             self.position += 1
         }
-        return value
+        return start..<self.position
     }
 
-    mutating func parseNumber() throws(JSONSyntaxError) -> String {
+    mutating func skipNumber() throws(JSONSyntaxError) -> Range<Int> {
         let start = self.position
         if self.current == UInt8(ascii: "-") { self.position += 1 }
         if self.current == UInt8(ascii: "0") {
@@ -69,7 +74,7 @@ struct JSONScanner {
             }
             try self.skipDigits()
         }
-        return try self.text(from: start)
+        return start..<self.position
     }
 
     private mutating func skipDigits() throws(JSONSyntaxError) {
@@ -78,46 +83,55 @@ struct JSONScanner {
         guard self.position > start else { throw self.error("a digit was expected") }
     }
 
-    /// A string whose opening quote is the current byte.
-    mutating func parseString() throws(JSONSyntaxError) -> String {
+    /// A string whose opening quote is the current byte; returns where what it stands for is found.
+    mutating func skipString() throws(JSONSyntaxError) -> Range<Int> {
         self.position += 1
         let start = self.position
-        self.position = self.endOfPlain
+        try self.skipPlain()
         guard self.current == UInt8(ascii: "\"") else {
-            return try self.parseEscapedString(from: start)
+            return try self.unescapeString(from: start)
         }
-        let string = try self.text(from: start)
         self.position += 1
-        return string
+        return start..<self.position - 1
     }
 
-    /// Where what stands for itself in a string ends: most strings have nothing else.
-    private var endOfPlain: Int {
-        let bytes = self.bytes.span
-        var position = self.position
+    /// Skips what stands for itself in a string, which has to be UTF-8: most strings have nothing else.
+    private mutating func skipPlain() throws(JSONSyntaxError) {
+        let (bytes, start) = (self.bytes, self.position)
+        var position = start
+        var all: UInt8 = 0
         while position < bytes.count {
             let byte = bytes[position]
-            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { break }
-            position += 1
+            // Most are letters, which are behind the backslash.
+            if byte <= UInt8(ascii: "\\"),
+                byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+            {
+                break
+            }
+            all |= byte
+            position &+= 1
         }
-        return position
+        self.position = position
+        // ASCII is.
+        if all >= 0x80 { try self.validate(from: start) }
     }
 
-    private mutating func parseEscapedString(from start: Int) throws(JSONSyntaxError) -> String {
-        var string = try self.text(from: start)
+    private mutating func unescapeString(from start: Int) throws(JSONSyntaxError) -> Range<Int> {
+        let end = self.bytes.count + self.unescaped.count
+        self.unescaped += self.bytes[start..<self.position]
         while let byte = self.current {
             switch byte {
             case UInt8(ascii: "\""):
                 self.position += 1
-                return string
+                return end..<self.bytes.count + self.unescaped.count
             case UInt8(ascii: "\\"):
-                string.unicodeScalars.append(try self.parseEscape())
+                self.unescaped += String(try self.parseEscape()).utf8
             case 0..<0x20:
                 throw self.error("a control character in a string must be escaped")
             default:
                 let start = self.position
-                self.position = self.endOfPlain
-                string += try self.text(from: start)
+                try self.skipPlain()
+                self.unescaped += self.bytes[start..<self.position]
             }
         }
         throw self.error("the line ends inside a string")
@@ -174,17 +188,59 @@ struct JSONScanner {
         return unit
     }
 
-    /// The text from there to the current byte.
-    private func text(from start: Int) throws(JSONSyntaxError) -> String {
-        let bytes = self.bytes.span.extracting(start..<self.position)
+    /// Checks that what there is from there to the current byte is UTF-8.
+    private func validate(from start: Int) throws(JSONSyntaxError) {
+        let run = UnsafeBufferPointer(rebasing: self.bytes[start..<self.position])
         do {
-            return String(copying: try UTF8Span(validating: bytes))
+            _ = try UTF8Span(validating: run.span)
         } catch {
             throw JSONSyntaxError(
                 offset: start + error.byteOffsets.lowerBound,
                 message: "not UTF-8"
             )
         }
+    }
+}
+
+// What was read, while the rest is.
+extension JSONScanner {
+    /// The string there.
+    func text(_ part: JSONPart) -> String {
+        self.withBytes(of: part) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The string there as a word, if it is short enough.
+    func word(_ part: JSONPart) -> ShortWord? { self.withBytes(of: part) { ShortWord($0) } }
+
+    /// A bit of 64 for its length and first byte.
+    func kind(of part: JSONPart) -> UInt64 {
+        self.withBytes(of: part) { 1 << UInt64((Int($0.first ?? 0) ^ $0.count) & 63) }
+    }
+
+    /// Whether two strings have the same bytes.
+    func areSame(_ left: JSONPart, _ right: JSONPart) -> Bool {
+        guard left.end - left.start == right.end - right.start else { return false }
+        return self.withBytes(of: left) { left in
+            self.withBytes(of: right) { right in left.elementsEqual(right) }
+        }
+    }
+
+    private func withBytes<Result>(
+        of part: JSONPart,
+        _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        let range = part.range
+        guard range.lowerBound < self.bytes.count else {
+            let count = self.bytes.count
+            return self.unescaped.withUnsafeBufferPointer {
+                body(
+                    UnsafeBufferPointer(
+                        rebasing: $0[range.lowerBound - count..<range.upperBound - count]
+                    )
+                )
+            }
+        }
+        return body(UnsafeBufferPointer(rebasing: self.bytes[range]))
     }
 }
 

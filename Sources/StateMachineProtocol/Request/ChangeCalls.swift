@@ -1,6 +1,6 @@
 /// What requests of a change have in common: a `set`, a `send` and an `update`.
 package protocol ChangeCall: Sendable {
-    var data: JSONValue? { get set }
+    var data: GivenValue? { get set }
     /// Further fields, as words that the fields' types interpret.
     var words: [JSONMember] { get set }
     var condition: ChangeCondition { get set }
@@ -33,7 +33,7 @@ package struct ChangeCondition: Hashable, Sendable {
 /// A request that a state be entered.
 package struct SetCall: ChangeCall, RequestArguments {
     package var state = ""
-    package var data: JSONValue?
+    package var data: GivenValue?
     package var words: [JSONMember] = []
     package var condition = ChangeCondition()
     /// Makes a transition even to the identical state.
@@ -51,7 +51,7 @@ package struct SetCall: ChangeCall, RequestArguments {
         cause: String? = nil
     ) {
         self.state = state
-        self.data = data
+        self.data = data.map { GivenValue($0) }
         self.words = words
         self.condition = condition
         self.reenter = reenter
@@ -59,8 +59,11 @@ package struct SetCall: ChangeCall, RequestArguments {
     }
 
     static let arguments =
-        [.init(.state, \.state, .string)] + fields + conditions
-        + [.init(.reenter, \.reenter, .bool, unless: false), .init(.cause, \.cause, .text)]
+        [.init(.state, \.state, .string) { $0.state = $1 }] + fields + conditions
+        + [
+            .init(.reenter, \.reenter, .bool, unless: false) { $0.reenter = $1 },
+            .init(.cause, \.cause, .text) { $0.cause = $1 },
+        ]
 
     func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
 }
@@ -68,7 +71,7 @@ package struct SetCall: ChangeCall, RequestArguments {
 /// An event that is sent to a machine.
 package struct SendCall: ChangeCall, RequestArguments {
     package var event = ""
-    package var data: JSONValue?
+    package var data: GivenValue?
     package var words: [JSONMember] = []
     package var condition = ChangeCondition()
     package var cause: String?
@@ -83,14 +86,16 @@ package struct SendCall: ChangeCall, RequestArguments {
         cause: String? = nil
     ) {
         self.event = event
-        self.data = data
+        self.data = data.map { GivenValue($0) }
         self.words = words
         self.condition = condition
         self.cause = cause
     }
 
     static let arguments =
-        [.init(.event, \.event, .string)] + fields + conditions + [.init(.cause, \.cause, .text)]
+        [.init(.event, \.event, .string) { $0.event = $1 }] + fields + conditions + [
+            .init(.cause, \.cause, .text) { $0.cause = $1 }
+        ]
 
     func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
 }
@@ -98,7 +103,7 @@ package struct SendCall: ChangeCall, RequestArguments {
 /// A request that fields of the present state get other values.
 package struct UpdateCall: ChangeCall, RequestArguments {
     /// Null removes a field that may be absent.
-    package var data: JSONValue?
+    package var data: GivenValue?
     package var words: [JSONMember] = []
     /// What is added to the present values of further fields: numbers.
     package var add: [JSONMember] = []
@@ -114,7 +119,7 @@ package struct UpdateCall: ChangeCall, RequestArguments {
         condition: ChangeCondition = ChangeCondition(),
         cause: String? = nil
     ) {
-        self.data = data
+        self.data = data.map { GivenValue($0) }
         self.words = words
         self.add = add
         self.condition = condition
@@ -122,49 +127,50 @@ package struct UpdateCall: ChangeCall, RequestArguments {
     }
 
     static let arguments =
-        fields + [.init(.add, \.add, .amounts, unless: [])] + conditions
-        + [.init(.cause, \.cause, .text)]
+        fields + [.init(.add, \.add, .amounts, unless: []) { $0.add = $1 }] + conditions
+        + [.init(.cause, \.cause, .text) { $0.cause = $1 }]
 
     func complete(_ operation: Operation) throws(WireError) {
         guard self.data != nil || !self.words.isEmpty || !self.add.isEmpty else {
             throw .lacks(.data, of: .update)
         }
-        let given = try self.checkWords()
-        try given.check(self.add, "both set and added to")
+        try self.checkWords()
+        guard !self.add.isEmpty else { return }
+        try (self.members + self.words).check(self.add, "both set and added to")
     }
 
     /// All that it asks for, as it was given.
     package var given: FieldWords {
-        FieldWords(values: self.data?.members ?? [], words: self.words, amounts: self.add)
+        FieldWords(values: self.members, words: self.words, amounts: self.add)
     }
 }
 
 extension ChangeCall where Self: RequestArguments {
     fileprivate static var fields: [RequestArgument<Self>] {
-        [.init(.data, \.data, .json), .init(.words, \.words, .words, unless: [])]
+        [
+            .init(.data, \.data, .json) { $0.data = $1 },
+            .init(.words, \.words, .words, unless: []) { $0.words = $1 },
+        ]
     }
 
     fileprivate static var conditions: [RequestArgument<Self>] {
         [
-            .init(.ifSeq, \.condition.ifSeq, .expectedChange),
-            .init(.ifState, \.condition.ifState, .plainPatterns),
-            .init(.ifStay, \.condition.ifStay, .expectedChange),
+            .init(.ifSeq, \.condition.ifSeq, .expectedChange) { $0.condition.ifSeq = $1 },
+            .init(.ifState, \.condition.ifState, .plainPatterns) { $0.condition.ifState = $1 },
+            .init(.ifStay, \.condition.ifStay, .expectedChange) { $0.condition.ifStay = $1 },
         ]
     }
 
-    /// Refuses words for what the data gives; returns what both give.
-    @discardableResult
-    fileprivate func checkWords() throws(WireError) -> [JSONMember] {
-        let given = self.data?.members ?? []
-        try given.check(self.words, "both in data and in words")
-        return given + self.words
+    /// Refuses words for what the data gives.
+    fileprivate func checkWords() throws(WireError) {
+        guard !self.words.isEmpty else { return }
+        try self.members.check(self.words, "both in data and in words")
     }
 }
 
 extension [JSONMember] {
     /// Refuses what is among these already.
     fileprivate func check(_ further: [JSONMember], _ fault: String) throws(WireError) {
-        guard !further.isEmpty else { return }
         let given = Set(self.map { Spelling($0.key) })
         guard let doubled = further.first(where: { given.contains(Spelling($0.key)) }) else {
             return
@@ -174,6 +180,9 @@ extension [JSONMember] {
 }
 
 extension ChangeCall {
+    /// The members of the data; none if there is none, or it is no object.
+    package var members: [JSONMember] { self.data?.value.members ?? [] }
+
     /// The same, with numbers for the cursors that `seq` knows the place of; the others can never be met.
     package func placed(by seq: (_ cursor: String) -> UInt64?) -> Self {
         var call = self
@@ -217,7 +226,9 @@ extension RequestForm<ExpectedChange> {
     static var expectedChange: Self {
         Self(
             "an integer from 0 to 2^53 - 1, or a cursor",
-            { value in value.string.map { .cursor($0) } ?? value.count.map { .seq($0) } },
+            { (text, place) in
+                text.string(at: place).map { .cursor($0) } ?? text.count(at: place).map { .seq($0) }
+            },
             { expected in
                 switch expected {
                 case .seq(let seq): .integer(seq)

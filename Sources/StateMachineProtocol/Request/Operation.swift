@@ -18,12 +18,15 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     case ping
     case help
 
+    /// By their spelling.
+    static let table = WordTable(allCases)
+
     /// The keys that it takes besides ``RequestKey/op`` and ``RequestKey/id``, in writing order.
     package var keys: [RequestKey] { Self.keys[self] ?? [] }
 
-    private static let keys = Dictionary(uniqueKeysWithValues: allCases.map { ($0, $0.table) })
+    private static let keys = Dictionary(uniqueKeysWithValues: allCases.map { ($0, $0.ownKeys) })
 
-    private var table: [RequestKey] {
+    private var ownKeys: [RequestKey] {
         switch self {
         case .get, .unwatch, .reload, .describe, .stats, .ping, .help: []
         case .set: SetCall.arguments.map(\.key)
@@ -66,20 +69,6 @@ package enum RequestKey: String, CaseIterable, Sendable {
     case required, untilMs
     case name = "as"
 
-    /// The keys of each length.
-    private static let ofLength: [[RequestKey]] = {
-        let longest = Self.allCases.map(\.rawValue.utf8.count).max() ?? 0
-        return (0...longest).map { length in
-            Self.allCases.filter { $0.rawValue.utf8.count == length }
-        }
-    }()
-
-    /// The key of that name.
-    init?(spelled name: String) {
-        let length = name.utf8.count
-        guard length < Self.ofLength.count,
-            let key = Self.ofLength[length].first(where: { $0.rawValue.isSpelled(name) })
-        else { return nil }
-        self = key
-    }
+    /// By their spelling.
+    static let table = WordTable(allCases)
 }

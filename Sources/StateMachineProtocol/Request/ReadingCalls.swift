@@ -10,10 +10,10 @@ package struct WaitCall: RequestArguments {
     package var timeoutMs: UInt64?
 
     static let arguments: [RequestArgument<Self>] = [
-        .init(.until, \.until, .patterns),
-        .init(.fail, \.fail, .patterns, unless: PatternList([])),
-        .init(.since, \.since, .string),
-        .init(.timeoutMs, \.timeoutMs, .count),
+        .init(.until, \.until, .patterns) { $0.until = $1 },
+        .init(.fail, \.fail, .patterns, unless: PatternList([])) { $0.fail = $1 },
+        .init(.since, \.since, .string) { $0.since = $1 },
+        .init(.timeoutMs, \.timeoutMs, .count) { $0.timeoutMs = $1 },
     ]
 }
 
@@ -32,11 +32,11 @@ package struct WatchCall: RequestArguments {
     package init() {}
 
     static let arguments: [RequestArgument<Self>] = [
-        .init(.since, \.since, .string),
-        .init(.only, \.only, .patterns),
-        .init(.mode, \.mode, .choice, unless: .all),
-        .init(.everyMs, \.everyMs, .count, unless: 0),
-        .init(.beatMs, \.beatMs, .count),
+        .init(.since, \.since, .string) { $0.since = $1 },
+        .init(.only, \.only, .patterns) { $0.only = $1 },
+        .init(.mode, \.mode, .choice, unless: .all) { $0.mode = $1 },
+        .init(.everyMs, \.everyMs, .count, unless: 0) { $0.everyMs = $1 },
+        .init(.beatMs, \.beatMs, .count) { $0.beatMs = $1 },
     ]
 
     /// The refusal of beats that are too frequent.
@@ -120,16 +120,16 @@ package struct HistoryCall: RequestArguments {
     }
 
     static let arguments: [RequestArgument<Self>] = [
-        .init(.since, \.since, .string),
-        .init(.limit, \.limit, .count(atMost: RequestLimits.historyChanges)),
-        .init(.only, \.only, .patterns),
-        .init(.order, \.order, .choice, unless: .oldest),
-        .init(.after, \.after, .position),
-        .init(.before, \.before, .position),
-        .init(.by, \.by, .actor),
-        .init(.cause, \.cause, .text),
-        .init(.outline, \.isOutline, .bool, unless: false),
-        .init(.progress, \.reportsProgress, .bool, unless: false),
+        .init(.since, \.since, .string) { $0.since = $1 },
+        .init(.limit, \.limit, .count(atMost: RequestLimits.historyChanges)) { $0.limit = $1 },
+        .init(.only, \.only, .patterns) { $0.only = $1 },
+        .init(.order, \.order, .choice, unless: .oldest) { $0.order = $1 },
+        .init(.after, \.after, .position) { $0.after = $1 },
+        .init(.before, \.before, .position) { $0.before = $1 },
+        .init(.by, \.by, .actor) { $0.by = $1 },
+        .init(.cause, \.cause, .text) { $0.cause = $1 },
+        .init(.outline, \.isOutline, .bool, unless: false) { $0.isOutline = $1 },
+        .init(.progress, \.reportsProgress, .bool, unless: false) { $0.reportsProgress = $1 },
     ]
 
     mutating func complete(_ operation: Operation) throws(WireError) {
@@ -155,7 +155,7 @@ extension RequestForm<HistoryCall.Actor> {
     static var actor: Self {
         let user = Self(
             "a uid or the name of a command or a unit",
-            { value in value.integer.flatMap { UInt32(exactly: $0) }.map { .user($0) } },
+            { $0.integer(at: $1).flatMap { UInt32(exactly: $0) }.map { .user($0) } },
             { actor in
                 switch actor {
                 case .user(let uid): .integer(uid)
@@ -163,10 +163,13 @@ extension RequestForm<HistoryCall.Actor> {
                 }
             }
         )
+        let program = RequestForm<String>.text
         return Self(
-            read: { (key, value) throws(WireError) in
-                guard case .string = value else { return try user.read(key, value) }
-                return try RequestForm<String>.text.read(key, value).map { .program($0) }
+            read: { (key, text, place) throws(WireError) in
+                guard text.kind(at: place) == .string else {
+                    return try user.read(key, text, place)
+                }
+                return try program.read(key, text, place).map { .program($0) }
             },
             write: user.write
         )
@@ -177,7 +180,7 @@ extension RequestForm<HistoryPosition> {
     static var position: Self {
         Self(
             "a time (RFC 3339), a cursor or a seq",
-            { HistoryPosition($0) },
+            { HistoryPosition($0, at: $1) },
             { $0.written }
         )
     }
@@ -193,12 +196,10 @@ public enum HistoryPosition: Hashable, Sendable {
     case time(WallTime)
 
     /// A place as it appears in a request: a number, or a string with a time or a cursor; else nil.
-    init?(_ value: JSONValue) {
-        switch value {
-        case .number:
-            guard let seq = value.count else { return nil }
+    init?(_ line: JSONText, at place: JSONText.Place) {
+        if let seq = line.count(at: place) {
             self = .seq(seq)
-        case .string(let text):
+        } else if let text = line.string(at: place) {
             if let time = WallTime(reading: text) {
                 self = .time(time)
             } else if Cursor(text) != nil {
@@ -206,7 +207,8 @@ public enum HistoryPosition: Hashable, Sendable {
             } else {
                 return nil
             }
-        case .null, .bool, .array, .object: return nil
+        } else {
+            return nil
         }
     }
 

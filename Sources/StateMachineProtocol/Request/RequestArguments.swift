@@ -26,38 +26,48 @@ extension RequestArguments {
 struct RequestArgument<Call>: Sendable {
     let key: RequestKey
     let isNeeded: Bool
-    let read: @Sendable (JSONValue, inout Call) throws(WireError) -> Void
+    /// Sets the property to what is at that place.
+    let read: @Sendable (JSONText, JSONText.Place, inout Call) throws(WireError) -> Void
     /// Nil if the key is to be left out.
     let write: @Sendable (Call) -> JSONValue?
 
     /// A key that is left out where the property is nil.
     init<Value>(
         _ key: RequestKey,
-        _ property: any WritableKeyPath<Call, Value?> & Sendable,
-        _ form: RequestForm<Value>
+        _ property: any KeyPath<Call, Value?> & Sendable,
+        _ form: RequestForm<Value>,
+        set: @escaping @Sendable (inout Call, consuming Value) -> Void
     ) {
         self.key = key
         self.isNeeded = false
-        self.read = { (value, call) throws(WireError) in
-            call[keyPath: property] = try form.read(key, value)
-        }
+        self.read = Self.reading(key, form, set)
         self.write = { $0[keyPath: property].flatMap(form.write) }
     }
 
     /// A key that is left out where the property has its usual value; without one it is needed.
     init<Value: Equatable & Sendable>(
         _ key: RequestKey,
-        _ property: any WritableKeyPath<Call, Value> & Sendable,
+        _ property: any KeyPath<Call, Value> & Sendable,
         _ form: RequestForm<Value>,
-        unless usual: Value? = nil
+        unless usual: Value? = nil,
+        set: @escaping @Sendable (inout Call, consuming Value) -> Void
     ) {
         self.key = key
         self.isNeeded = usual == nil
-        self.read = { (value, call) throws(WireError) in
-            if let value = try form.read(key, value) { call[keyPath: property] = value }
-        }
+        self.read = Self.reading(key, form, set)
         self.write = { call in
             call[keyPath: property] == usual ? nil : form.write(call[keyPath: property])
+        }
+    }
+
+    private static func reading<Value>(
+        _ key: RequestKey,
+        _ form: RequestForm<Value>,
+        _ set: @escaping @Sendable (inout Call, consuming Value) -> Void
+    ) -> @Sendable (JSONText, JSONText.Place, inout Call) throws(WireError) -> Void {
+        let read = form.read
+        return { (text, place, call) throws(WireError) in
+            if let value = try read(key, text, place) { set(&call, value) }
         }
     }
 }
@@ -65,7 +75,7 @@ struct RequestArgument<Call>: Sendable {
 /// How a value stands in a request.
 struct RequestForm<Value>: Sendable {
     /// Nil for what counts as not given.
-    let read: @Sendable (RequestKey, JSONValue) throws(WireError) -> Value?
+    let read: @Sendable (RequestKey, JSONText, JSONText.Place) throws(WireError) -> Value?
     let write: @Sendable (Value) -> JSONValue?
 }
 
@@ -73,13 +83,13 @@ extension RequestForm {
     /// A form that must be `expected`: where `read` returns nil, the value is refused.
     init(
         _ expected: String,
-        _ read: @escaping @Sendable (JSONValue) -> Value?,
+        _ read: @escaping @Sendable (JSONText, JSONText.Place) -> Value?,
         _ write: @escaping @Sendable (Value) -> JSONValue?
     ) {
         self.init(
-            read: { (key, value) throws(WireError) in
-                if let value = read(value) { return value }
-                throw .misfit(value, of: key, expecting: expected)
+            read: { (key, text, place) throws(WireError) in
+                if let value = read(text, place) { return value }
+                throw .misfit(text.value(at: place), of: key, expecting: expected)
             },
             write: write
         )
@@ -101,13 +111,14 @@ extension WireError {
 }
 
 extension RequestForm<String> {
-    static var string: Self { Self("a string", \.string, { .string($0) }) }
+    static var string: Self { Self("a string", { $0.string(at: $1) }, { .string($0) }) }
 
     /// A text for people to read, of bounded length.
     static var text: Self {
-        Self(
-            read: { (key, value) throws(WireError) in
-                let text = try Self.string.read(key, value)
+        let string = Self.string
+        return Self(
+            read: { (key, line, place) throws(WireError) in
+                let text = try string.read(key, line, place)
                 guard (text?.utf8.count ?? 0) <= RequestLimits.causeBytes else {
                     throw WireError(
                         .tooLong,
@@ -125,13 +136,14 @@ extension RequestForm<String> {
         let name = Self(
             "1 to \(RequestLimits.requirementNameBytes) letters, digits and \"-_.:@\", "
                 + "a letter or a digit first",
-            { value in value.string.flatMap { RequestLimits.isRequirementName($0) ? $0 : nil } },
+            { $0.string(at: $1).flatMap { RequestLimits.isRequirementName($0) ? $0 : nil } },
             { .string($0) }
         )
+        let string = Self.string
         return Self(
-            read: { (key, value) throws(WireError) in
-                _ = try Self.string.read(key, value)
-                return try name.read(key, value)
+            read: { (key, text, place) throws(WireError) in
+                _ = try string.read(key, text, place)
+                return try name.read(key, text, place)
             },
             write: name.write
         )
@@ -139,7 +151,7 @@ extension RequestForm<String> {
 }
 
 extension RequestForm<Bool> {
-    static var bool: Self { Self("true or false", \.bool, { .bool($0) }) }
+    static var bool: Self { Self("true or false", { $0.bool(at: $1) }, { .bool($0) }) }
 }
 
 extension RequestForm<UInt64> {
@@ -149,16 +161,16 @@ extension RequestForm<UInt64> {
     static func count(atMost limit: UInt64?) -> Self {
         Self(
             "an integer from 0 to \(limit?.description ?? "2^53 - 1")",
-            { value in value.count.flatMap { $0 <= limit ?? .max ? $0 : nil } },
+            { $0.count(at: $1).flatMap { $0 <= limit ?? .max ? $0 : nil } },
             { .integer($0) }
         )
     }
 }
 
-extension JSONValue {
-    /// The number, if it is written as an integer from 0 to 2^53 - 1.
-    var count: UInt64? {
-        self.integer.flatMap { UInt64(exactly: $0) }
+extension JSONText {
+    /// The number there, if it is written as an integer from 0 to 2^53 - 1.
+    func count(at place: Place) -> UInt64? {
+        self.integer(at: place).flatMap { UInt64(exactly: $0) }
             .flatMap { $0 < RequestLimits.integerBound ? $0 : nil }
     }
 }
@@ -169,26 +181,41 @@ extension RequestForm where Value: CaseIterable & RawRepresentable<String> & Sen
         let all = Array(Value.allCases)
         return Self(
             all.map(\.rawValue.quoted).joined(separator: " or "),
-            { value in
-                value.string.flatMap { word in all.first { $0.rawValue.isSpelled(word) } }
+            { (text, place) in
+                text.string(at: place).flatMap { word in all.first { $0.rawValue.isSpelled(word) } }
             },
             { .string($0.rawValue) }
         )
     }
 }
 
-extension RequestForm<JSONValue> {
+extension RequestForm<GivenValue> {
     /// Any value; null counts as none.
-    static var json: Self { Self(read: { $1 == .null ? nil : $1 }, write: { $0 }) }
+    static var json: Self {
+        Self(
+            read: { (_, text, place) in
+                text.kind(at: place) == .null ? nil : GivenValue(text, at: place)
+            },
+            write: \.value
+        )
+    }
 }
 
 extension RequestForm<[JSONMember]> {
     static var words: Self {
-        Self("an object of strings", { $0.members(all: { $0.string != nil }) }, { .object($0) })
+        Self(
+            "an object of strings",
+            { $0.value(at: $1).members(all: { $0.string != nil }) },
+            { .object($0) }
+        )
     }
 
     static var amounts: Self {
-        Self("an object of numbers", { $0.members(all: { $0.kind == "number" }) }, { .object($0) })
+        Self(
+            "an object of numbers",
+            { $0.value(at: $1).members(all: { $0.kind == "number" }) },
+            { .object($0) }
+        )
     }
 }
 
@@ -203,7 +230,9 @@ extension RequestForm<PatternList> {
     /// A pattern or a list of them; an empty list is not written.
     static var patterns: Self {
         Self(
-            read: { (key, value) throws(WireError) in try PatternList(value, of: key) },
+            read: { (key, text, place) throws(WireError) in
+                try PatternList(text.value(at: place), of: key)
+            },
             write: { $0.isEmpty ? nil : .array($0.patterns.map(\.written)) }
         )
     }
@@ -238,71 +267,100 @@ extension PatternList {
     }
 }
 
-/// The members of a request object.
+/// The keys of a request's line.
 struct RequestKeys {
-    private let members: [JSONMember]
-    /// The key of each member; nil if the protocol has none of that name.
-    private let keys: [RequestKey?]
+    private let text: JSONText
 
-    init(_ members: [JSONMember]) {
-        self.members = members
-        self.keys = members.map { RequestKey(spelled: $0.key) }
+    /// Those of a text that is an object.
+    init(_ text: JSONText) { self.text = text }
+
+    /// Where the value of a key is.
+    private subscript(_ key: RequestKey) -> JSONText.Place? {
+        self.firstMember { (other, _) in other == key }
     }
 
-    private subscript(_ key: RequestKey) -> JSONValue? {
-        self.keys.firstIndex(of: key).map { self.members[$0].value }
+    /// The place of the first value for which `isIt` says so; its key is nil if the protocol has none of that name.
+    private func firstMember(
+        where isIt: (RequestKey?, JSONText.Place) -> Bool
+    ) -> JSONText.Place? {
+        let end = self.text.next(after: 0)
+        var key = 1
+        while key < end {
+            if isIt(self.text.key(at: key), key + 1) { return key + 1 }
+            key = self.text.next(after: key + 1)
+        }
+        return nil
     }
 
     var operation: Operation {
         get throws(WireError) {
-            guard let value = self[.op] else {
+            guard let place = self[.op] else {
                 throw WireError(.badRequest, "the key \"op\" is missing")
             }
-            guard let name = value.string else {
-                throw .misfit(value, of: .op, expecting: "a string")
+            if let operation = self.text.word(at: place).flatMap({ Operation.table[$0] }) {
+                return operation
             }
-            return try Operation.named(name)
+            guard let name = self.text.string(at: place) else {
+                throw .misfit(self.text.value(at: place), of: .op, expecting: "a string")
+            }
+            throw .unknownOperation(name)
         }
     }
 
     var id: RequestID? {
         get throws(WireError) {
-            guard let value = self[.id] else { return nil }
-            switch value {
-            case .string(let string) where string.utf8.count > RequestLimits.idBytes:
-                throw WireError(
-                    .badRequest,
-                    "id is longer than \(RequestLimits.idBytes) bytes of UTF-8"
-                )
-            case .number(let text)
-            where (value.integer?.magnitude ?? .max) >= RequestLimits.integerBound:
-                throw WireError(
-                    .badRequest,
-                    "id must be an integer below 2^53 in size, not \(text.excerpt())"
-                )
-            case .null, .bool, .number, .string, .array, .object:
-                guard let id = RequestID(value) else {
+            guard let place = self[.id] else { return nil }
+            switch self.text.kind(at: place) {
+            case .string:
+                let string = self.text.text(at: place)
+                guard string.utf8.count <= RequestLimits.idBytes else {
                     throw WireError(
                         .badRequest,
-                        "id must be a string or an integer, not \(value.kind)"
+                        "id is longer than \(RequestLimits.idBytes) bytes of UTF-8"
                     )
                 }
-                return id
+                return .string(string)
+            case .number:
+                guard let integer = self.text.integer(at: place),
+                    integer.magnitude < RequestLimits.integerBound
+                else {
+                    throw WireError(
+                        .badRequest,
+                        "id must be an integer below 2^53 in size, not \(self.text.text(at: place).excerpt())"
+                    )
+                }
+                return .integer(integer)
+            case .null, .true, .false, .array, .object:
+                throw WireError(
+                    .badRequest,
+                    "id must be a string or an integer, not \(self.text.value(at: place).kind)"
+                )
             }
         }
+    }
+
+    /// The call of an operation that takes nothing.
+    func call(_ call: Request.Call, of operation: Operation) throws(WireError) -> Request.Call {
+        try self.forEachArgument(of: operation) { (_, _) in false }
+        return call
     }
 
     /// What the operation takes.
     func arguments<Call: RequestArguments>(of operation: Operation) throws(WireError) -> Call {
         let arguments = Call.arguments
-        // By their places: an argument is not copied for its key.
-        try self.check(for: operation) { key in
-            arguments.indices.contains { arguments[$0].key == key }
+        // By their places in the table: an argument is not copied for its key.
+        var places = InlineArray<16, JSONText.Place>(repeating: 0)
+        try self.forEachArgument(of: operation) { key, place in
+            guard let index = arguments.indices.first(where: { arguments[$0].key == key }) else {
+                return false
+            }
+            places[index] = place
+            return true
         }
         var call = Call()
         for index in arguments.indices {
-            if let value = self[arguments[index].key] {
-                try arguments[index].read(value, &call)
+            if places[index] > 0 {
+                try arguments[index].read(self.text, places[index], &call)
             } else if arguments[index].isNeeded {
                 throw .lacks(arguments[index].key, of: operation)
             }
@@ -311,19 +369,20 @@ struct RequestKeys {
         return call
     }
 
-    /// Refuses keys that the operation does not know.
-    func check(
-        for operation: Operation,
-        knowing isKnown: (RequestKey) -> Bool = { _ in false }
+    /// Calls `takes` for each key and the place of its value; refuses what it does not take.
+    private func forEachArgument(
+        of operation: Operation,
+        _ takes: (RequestKey, JSONText.Place) -> Bool
     ) throws(WireError) {
-        let odd = self.keys.firstIndex { key in
-            key.map { $0 != .op && $0 != .id && !isKnown($0) } ?? true
+        let odd = self.firstMember { (key, place) in
+            guard let key else { return true }
+            return key != .op && key != .id && !takes(key, place)
         }
         guard let odd else { return }
         let names = ([.op, .id] + operation.keys).map(\.rawValue)
         throw WireError(
             .badRequest,
-            "\(operation.rawValue) has no key \(self.members[odd].key.quoted); "
+            "\(operation.rawValue) has no key \(self.text.text(at: odd - 1).quoted); "
                 + "known: \(names.joined(separator: ", "))",
             known: names
         )

@@ -32,10 +32,10 @@ extension Request {
     }
 
     private init(object line: [UInt8]) throws(RefusedRequest) {
-        var parser = JSONParser(line, valueLimit: RequestLimits.values)
-        let object: JSONValue
+        var parser = JSONParser(request: line)
+        let text: JSONText
         do {
-            object = try parser.parse()
+            text = try parser.read()
         } catch {
             throw RefusedRequest(
                 id: nil,
@@ -46,7 +46,7 @@ extension Request {
                 )
             )
         }
-        let keys = RequestKeys(object.members ?? [])
+        let keys = RequestKeys(text)
         let id: RequestID?
         do {
             id = try keys.id
@@ -67,14 +67,11 @@ extension Request {
     }
 }
 
-extension Operation {
-    /// The operation of that name.
-    static func named(_ name: String) throws(WireError) -> Operation {
-        if let operation = Operation.allCases.first(where: { $0.rawValue.isSpelled(name) }) {
-            return operation
-        }
+extension WireError {
+    /// The refusal of an operation that there is not.
+    static func unknownOperation(_ name: String) -> WireError {
         let known = Operation.allCases.map(\.rawValue)
-        throw WireError(
+        return WireError(
             .unknownOperation,
             "there is no operation \(name.quoted); known: \(known.joined(separator: ", "))",
             known: known
@@ -85,15 +82,14 @@ extension Operation {
 extension Request.Call {
     fileprivate init(keys: RequestKeys) throws(WireError) {
         let operation = try keys.operation
-        if operation.keys.isEmpty { try keys.check(for: operation) }
         switch operation {
-        case .get: self = .get
-        case .unwatch: self = .unwatch
-        case .reload: self = .reload
-        case .describe: self = .describe
-        case .stats: self = .stats
-        case .ping: self = .ping
-        case .help: self = .help
+        case .get: self = try keys.call(.get, of: operation)
+        case .unwatch: self = try keys.call(.unwatch, of: operation)
+        case .reload: self = try keys.call(.reload, of: operation)
+        case .describe: self = try keys.call(.describe, of: operation)
+        case .stats: self = try keys.call(.stats, of: operation)
+        case .ping: self = try keys.call(.ping, of: operation)
+        case .help: self = try keys.call(.help, of: operation)
         case .set: self = .set(try keys.arguments(of: operation))
         case .send: self = .send(try keys.arguments(of: operation))
         case .update: self = .update(try keys.arguments(of: operation))
@@ -108,7 +104,9 @@ extension Request.Call {
     }
 
     fileprivate init(words: [String]) throws(WireError) {
-        let operation = try Operation.named(words[0])
+        guard let operation = ShortWord(words[0].utf8).flatMap({ Operation.table[$0] }) else {
+            throw .unknownOperation(words[0])
+        }
         var rest = Array(words.dropFirst())
         switch operation {
         case .get: self = .get

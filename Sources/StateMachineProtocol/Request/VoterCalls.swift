@@ -12,12 +12,12 @@ package struct HoldCall: RequestArguments {
     package var untilMs: UInt64?
 
     static let arguments: [RequestArgument<Self>] = [
-        .init(.before, \.before, .patterns),
-        .init(.mode, \.mode, .choice, unless: .block),
-        .init(.maxMs, \.maxMs, .count(atMost: RequestLimits.voteMs)),
-        .init(.why, \.why, .text),
-        .init(.name, \.name, .name),
-        .init(.untilMs, \.untilMs, .count(atMost: RequestLimits.untilMs)),
+        .init(.before, \.before, .patterns) { $0.before = $1 },
+        .init(.mode, \.mode, .choice, unless: .block) { $0.mode = $1 },
+        .init(.maxMs, \.maxMs, .count(atMost: RequestLimits.voteMs)) { $0.maxMs = $1 },
+        .init(.why, \.why, .text) { $0.why = $1 },
+        .init(.name, \.name, .name) { $0.name = $1 },
+        .init(.untilMs, \.untilMs, .count(atMost: RequestLimits.untilMs)) { $0.untilMs = $1 },
     ]
 
     mutating func complete(_ operation: Operation) throws(WireError) {
@@ -55,11 +55,11 @@ package struct GuardCall: RequestArguments {
     package var allowsOnTimeout: Bool { self.onTimeout != .deny }
 
     static let arguments: [RequestArgument<Self>] = [
-        .init(.before, \.before, .patterns),
-        .init(.timeoutMs, \.timeoutMs, .count(atMost: RequestLimits.voteMs)),
-        .init(.onTimeout, \.onTimeout, .choice),
-        .init(.why, \.why, .text),
-        .init(.required, \.required, .name),
+        .init(.before, \.before, .patterns) { $0.before = $1 },
+        .init(.timeoutMs, \.timeoutMs, .count(atMost: RequestLimits.voteMs)) { $0.timeoutMs = $1 },
+        .init(.onTimeout, \.onTimeout, .choice) { $0.onTimeout = $1 },
+        .init(.why, \.why, .text) { $0.why = $1 },
+        .init(.required, \.required, .name) { $0.required = $1 },
     ]
 
     mutating func complete(_ operation: Operation) {
@@ -78,9 +78,9 @@ package struct ReleaseCall: RequestArguments {
     package var name: String?
 
     static let arguments: [RequestArgument<Self>] = [
-        .init(.hold, \.number, .count),
-        .init(.required, \.required, .name),
-        .init(.name, \.name, .name),
+        .init(.hold, \.number, .count) { $0.number = $1 },
+        .init(.required, \.required, .name) { $0.required = $1 },
+        .init(.name, \.name, .name) { $0.name = $1 },
     ]
 
     func complete(_ operation: Operation) throws(WireError) {
@@ -102,9 +102,9 @@ package struct VoteCall: RequestArguments {
     package var why: String?
 
     static let arguments: [RequestArgument<Self>] = [
-        .init(.ask, \.ask, .count),
-        .init(.allow, \.allow, .bool),
-        .init(.why, \.why, .text),
+        .init(.ask, \.ask, .count) { $0.ask = $1 },
+        .init(.allow, \.allow, .bool) { $0.allow = $1 },
+        .init(.why, \.why, .text) { $0.why = $1 },
     ]
 }
 

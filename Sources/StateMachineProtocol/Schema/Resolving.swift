@@ -164,10 +164,12 @@ extension ChangeCall {
         guard !self.words.isEmpty else { return }
         defer { self.words = [] }
         // An unknown state, and data that is no object, are refused where they are used.
-        guard let named, let values = (self.data ?? [:]).members else { return }
-        self.data = .object(
-            try FieldWords(values: values, words: self.words)
-                .members(typedBy: named.fields, of: named.name)
+        guard let named, let values = (self.data?.value ?? [:]).members else { return }
+        self.data = GivenValue(
+            .object(
+                try FieldWords(values: values, words: self.words)
+                    .members(typedBy: named.fields, of: named.name)
+            )
         )
     }
 }

@@ -121,7 +121,7 @@ extension Connection {
             )
             self.output.replyWithLine(after: self.server.past.ring.head)
         case .set(let call):
-            try self.sets.set(call, id: request.id, lineLength: line.count)
+            try self.sets.set(call, id: request.id)
         case .send(let call):
             try self.sets.send(call, id: request.id)
         case .update(let call):

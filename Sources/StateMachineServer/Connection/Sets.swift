@@ -45,10 +45,10 @@ final class Sets: @unchecked Sendable {
     // MARK: - Requests
 
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
-    func set(_ call: SetCall, id: RequestID?, lineLength: Int) throws(WireError) {
+    func set(_ call: SetCall, id: RequestID?) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
-        let state = try self.server.state(call.state, data: call.data, lineLength: lineLength)
+        let state = try self.server.state(call.state, data: call.data)
         self.noteSet()
         let asked = Asked(id: id, condition: call.condition)
         let move = self.server.move(to: state, call, from: self.output.origin(because: call.cause))

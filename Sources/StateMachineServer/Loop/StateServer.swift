@@ -22,13 +22,10 @@ final class StateServer: @unchecked Sendable {
     let restating: Move.Restating?
     /// How states are asked for and described: what is in force now.
     private(set) var schema: Schema {
-        didSet { self.recent = [:] }
+        didSet { self.recent = RecentStates() }
     }
-    /// The states that were set lately, by how they were written.
-    ///
-    /// To decode an enum and to encode it again takes longer than all the rest of a set, and most
-    /// machines move between few states.
-    var recent: [JSONMember: Value] = [:]
+    /// Of what is in force.
+    var recent = RecentStates()
     /// The server's way through what the machine does.
     let cursor: Drain
     private let registration: Registration

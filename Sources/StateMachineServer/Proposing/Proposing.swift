@@ -4,23 +4,13 @@ import StateMachineProtocol
 
 /// How what is asked for becomes what the machine does, and where each state is encoded.
 extension StateServer {
-    /// The state that a line of that length asks for.
-    func state(_ name: String, data: JSONValue?, lineLength: Int) throws(WireError) -> Value {
-        guard lineLength <= Self.recentBytes else {
-            return try self.states.checked(self.schema.value(name, data: data))
-        }
-        let given = JSONMember(name, data ?? .object([]))
-        if let value = self.recent[given] { return value }
-        let value = try self.states.checked(self.schema.value(name, data: data))
-        if self.recent.count == Self.recentStates { self.recent = [:] }
-        self.recent[given] = value
-        return value
+    /// The state that a request asks for.
+    func state(_ name: String, data: GivenValue?) throws(WireError) -> Value {
+        if let state = self.recent.state(name, data) { return state }
+        let state = try self.states.checked(self.schema.value(name, data: data?.value))
+        self.recent.keep(state, as: name, data)
+        return state
     }
-
-    /// How many states are remembered, and how long the line of one may be, in bytes.
-    ///
-    /// 64, of 1 KiB: more than most machines have, and some hundreds of KiB at most. Not tuned.
-    private static let (recentStates, recentBytes) = (64, 1024)
 
     /// The move to that state, if it may follow the one that there is at its turn.
     func move(to state: Value, _ call: SetCall, from origin: Origin?) -> Move {
@@ -44,7 +34,7 @@ extension StateServer {
         if self.schema.events.contains(where: { $0.name.isSpelled(call.event) }) {
             self.stays?.lift()
         }
-        let stimulus = Stimulus.event(call.event, call.data?.members ?? [])
+        let stimulus = Stimulus.event(call.event, call.members)
         return self.move(call, from: origin) { (place) throws(WireError) in
             try rules.decide(stimulus, at: place).made
         }
@@ -154,7 +144,7 @@ extension StateServer {
                 "\(name) takes no \"cause\"; the cause is how the command ended"
             )
         }
-        let end = try RunEnd(call.data?.members ?? [])
+        let end = try RunEnd(call.members)
         let foreseen = self.stays?.decision(on: end, in: stay.seq)
         if foreseen != nil, let suspension = self.stays?.suspension() {
             throw WireError(
@@ -186,7 +176,7 @@ extension StateServer {
 extension ChangeCall {
     /// Refuses data that is no object; `name` is whose it is.
     fileprivate func checkData(of name: String) throws(WireError) {
-        guard let data = self.data, data.members == nil else { return }
+        guard let data = self.data, !data.isObject else { return }
         throw WireError(.badData, "data of \(name) must be an object")
     }
 }

@@ -37,7 +37,7 @@ struct ChangeOptions: ParsableArguments {
             call.words = fields.words
             // An update that only adds has no data.
             if fields.amounts.isEmpty || !fields.values.isEmpty {
-                call.data = .object(fields.values)
+                call.data = GivenValue(.object(fields.values))
             }
         }
         call.condition = ChangeCondition(

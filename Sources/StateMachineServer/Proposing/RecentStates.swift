@@ -1,0 +1,67 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// The states that were set lately, by how their requests were written.
+///
+/// To decode an enum and to encode it again takes longer than all the rest of a set, and most machines move between
+/// few states.
+struct RecentStates {
+    private struct Row {
+        let name: String
+        /// The object's bytes; nil: no data was given.
+        let data: ArraySlice<UInt8>?
+        let state: Value
+    }
+
+    /// How many states are kept at most, and how long the request of one may be, in bytes.
+    ///
+    /// 64, of 1 KiB: more than most machines have, and 64 KiB at most besides the states. Not tuned.
+    private static let (places, longest) = (64, 1024)
+
+    /// Each at the place that its bytes lead to; a later one takes the place of an earlier one.
+    private var rows: [Row?] = []
+
+    /// The state that was set by a request of this name and this data.
+    func state(_ name: String, _ data: GivenValue?) -> Value? {
+        guard !self.rows.isEmpty, let written = Self.written(name, data),
+            let row = self.rows[Self.place(of: name, written)],
+            row.name.isSpelled(name), Self.areSame(row.data, written)
+        else { return nil }
+        return row.state
+    }
+
+    /// Keeps the state of a request; not of one whose data is long, or was not read from its line.
+    mutating func keep(_ state: Value, as name: String, _ data: GivenValue?) {
+        guard let written = Self.written(name, data) else { return }
+        if self.rows.isEmpty { self.rows = Array(repeating: nil, count: Self.places) }
+        // A copy, so that the line is not kept.
+        self.rows[Self.place(of: name, written)] = Row(
+            name: name,
+            data: written.map { ArraySlice(Array($0)) },
+            state: state
+        )
+    }
+
+    /// The data as it was written, nil inside if there is none; nil if the request cannot be kept.
+    private static func written(_ name: String, _ data: GivenValue?) -> ArraySlice<UInt8>?? {
+        guard let data else { return name.utf8.count <= self.longest ? .some(nil) : nil }
+        guard let written = data.writtenObject, name.utf8.count + written.count <= self.longest
+        else {
+            return nil
+        }
+        return written
+    }
+
+    /// A checksum: requests that differ may have the same.
+    private static func place(of name: String, _ data: ArraySlice<UInt8>?) -> Int {
+        var sum: UInt = 0
+        for byte in name.utf8 { sum = sum &* 31 &+ UInt(byte) }
+        for byte in data ?? [] { sum = sum &* 31 &+ UInt(byte) }
+        return Int(sum % UInt(self.places))
+    }
+
+    private static func areSame(_ left: ArraySlice<UInt8>?, _ right: ArraySlice<UInt8>?) -> Bool {
+        guard let left, let right else { return left == nil && right == nil }
+        return left == right
+    }
+}
