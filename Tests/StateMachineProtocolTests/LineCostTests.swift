@@ -42,7 +42,7 @@ import Testing
     private var usualCost: UInt64 {
         let members = (0..<2000).map { "\"key\($0)\":1" }.joined(separator: ",")
         let line = Array("{\"op\":\"set\",\"state\":\"table\",\"data\":{\(members)}}".utf8)
-        return self.judge.cost(of: line, times: 5) * 8
+        return self.judge.cost(of: line, times: 5) * 12
     }
 
     /// The cost of the line relative to one of a quarter of its length.
