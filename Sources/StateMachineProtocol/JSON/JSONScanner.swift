@@ -34,6 +34,7 @@ struct JSONScanner {
     /// Skips the current byte.
     mutating func advance() { self.position += 1 }
 
+    @inline(__always)
     mutating func skipWhiteSpace() {
         // RFC 8259 allows space, tab, LF and CR.
         while self.position < self.bytes.count, self.bytes[self.position] <= 0x20 {
@@ -213,6 +214,7 @@ extension JSONScanner {
     func word(_ part: JSONPart) -> ShortWord? { self.withBytes(of: part) { ShortWord($0) } }
 
     /// A bit of 64 for its length and first byte.
+    @inline(__always)
     func kind(of part: JSONPart) -> UInt64 {
         self.withBytes(of: part) { 1 << UInt64((Int($0.first ?? 0) ^ $0.count) & 63) }
     }

@@ -161,11 +161,16 @@ public struct Pattern: Hashable, Sendable {
     /// A name, or `name:key=value,key=value`; with a `!` in front, all others.
     package init(text: String) throws(WireError) {
         let (isException, rest) = Self.unmarked(text)
-        let parts = rest.split(at: ":", maxSplits: 1)
-        let fields = parts.count > 1 ? Self.fields(parts[1]) : []
+        let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":"))
         self.init(
-            name: parts[0],
-            try FieldWords(fields, in: "pattern \(text.quoted)"),
+            name: colon.map { String(rest[..<$0]) } ?? rest,
+            // Most patterns are a name.
+            try colon.map { (colon) throws(WireError) in
+                try FieldWords(
+                    Self.fields(String(rest[rest.utf8.index(after: colon)...])),
+                    in: "pattern \(text.quoted)"
+                )
+            } ?? FieldWords(),
             isException: isException,
             written: .string(text)
         )
