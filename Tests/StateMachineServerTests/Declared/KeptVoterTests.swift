@@ -170,7 +170,7 @@ import Testing
         try await DeclaredMachine.with(KeptVoters.machine) { machine in
             try await machine.run { daemon async throws in
                 let (guardian, setter) = (try daemon.connect(), try daemon.connect())
-                _ = try await guardian.guard("g", "waiting", #""timeoutMs":60000"#)
+                _ = try await guardian.guard("g", "waiting", #""timeoutMs":280000"#)
                 try setter.send("set waiting")
                 let ask = try await guardian.next()
                 // More than may wait for their turn.
