@@ -37,7 +37,7 @@ import Testing
     private static let others = [
         (#"{"op":"set","state":"a"}"#, #"{"op":"set","state":"b"}"#),
         // These have the same checksum.
-        (#"{"op":"set","state":"Aa"}"#, #"{"op":"set","state":"BB"}"#),
+        (#"{"op":"set","state":"aa"}"#, #"{"op":"set","state":"ab"}"#),
         (#"{"op":"set","state":"a"}"#, #"{"op":"set","state":"a","data":{}}"#),
         (#"{"op":"set","state":"a","data":{}}"#, #"{"op":"set","state":"a"}"#),
         (#"{"op":"set","state":"a","data":{"b":1}}"#, #"{"op":"set","state":"a","data":{"b":2}}"#),

@@ -26,6 +26,9 @@ package struct ChangeCondition: Hashable, Sendable {
         self.ifStay = ifStay
     }
 
+    /// Whether there is none.
+    package var isEmpty: Bool { self.ifSeq == nil && self.ifState == nil && self.ifStay == nil }
+
     /// Whether it depends on the current state, and not on its seq alone.
     package var asksForState: Bool { self.ifState != nil || self.ifStay != nil }
 }

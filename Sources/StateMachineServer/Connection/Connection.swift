@@ -17,7 +17,7 @@ final class Connection {
     let user: User
     private let channel: any Channel
 
-    var input = Input()
+    @exclusivity(unchecked) var input = Input()
     let output: Output
     let watches: Watches
     let history: HistoryAnswers
@@ -25,9 +25,9 @@ final class Connection {
     let voters: HoldsAndGuards
     let sets: Sets
 
-    private(set) var lifecycle = ConnectionLifecycle()
+    @exclusivity(unchecked) private(set) var lifecycle = ConnectionLifecycle()
     /// Its standing in the server's lists and turns.
-    var standing = Standing()
+    @exclusivity(unchecked) var standing = Standing()
     /// What it resumes from; nil once it has.
     private var inheritance: Inheritance?
 

@@ -60,8 +60,8 @@ final class Output {
     /// The connection, for as long as the server knows it.
     private var connection: Connection?
 
-    private var state = State.free
-    private var queue: [Segment] = []
+    @exclusivity(unchecked) private var state = State.free
+    @exclusivity(unchecked) private var queue: [Segment] = []
     /// The answer to a request that is stored on disk first; no other request is read before it is given.
     private var lateReply: [UInt8]?
     /// Bytes that the client has not been sent: the lines, the requests that `history` is answered

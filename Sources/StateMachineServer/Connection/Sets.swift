@@ -20,9 +20,16 @@ final class Sets: @unchecked Sendable {
     /// What of a request its answer depends on.
     private struct Asked {
         let id: RequestID?
-        let condition: ChangeCondition
+        /// Nil if there was none.
+        let condition: ChangeCondition?
         /// Whether it is said if the state asked for it: of a `send`.
-        var isEvent = false
+        let isEvent: Bool
+
+        init(id: RequestID?, condition: ChangeCondition, isEvent: Bool = false) {
+            self.id = id
+            self.condition = condition.isEmpty ? nil : condition
+            self.isEvent = isEvent
+        }
     }
 
     private let output: Output
@@ -35,7 +42,7 @@ final class Sets: @unchecked Sendable {
     /// How many of them are answered in that order.
     private var ordered = 0
     /// Whether one was carried out since the client was last written to.
-    private var hasSet = false
+    @exclusivity(unchecked) private var hasSet = false
 
     init(_ output: Output) {
         self.output = output
@@ -47,7 +54,14 @@ final class Sets: @unchecked Sendable {
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
     func set(_ call: SetCall, id: RequestID?) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
-        let call = call.placed(by: self.server.past.seq(of:))
+        // Most ask for no condition, and are not copied for it.
+        guard call.condition.isEmpty else {
+            return try self.carryOut(call.placed(by: self.server.past.seq(of:)), id: id)
+        }
+        try self.carryOut(call, id: id)
+    }
+
+    private func carryOut(_ call: SetCall, id: RequestID?) throws(WireError) {
         let state = try self.server.state(call.state, data: call.data)
         self.noteSet()
         let asked = Asked(id: id, condition: call.condition)
@@ -229,7 +243,7 @@ final class Sets: @unchecked Sendable {
         let state = refused.proposed ?? current.value
         switch refused.reason {
         case .conflict:
-            let expected = request.condition.expected(at: current)
+            let expected = request.condition?.expected(at: current) ?? "another state"
             let message =
                 "expected \(expected), but the state is \(self.server.states.shortText(of: current.value)) at seq \(current.seq)"
             self.refuse(id, WireError(.conflict, message), current)

@@ -6,11 +6,11 @@ import StateMachineProtocol
 /// Whoever uses it begins by clearing what is there. Belongs to the event loop.
 final class ScratchBuffers {
     /// One line, before it goes into the ring or to its client.
-    var line = LineWriter()
+    @exclusivity(unchecked) var line = LineWriter()
     /// The vectors of one write.
     var vectors: [iovec] = []
     /// Where the replies of one write gather.
-    private var replies: [UInt8] = []
+    @exclusivity(unchecked) private var replies: [UInt8] = []
 
     /// Takes the memory for replies; the next taker gets new memory until it is given back.
     func takeReplies() -> [UInt8] { exchange(&self.replies, with: []) }

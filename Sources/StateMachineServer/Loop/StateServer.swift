@@ -9,7 +9,7 @@ import StateMachineProtocol
 /// and appended to the ring; then every connection with something to write is woken, once for however
 /// many transitions have gathered.
 ///
-/// `@unchecked Sendable`: everything here is touched on `loop` only.
+/// Belongs to the event loop. `@unchecked Sendable` for that: everything here is touched on `loop` only.
 final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
     let machine: Machine
@@ -25,7 +25,7 @@ final class StateServer: @unchecked Sendable {
         didSet { self.recent = RecentStates() }
     }
     /// Of what is in force.
-    var recent = RecentStates()
+    @exclusivity(unchecked) var recent = RecentStates()
     /// The server's way through what the machine does.
     let cursor: Drain
     private let registration: Registration
@@ -44,7 +44,7 @@ final class StateServer: @unchecked Sendable {
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     let startedAt = NIODeadline.now()
 
-    var counters = ServerCounters()
+    @exclusivity(unchecked) var counters = ServerCounters()
 
     /// Watches of all connections.
     private var watches = 0
@@ -56,11 +56,11 @@ final class StateServer: @unchecked Sendable {
     let scratch = ScratchBuffers()
 
     /// Where the machine is, as far as the ring knows.
-    private(set) var snapshot: Place
+    @exclusivity(unchecked) private(set) var snapshot: Place
     /// What time will do there.
-    private var due: ServerLine.Due?
+    @exclusivity(unchecked) private var due: ServerLine.Due?
     /// Who brought it there, and why, as far as that is known.
-    private var origin: Origin?
+    @exclusivity(unchecked) private var origin: Origin?
     /// When its stay began; nil if that was before this run.
     private var beganStay: WallTime?
 
@@ -98,7 +98,7 @@ final class StateServer: @unchecked Sendable {
     let turns: Turns
     let users: Users
 
-    private var isFlushScheduled = false
+    @exclusivity(unchecked) private var isFlushScheduled = false
 
     /// - Precondition: called on `loop`.
     init(

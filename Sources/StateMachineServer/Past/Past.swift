@@ -27,7 +27,7 @@ final class Past {
     }
 
     let epoch: Epoch
-    var ring: ChangeRing
+    @exclusivity(unchecked) var ring: ChangeRing
     /// What has declared the machine.
     var declarations: [Declared]
     /// What reads the changes that the ring no longer has; nil without a history.

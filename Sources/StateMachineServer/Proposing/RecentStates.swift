@@ -1,3 +1,4 @@
+import Glibc
 import StateMachineCore
 import StateMachineProtocol
 
@@ -18,14 +19,18 @@ struct RecentStates {
     /// 64, of 1 KiB: more than most machines have, and 64 KiB at most besides the states. Not tuned.
     private static let (places, longest) = (64, 1024)
 
-    /// Each at the place that its bytes lead to; a later one takes the place of an earlier one.
+    /// Each at the place that its bytes lead to, or beside it: a later one sends an earlier one there.
     private var rows: [Row?] = []
 
     /// The state that was set by a request of this name and this data.
     func state(_ name: String, _ data: GivenValue?) -> Value? {
-        guard !self.rows.isEmpty, let written = Self.written(name, data),
-            let row = self.rows[Self.place(of: name, written)],
-            row.name.isSpelled(name), Self.areSame(row.data, written)
+        guard !self.rows.isEmpty, let written = Self.written(name, data) else { return nil }
+        let place = Self.place(of: name, written)
+        return self.state(at: place, name, written) ?? self.state(at: place ^ 1, name, written)
+    }
+
+    private func state(at place: Int, _ name: String, _ data: ArraySlice<UInt8>?) -> Value? {
+        guard let row = self.rows[place], row.name.isSpelled(name), Self.areSame(row.data, data)
         else { return nil }
         return row.state
     }
@@ -34,8 +39,10 @@ struct RecentStates {
     mutating func keep(_ state: Value, as name: String, _ data: GivenValue?) {
         guard let written = Self.written(name, data) else { return }
         if self.rows.isEmpty { self.rows = Array(repeating: nil, count: Self.places) }
+        let place = Self.place(of: name, written)
+        if let other = self.rows[place] { self.rows[place ^ 1] = other }
         // A copy, so that the line is not kept.
-        self.rows[Self.place(of: name, written)] = Row(
+        self.rows[place] = Row(
             name: name,
             data: written.map { ArraySlice(Array($0)) },
             state: state
@@ -54,14 +61,32 @@ struct RecentStates {
 
     /// A checksum: requests that differ may have the same.
     private static func place(of name: String, _ data: ArraySlice<UInt8>?) -> Int {
-        var sum: UInt = 0
-        for byte in name.utf8 { sum = sum &* 31 &+ UInt(byte) }
-        for byte in data ?? [] { sum = sum &* 31 &+ UInt(byte) }
-        return Int(sum % UInt(self.places))
+        var sum = UInt64(name.utf8.count) &* 31 &+ UInt64(name.utf8.first ?? 0)
+        data?.withUnsafeBytes { bytes in
+            var next = 0
+            while next + 8 <= bytes.count {
+                sum = sum &* 31 &+ bytes.loadUnaligned(fromByteOffset: next, as: UInt64.self)
+                // What differs in the upper bytes alone is to differ in the place.
+                sum ^= sum >> 32
+                next += 8
+            }
+            for byte in bytes[next...] { sum = sum &* 31 &+ UInt64(byte) }
+        }
+        sum ^= sum >> 16
+        return Int((sum ^ sum >> 8) % UInt64(self.places))
     }
 
     private static func areSame(_ left: ArraySlice<UInt8>?, _ right: ArraySlice<UInt8>?) -> Bool {
         guard let left, let right else { return left == nil && right == nil }
-        return left == right
+        let count = left.count
+        return count == right.count
+            && left.withUnsafeBytes { left in
+                right.withUnsafeBytes { right in
+                    guard let left = left.baseAddress, let right = right.baseAddress else {
+                        return true
+                    }
+                    return memcmp(left, right, count) == 0
+                }
+            }
     }
 }

@@ -21,11 +21,11 @@ final class User {
     /// Bytes of the requests that are kept for its connections.
     var requestBytes = 0
     /// Bytes that its clients have sent and nobody has dealt with.
-    var inputBytes = 0
+    @exclusivity(unchecked) var inputBytes = 0
     /// Patterns of its waits with `!`.
     var exceptingPatterns = 0
     /// Bytes of answers that its clients have not been sent yet.
-    var replyBytes = 0
+    @exclusivity(unchecked) var replyBytes = 0
 
     init(_ uid: UInt32, isLimited: Bool) {
         self.uid = uid
