@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineProtocol
 import TestSupport
 import Testing
 
@@ -59,6 +60,21 @@ import Testing
         #expect(self.text(lines.next()) == "two")
         #expect(self.text(lines.next()) == "three")
         #expect(!lines.hasBytes)
+    }
+
+    @Test("a line that is too long is dropped, and so is what was there")
+    func isDroppedIfItIsTooLong() {
+        let length = RequestLimits.lineBytes
+        for (excess, isTooLong) in [(0, false), (1, true)] {
+            var lines = Input()
+            lines.received(ByteBuffer(repeating: UInt8(ascii: "x"), count: length + excess))
+            lines.received(ByteBuffer(string: "\nping\n"))
+            if case .tooLong = lines.next() {
+                #expect(isTooLong && !lines.hasBytes)
+            } else {
+                #expect(!isTooLong && self.text(lines.next()) == "ping")
+            }
+        }
     }
 
     @Test("what a client has sent is charged to its user until it is carried out, or dropped")

@@ -204,7 +204,7 @@ extension Machine {
             } catch {
                 return .failure(error)
             }
-            if let question {
+            if let question, hasVoters || question.denialsWithoutVoters != nil {
                 let motion = move.motion(to: new, beginsStay: beginsStay, at: base)
                 guard !hasVoters || self.voters(on: motion).isEmpty else { return nil }
                 if let denials = question.denialsWithoutVoters {

@@ -13,7 +13,7 @@ import StateMachineProtocol
 final class Waits {
     private let output: Output
     private let standing: StandingRequests
-    private var server: StateServer { self.output.server }
+    var server: StateServer { self.output.server }
     private var list: [Wait] { self.standing.waits }
 
     init(_ output: Output, _ standing: StandingRequests) {
@@ -189,13 +189,6 @@ final class Waits {
             "the machine's file was reloaded, and this wait no longer fits it: \(objection.message)"
         self.refuse(wait, WireError(.unknownState, message, known: schema.names))
         return true
-    }
-
-    /// Has a wait go on from the current state: what follows its cursor is no longer available.
-    private func skip(_ wait: Wait) {
-        wait.resync = .evicted
-        wait.cursor.seq = self.server.past.ring.head
-        wait.isNew = true
     }
 
     // MARK: - Answers

@@ -7,13 +7,13 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 final class Watches {
-    private let output: Output
+    let output: Output
     private let standing: StandingRequests
-    private var server: StateServer { self.output.server }
+    var server: StateServer { self.output.server }
     private var watches: [Watch] { self.standing.watches }
 
     /// Lines that told of lost changes.
-    private(set) var resyncs: UInt64 = 0
+    var resyncs: UInt64 = 0
 
     init(_ output: Output, _ standing: StandingRequests) {
         self.output = output
@@ -224,25 +224,6 @@ final class Watches {
                 hash: declared.declaration.hash,
                 version: declared.declaration.version,
                 cursor: Cursor(epoch: self.server.epoch, seq: watch.cursor.seq)
-            )[...]
-        )
-    }
-
-    /// Has a watch that has missed changes go on at the newest, and says so.
-    private func skip(_ watch: Watch) {
-        let wasInReach = watch.isReplaying && self.server.past.disk != nil
-        let head = self.server.past.ring.head
-        let missed = head - watch.reported
-        watch.becomeLive(at: head)
-        self.resyncs += 1
-        self.server.counters.add(.resyncs)
-        self.output.write(
-            ServerLine.state(
-                id: watch.id,
-                self.server.report,
-                resync: wasInReach ? .evicted : .lagged,
-                missed: missed,
-                isSelected: self.server.isShown(watch.selection)
             )[...]
         )
     }

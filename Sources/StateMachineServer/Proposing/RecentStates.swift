@@ -7,11 +7,18 @@ import StateMachineProtocol
 /// To decode an enum and to encode it again takes longer than all the rest of a set, and most machines move between
 /// few states.
 struct RecentStates {
-    private struct Row {
+    /// An object, so that looking at one counts one reference.
+    private final class Row {
         let name: String
         /// The object's bytes; nil: no data was given.
         let data: ArraySlice<UInt8>?
         let state: Value
+
+        init(name: String, data: ArraySlice<UInt8>?, state: Value) {
+            self.name = name
+            self.data = data
+            self.state = state
+        }
     }
 
     /// How many states are kept at most, and how long the request of one may be, in bytes.

@@ -44,7 +44,7 @@ final class Voters {
     /// The last number that a hold, a guard or a question was given.
     private(set) var lastNumber: UInt64 = 0
     /// When holds of a name are over.
-    private let expiry: HoldExpiry
+    private let clock: HoldClock
     /// Called with what has become of one that has a name; nil until ``announce(to:)``.
     private var tell: ((News, KeptVoter) -> Void)?
 
@@ -53,7 +53,7 @@ final class Voters {
         self.server = server
         self.loop = server.loop
         self.ownUid = server.ownPeer.uid
-        self.expiry = HoldExpiry(by: server.clock, on: server.loop)
+        self.clock = HoldClock(by: server.clock, on: server.loop)
     }
 
     /// Called with nil when something is recorded, or with why it could not be.
@@ -83,7 +83,7 @@ final class Voters {
         self.lastNumber = max(number, left.map(\.number).max() ?? 0)
         self.isLasting = past != nil
         for voter in left { self.recorded[voter.number] = voter }
-        self.expiry.begin(
+        self.clock.begin(
             after: left.map(\.since) + [past?.beginning.newest?.at].compactMap(\.self)
         )
         for voter in left {
@@ -116,7 +116,7 @@ final class Voters {
                 tell(.unreadable, voter)
             }
             if voter.missing != nil { tell(.missing, voter) }
-            if let until = voter.until, self.expiry.isDoubted(until) {
+            if let until = voter.until, self.clock.isDoubted(until) {
                 tell(.doubted, voter)
             }
         }
@@ -201,7 +201,7 @@ final class Voters {
 
     /// Ends all that belongs to no connection: nothing is decided any longer.
     func stop() {
-        self.expiry.stop()
+        self.clock.stop()
         for voter in self.voting.values where voter.owner == nil {
             voter.end(voting: .no("the daemon is shutting down"))
         }
@@ -381,7 +381,7 @@ final class Voters {
         } else {
             try self.checkRoom(for: peer)
         }
-        let now = self.expiry.now
+        let now = self.clock.now
         let kept = KeptVoter(
             number: before?.number ?? self.nextNumber(),
             name: name,
@@ -451,12 +451,12 @@ final class Voters {
     }
 
     /// Whether a hold of a name is over that ends at that time.
-    func isOver(_ until: WallTime) -> Bool { self.expiry.isOver(until) }
+    func isOver(_ until: WallTime) -> Bool { self.clock.isOver(until) }
 
     /// Waits for the next end.
     private func wait() {
         guard self.tell != nil else { return }
-        self.expiry.wait(until: self.kept.values.compactMap(\.until).min()) {
+        self.clock.wait(until: self.kept.values.compactMap(\.until).min()) {
             self.endOverdue()
             self.wait()
         }

@@ -170,11 +170,11 @@ import Testing
         try await DeclaredMachine.with(KeptVoters.machine) { machine in
             try await machine.run { daemon async throws in
                 let (guardian, setter) = (try daemon.connect(), try daemon.connect())
-                _ = try await guardian.guard("g", "waiting", #""timeoutMs":280000"#)
+                _ = try await guardian.guard("g", "waiting", #""timeoutMs":60000"#)
                 try setter.send("set waiting")
                 let ask = try await guardian.next()
                 // More than may wait for their turn.
-                let (holders, renewals) = (16, 320)
+                let (holders, renewals) = (16, 160)
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     for holder in 0..<holders {
                         let client = try daemon.connect()

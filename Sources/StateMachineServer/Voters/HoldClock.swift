@@ -4,7 +4,7 @@ import StateMachineCore
 /// When holds of a name are over: by the wall clock, which may be set and sleeps with the machine, unless that is doubted.
 ///
 /// Belongs to the event loop.
-final class HoldExpiry {
+final class HoldClock {
     private let clock: any StayClock
     private let loop: any EventLoop
     /// Whether the wall clock is believed; nil: it is.

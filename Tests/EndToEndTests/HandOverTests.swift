@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Connections that outlive the process that served them.
-@Suite(.bounded) struct HandoverTests {
+@Suite(.bounded) struct HandOverTests {
     @Test func aHundredSubscribersSeeNoEnd() async throws {
         try await withService { service, first in
             let subscribers = try (0..<100).map { _ in try first.connect(\.events) }
