@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineCore
 import StateMachineProtocol
 import TestSupport
 import Testing
@@ -14,6 +15,26 @@ import Testing
             try await lone.onLoop { server in
                 body(try #require(server.clients.first { _ in true }).output)
             }
+        }
+    }
+
+    /// A beat tells where the machine is, and what its reader is due comes first.
+    @Test(arguments: [#""only":["open"]"#, #""mode":"latest""#])
+    func aBeatDoesNotGoBeforeWhatThereWasNoTimeFor(terms: String) async throws {
+        try await LoneServer.run { lone in
+            lone.send(#"{"op":"watch","beatMs":100,\#(terms)}"#)
+            #expect(lone.line().contains(#""type":"state""#))
+            try await lone.onLoop { server in
+                let connection = try #require(server.clients.first { _ in true })
+                for degrees in 0..<1000 { lone.machine.state = .open(degrees: degrees) }
+                server.catchUp()
+                let due = NIODeadline.now() + .milliseconds(150)
+                while NIODeadline.now() < due {}
+                let sent = connection.output.sent
+                connection.pump(until: .uptimeNanoseconds(0))
+                if terms.contains("latest") { #expect(connection.output.sent == sent) }
+            }
+            #expect(lone.line().contains(#""type":"change""#))
         }
     }
 

@@ -138,7 +138,7 @@ final class TransitionReader: Sendable {
 
     func next(isolation actor: isolated (any Actor)?) async -> TransitionMailbox.Heard? {
         let wait = TransitionMailbox.Wait()
-        return await withTaskCancellationHandler(
+        let heard = await withTaskCancellationHandler(
             operation: {
                 await withCheckedContinuation(isolation: actor) { continuation in
                     // Has what was kept until the task wanted it delivered.
@@ -148,6 +148,8 @@ final class TransitionReader: Sendable {
             onCancel: { self.mailbox.withdraw(wait) },
             isolation: actor
         )
+        self.mailbox.order()
+        return heard
     }
 }
 

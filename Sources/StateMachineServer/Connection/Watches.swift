@@ -172,7 +172,8 @@ final class Watches {
         if watch.reported != reported || watch.isReplaying != isReplaying {
             // What a watch begins with, replayed or not, makes its first change wait no longer.
             watch.pace.wrote(at: now, holdsBackNext: !isReplaying)
-        } else if self.output.isFree {
+        } else if self.output.isFree, !self.output.isCutShort {
+            // What there was no time for goes before it.
             self.writeBeat(of: watch, ifDueAt: now)
         }
     }
