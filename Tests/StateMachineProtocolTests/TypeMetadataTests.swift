@@ -67,8 +67,8 @@ import Testing
         ]
         for type in others {
             #expect(TypeMetadata.namesOfCases(of: type) == nil)
-            #expect(!TypeMetadata.isEnum(type))
+            #expect(!isEnum(type))
         }
-        #expect(TypeMetadata.isEnum(Mixed.self))
+        #expect(isEnum(Mixed.self))
     }
 }

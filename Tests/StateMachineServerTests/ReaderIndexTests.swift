@@ -24,6 +24,13 @@ import Testing
         #expect(isResting == isExpected)
     }
 
+    /// Has the client watch the states of that pattern, and lets the watch rest.
+    private static func rest(_ lone: LoneServer, watching pattern: String) async throws {
+        lone.send(#"{"op":"watch","id":1,"only":["\#(pattern)"]}"#)
+        #expect(lone.line().contains(#""id":1"#))
+        try await Self.expectRest(lone)
+    }
+
     @Test(arguments: [
         "locked", "open:degrees=7", "locked:by=x",
         #"{"state":"open","data":{"degrees":7}}"#,
@@ -61,7 +68,7 @@ import Testing
         }
     }
 
-    /// Of several values one is looked for, and all are compared.
+    /// It is found by what it selects, and compared with what it excepts.
     @Test func whoIsFoundInVainRestsAgain() async throws {
         try await LoneServer.run { lone in
             lone.send(#"{"op":"watch","id":1,"only":["open","!open:degrees=7"]}"#)
@@ -76,9 +83,7 @@ import Testing
     /// What a resting watch is due goes before the answer to its client's own set.
     @Test func aReplyComesAfterTheChangesOfAWatchThatRests() async throws {
         try await LoneServer.run { lone in
-            lone.send(#"{"op":"watch","id":1,"only":["open:degrees=7"]}"#)
-            #expect(lone.line().contains(#""id":1"#))
-            try await Self.expectRest(lone)
+            try await Self.rest(lone, watching: "open:degrees=7")
             lone.send("set open degrees=7", "set open degrees=8")
             #expect(lone.line().contains(#""type":"change","id":1,"seq":1,"#))
             #expect(lone.line().contains(#""type":"reply""#))
@@ -88,9 +93,7 @@ import Testing
 
     @Test func whoRestedBehindTheRingIsToldSo() async throws {
         try await LoneServer.run { lone in
-            lone.send(#"{"op":"watch","id":1,"only":["open:degrees=7"]}"#)
-            #expect(lone.line().contains(#""id":1"#))
-            try await Self.expectRest(lone)
+            try await Self.rest(lone, watching: "open:degrees=7")
             try await lone.onLoop { server in
                 let user = try Self.connection(of: server).user
                 // It has had no turn while the ring went round.
@@ -127,9 +130,7 @@ import Testing
     /// A round looks at nobody who rests, nor at who has nothing.
     @Test func whoRestsIsNotAwake() async throws {
         try await LoneServer.run { lone in
-            lone.send(#"{"op":"watch","id":1,"only":["locked"]}"#)
-            #expect(lone.line().contains(#""id":1"#))
-            try await Self.expectRest(lone)
+            try await Self.rest(lone, watching: "locked")
             try await lone.onLoop { server in
                 lone.machine.state = .open(degrees: 1)
                 server.catchUp()

@@ -31,9 +31,8 @@ enum CaseNames {
     /// value witness table (docs/ABI/TypeLayout.rst and lib/IRGen/ValueWitness.h of the compiler); the layout is
     /// the same on all platforms.
     static func tag<Value>(of value: Value) -> UInt32? {
+        guard isEnum(Value.self) else { return nil }
         let metadata = unsafeBitCast(Value.self, to: UnsafeRawPointer.self)
-        // The kind of an enum; an optional has another one.
-        guard metadata.load(as: UInt.self) == 0x201 else { return nil }
         let word = MemoryLayout<UInt>.size
         let witnesses = metadata.load(fromByteOffset: -word, as: UnsafeRawPointer.self)
         // Eight functions, the size and the stride come before the flags, and the number of extra inhabitants after.
@@ -44,4 +43,10 @@ enum CaseNames {
         let getEnumTag = witnesses.load(fromByteOffset: 10 * word + 8, as: GetEnumTag.self)
         return withUnsafePointer(to: value) { getEnumTag($0, metadata) }
     }
+}
+
+/// Whether the type is an enum; optionals do not count.
+package func isEnum(_ type: Any.Type) -> Bool {
+    // The first word of its metadata is the kind: 0x201 for an enum, 0x202 for an optional.
+    unsafeBitCast(type, to: UnsafeRawPointer.self).load(as: UInt.self) == 0x201
 }

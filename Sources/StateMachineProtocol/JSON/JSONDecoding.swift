@@ -125,7 +125,7 @@ struct JSONValueDecoder: Decoder, SingleValueDecodingContainer {
             value: self.value,
             codingPath: self.codingPath,
             rule: self.rule,
-            isCase: TypeMetadata.isEnum(type),
+            isCase: isEnum(type),
             inquiry: inquiry
         )
         let value = try Value(from: decoder)

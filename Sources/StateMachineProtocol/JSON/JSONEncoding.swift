@@ -84,7 +84,7 @@ private final class JSONNode {
     private func nameCase(of type: Any.Type) {
         guard case .children(let members, isArray: false) = self.content, members.count == 1,
             members[0].node.isNested,
-            TypeMetadata.isEnum(type)
+            isEnum(type)
         else { return }
         let values = members[0].node.value.members ?? []
         self.content = .value(JSONCase(written: members[0].key, values).value)

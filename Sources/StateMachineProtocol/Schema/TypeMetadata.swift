@@ -1,20 +1,16 @@
+import StateMachineCore
+
 /// What the compiler leaves in a program about a type, for mirrors.
 ///
 /// Mirrors only say it of a value; here there is no value. The layout is that of Swift's ABI
 /// (docs/ABI/TypeMetadata.rst of the compiler): it is the same on all platforms.
 enum TypeMetadata {
-    /// Whether the type is an enum; optionals do not count.
-    static func isEnum(_ type: Any.Type) -> Bool {
-        // The first word is the metadata kind: 0x201 for an enum, 0x202 for an optional.
-        unsafeBitCast(type, to: UnsafeRawPointer.self).load(as: UInt.self) == 0x201
-    }
-
     /// The names: cases with values first, then the others, each in source order.
     ///
     /// - Returns: nil if the type is not an enum, or if the program was built without the metadata
     ///   that mirrors read (`-disable-reflection-metadata`).
     static func namesOfCases(of type: Any.Type) -> [String]? {
-        guard self.isEnum(type) else { return nil }
+        guard isEnum(type) else { return nil }
         let metadata = unsafeBitCast(type, to: UnsafeRawPointer.self)
         let word = MemoryLayout<UInt>.size
         let descriptor = metadata.load(fromByteOffset: word, as: UnsafeRawPointer.self)
