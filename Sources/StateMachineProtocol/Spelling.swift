@@ -18,14 +18,22 @@ package struct Spelling: Hashable, Sendable {
 }
 
 /// A text of at most 15 bytes as a number: two are the same if the numbers are.
-struct ShortWord: Equatable, Sendable {
-    private let number: UInt128
+package struct ShortWord: Equatable, Sendable {
+    package let number: UInt128
 
     /// Nil of a longer one.
-    init?(_ bytes: some Collection<UInt8>) {
+    init?(_ bytes: UnsafeBufferPointer<UInt8>) {
         guard bytes.count < UInt128.bitWidth / 8 else { return nil }
-        // The one in front tells how many there are.
-        self.number = bytes.reduce(1) { $0 << 8 | UInt128($1) }
+        // The last tells how many there are.
+        var number = (UInt128(bytes.count) << 120).littleEndian
+        withUnsafeMutableBytes(of: &number) { $0.copyBytes(from: bytes) }
+        self.number = number
+    }
+
+    init?(_ text: String) {
+        var text = text
+        guard let word = text.withUTF8({ Self($0) }) else { return nil }
+        self = word
     }
 }
 
@@ -36,14 +44,19 @@ struct WordTable<Word: RawRepresentable<String> & Sendable>: Sendable {
     /// A table of words of at most 15 bytes, those that are asked for most in front.
     init(_ words: some Sequence<Word>) {
         self.rows = words.compactMap { word in
-            ShortWord(word.rawValue.utf8).map { ($0, word) }
+            ShortWord(word.rawValue).map { ($0, word) }
         }
     }
 
     /// The word that is spelled so.
     subscript(_ spelling: ShortWord) -> Word? {
+        self.number(of: spelling).map { self.rows[$0].word }
+    }
+
+    /// Which of the words is spelled so, from 0.
+    func number(of spelling: ShortWord) -> Int? {
         // By their places: a row is not copied.
-        self.rows.indices.first { self.rows[$0].spelling == spelling }.map { self.rows[$0].word }
+        self.rows.indices.first { self.rows[$0].spelling == spelling }
     }
 }
 

@@ -29,8 +29,7 @@ import Testing
                 epoch: epoch
             ),
             from: coding.fragment(of: .ready(true)),
-            by: Peer(uid: 4_294_967_294, pid: 4711),
-            cause: "log/in: “é”\u{2028}"
+            .of(Peer(uid: 4_294_967_294, pid: 4711), because: "log/in: “é”\u{2028}")
         )
         let body = change.dropFirst(ChangeLine.head.count)
             .dropLast(ChangeLine.tail.utf8CodeUnitCount)

@@ -9,7 +9,7 @@ import Testing
 @Suite("input", .bounded) struct InputTests {
     private func text(_ next: Input.Next) -> String? {
         guard case .line(let line) = next else { return nil }
-        return String(decoding: line, as: UTF8.self)
+        return String(buffer: line)
     }
 
     @Test("is taken line by line, however it came") func isTakenLineByLine() {

@@ -16,7 +16,7 @@ import Testing
         for (from, to) in [
             ("a", "b"), ("b", "a"), ("a", "b"), ("b", "b"), ("e\u{301}", "b"), ("\u{e9}", "b"),
         ] {
-            counts.add(from: from, to: to)
+            counts.add(from: Encoded(from, [:]), to: Encoded(to, [:]))
         }
         let shown = try self.rows(counts).map { row in
             "\(row["from"]?.string ?? "") \(row["to"]?.string ?? "") \(row["count"]?.integer ?? 0)"
@@ -29,9 +29,11 @@ import Testing
 
     @Test func thereIsALimitOfWaysAndThoseThatAreShownAreCountedOn() throws {
         var counts = TransitionCounts()
-        for number in 0..<2000 { counts.add(from: "a", to: "s\(number)") }
-        counts.add(from: "a", to: "s0")
-        counts.add(from: "a", to: "s1999")
+        for number in 0..<2000 {
+            counts.add(from: Encoded("a", [:]), to: Encoded("s\(number)", [:]))
+        }
+        counts.add(from: Encoded("a", [:]), to: Encoded("s0", [:]))
+        counts.add(from: Encoded("a", [:]), to: Encoded("s1999", [:]))
         let rows = try self.rows(counts)
         #expect(rows.count == 1024)
         #expect(rows.first?["count"]?.integer == 2)

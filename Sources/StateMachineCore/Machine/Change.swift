@@ -118,6 +118,8 @@ package final class Change: Equatable, Sendable {
 
     /// Why, in the words of whoever set it.
     package var cause: String? { self.origin?.cause }
+    /// How many bytes that has.
+    package var causeLength: Int { self.origin?.cause?.utf8.count ?? 0 }
     /// Who set it from outside the process; nil for the process itself.
     package var setter: Peer? { self.origin?.peer }
 

@@ -6,8 +6,9 @@ package struct Move: Sendable {
         /// in force there. It is pure, and may be called again.
         case state(Value, restated: Restating?)
         /// What the function makes of the current one at the move's turn; a state that it makes need not
-        /// be one that may follow. It is pure, and may be called again.
-        case made(@Sendable (Place) throws(Refused) -> Made)
+        /// be one that may follow. It is pure, and may be called again. With where it is noted that a deadline begins
+        /// anew; nil if it never makes one do so.
+        case made(@Sendable (Place) throws(Refused) -> Made, renewingIn: StayStarts? = nil)
         /// The current one as another declaration has it, before everything that has not been decided: it is
         /// replaced, and a change is made only if it looks different. It is pure, and may be called again.
         case recast(@Sendable (Place) throws(Refused) -> (value: Value, looksSame: Bool))
@@ -51,18 +52,14 @@ package struct Move: Sendable {
     let reenter: Bool
     /// Who asks for it, and why, carried by the change; nil for the process itself, without a word.
     let origin: Origin?
-    /// Where it is noted that a deadline begins anew; nil if it never makes one do so.
-    let starts: StayStarts?
 
     package init(
         to target: Target,
         if condition: Condition = .none,
         reenter: Bool = false,
-        from origin: Origin?,
-        renewingIn starts: StayStarts? = nil
+        from origin: Origin?
     ) {
         self.target = target
-        self.starts = starts
         self.condition = condition
         self.reenter = reenter
         self.origin = origin
@@ -73,15 +70,13 @@ package struct Move: Sendable {
         if condition: Condition = .none,
         reenter: Bool = false,
         cause: String? = nil,
-        by setter: Peer? = nil,
-        renewingIn starts: StayStarts? = nil
+        by setter: Peer? = nil
     ) {
         self.init(
             to: target,
             if: condition,
             reenter: reenter,
-            from: .of(setter, because: cause),
-            renewingIn: starts
+            from: .of(setter, because: cause)
         )
     }
 
@@ -101,6 +96,11 @@ package struct Move: Sendable {
         )
     }
 
+    /// Where it is noted that a deadline begins anew; nil if it never makes one do so.
+    var starts: StayStarts? {
+        if case .made(_, let starts) = self.target { starts } else { nil }
+    }
+
     /// Why, carried by the change.
     var cause: String? { self.origin?.cause }
     /// Who sets, if not the process itself.
@@ -116,7 +116,7 @@ package struct Move: Sendable {
             let new = try base.following(try restated?(wanted, base) ?? wanted)
             guard base.value.equals(new), !self.reenter else { return .enter(new) }
             return announcingEqual ? .keep(new) : .nothing(.same)
-        case .made(let make):
+        case .made(let make, _):
             let made = try make(base)
             guard case .keep(let new) = made, base.value.equals(new) else { return made }
             return .nothing(.same)

@@ -88,19 +88,17 @@ extension RecordedTransition {
             fragment: self.new.fragment,
             at: self.at,
             epoch: epoch,
-            stay: self.stay.map { stay in
-                ServerLine.Stay(seq: stay, due: self.due.flatMap(ServerLine.Due.init(recorded:)))
-            }
+            stay: self.stay,
+            due: self.stay == nil ? nil : self.due.flatMap(ServerLine.Due.init(recorded:))
         )
     }
 
-    /// Its line for a watch without id, as made by ``ServerLine/change(_:from:by:cause:)``.
+    /// Its line for a watch without id, as made by ``ServerLine/change(_:from:_:)``.
     package func line(in epoch: Epoch) -> [UInt8] {
         ServerLine.change(
             self.report(in: epoch),
             from: self.old?.fragment ?? [],
-            by: self.by,
-            cause: self.cause
+            .of(self.by, because: self.cause)
         )
     }
 }

@@ -5,62 +5,38 @@
 package struct JSONParser {
     private let bytes: [UInt8]
     private let valueLimit: Int
-    private let isRequest: Bool
 
     /// The first key that appears twice in one object, if there is one.
     package private(set) var doubledKey: String?
 
     /// A parser of a text of less than 2 GiB, with at most `valueLimit` values, nested ones included.
     package init(_ bytes: [UInt8], valueLimit: Int = Int(UInt32.max)) {
-        self.init(bytes, valueLimit: valueLimit, isRequest: false)
-    }
-
-    /// The parser of a request's line, whose outermost keys are told apart while they are read.
-    init(request line: [UInt8]) {
-        self.init(line, valueLimit: RequestLimits.values, isRequest: true)
-    }
-
-    private init(_ bytes: [UInt8], valueLimit: Int, isRequest: Bool) {
         self.bytes = bytes
         self.valueLimit = valueLimit
-        self.isRequest = isRequest
     }
 
     /// The value, made at once.
-    package mutating func parse() throws(JSONSyntaxError) -> JSONValue { try self.read().value }
-
-    /// The text with the places of its values.
-    mutating func read() throws(JSONSyntaxError) -> JSONText {
-        let (bytes, valueLimit, isRequest) = (self.bytes, self.valueLimit, self.isRequest)
-        var (doubledKey, unescaped) = (String?.none, [UInt8]())
-        var failure: JSONSyntaxError?
-        let parts = bytes.withUnsafeBufferPointer { bytes in
-            withUnsafeTemporaryAllocation(
-                of: JSONPart.self,
-                capacity: JSONReading.mostParts(in: bytes.count)
-            ) { memory in
-                var parts = OutputSpan(buffer: memory, initializedCount: 0)
-                var reading = JSONReading(bytes, valueLimit: valueLimit, isRequest: isRequest)
-                do throws(JSONSyntaxError) {
-                    try reading.readAll(&parts)
-                } catch {
-                    failure = error
-                }
-                // Most texts have neither.
-                if reading.doubledKey != nil { doubledKey = reading.doubledKey }
-                if reading.scanner.hasUnescaped { unescaped = reading.scanner.unescaped }
-                let count = parts.finalize(for: memory)
-                return Array(memory[..<count])
-            }
+    package mutating func parse() throws(JSONSyntaxError) -> JSONValue {
+        let limit = self.valueLimit
+        let read = try self.bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in
+            try JSONReading.read(bytes, valueLimit: limit)
         }
-        if let failure { throw failure }
-        self.doubledKey = doubledKey
-        return JSONText(unescaped.isEmpty ? bytes : bytes + unescaped, parts)
+        self.doubledKey = read.doubledKey
+        return read.text.value
+    }
+}
+
+extension JSONText {
+    /// Reads a request's line, whose outermost keys are noted.
+    static func reading(
+        request line: UnsafeBufferPointer<UInt8>
+    ) throws(JSONSyntaxError) -> RequestKeys {
+        try JSONReading.read(line, valueLimit: RequestLimits.values, isRequest: true)
     }
 }
 
 /// The values of a text, while they are read; its memory is the caller's.
-private struct JSONReading {
+struct JSONReading {
     /// How deep arrays and objects may be nested.
     ///
     /// 64: far beyond any state, and a hundredth of what the stack holds. Not tuned.
@@ -73,23 +49,69 @@ private struct JSONReading {
     /// could cost the server tens of millions of them.
     private static let comparedKeys = 16
 
-    private(set) var scanner: JSONScanner
-    private(set) var doubledKey: String?
+    private var scanner: JSONScanner
+    private var doubledKey: String?
+    private var places = RequestPlaces()
     private let valueLimit: Int
     private var values = 0
     private let isRequest: Bool
+    /// Whether it ended because there is no room for more parts.
+    private var lacksRoom = false
 
-    init(_ bytes: UnsafeBufferPointer<UInt8>, valueLimit: Int, isRequest: Bool) {
+    private init(_ bytes: UnsafeBufferPointer<UInt8>, _ valueLimit: Int, _ isRequest: Bool) {
         self.scanner = JSONScanner(bytes)
         self.valueLimit = valueLimit
         self.isRequest = isRequest
     }
 
+    /// Reads a text, with memory for so many parts at first.
+    static func read(
+        _ bytes: UnsafeBufferPointer<UInt8>,
+        valueLimit: Int,
+        isRequest: Bool = false,
+        room: Int = Self.fewParts
+    ) throws(JSONSyntaxError) -> RequestKeys {
+        let partBytes = room * MemoryLayout<JSONPart>.stride
+        var failure: JSONSyntaxError?
+        let read = withUnsafeTemporaryAllocation(
+            byteCount: partBytes + bytes.count,
+            alignment: MemoryLayout<JSONPart>.alignment
+        ) { memory -> RequestKeys? in
+            let partMemory = UnsafeMutableRawBufferPointer(rebasing: memory[..<partBytes])
+                .bindMemory(to: JSONPart.self)
+            var parts = OutputSpan(buffer: partMemory, initializedCount: 0)
+            var reading = JSONReading(bytes, valueLimit, isRequest)
+            do throws(JSONSyntaxError) {
+                try reading.readAll(&parts)
+            } catch {
+                if reading.lacksRoom { return nil }
+                failure = error
+            }
+            let start = parts.finalize(for: partMemory) * MemoryLayout<JSONPart>.stride
+            UnsafeMutableRawBufferPointer(rebasing: memory[start...])
+                .copyMemory(from: UnsafeRawBufferPointer(bytes))
+            var all = Array(UnsafeRawBufferPointer(rebasing: memory[..<(start + bytes.count)]))
+            if !reading.scanner.unescaped.isEmpty { all += reading.scanner.unescaped }
+            let text = JSONText(all, from: start)
+            return RequestKeys(text, at: reading.places, doubled: reading.doubledKey)
+        }
+        if let failure { throw failure }
+        if let read { return read }
+        let most = self.mostParts(in: bytes.count)
+        precondition(room < most, "a text has more parts than it can have")
+        return try self.read(bytes, valueLimit: valueLimit, isRequest: isRequest, room: most)
+    }
+
+    /// How many parts most texts have at most.
+    ///
+    /// 32: of what is set most often, half; with a line of 500 bytes, less than the kilobyte that Swift puts on the stack.
+    private static let fewParts = 32
+
     /// How many parts a text of that length has at most: each takes a byte and a separator, but for lists that have not
     /// ended and the last.
-    static func mostParts(in length: Int) -> Int { (length + self.depthLimit) / 2 + 1 }
+    private static func mostParts(in length: Int) -> Int { (length + self.depthLimit) / 2 + 3 }
 
-    mutating func readAll(_ parts: inout OutputSpan<JSONPart>) throws(JSONSyntaxError) {
+    private mutating func readAll(_ parts: inout OutputSpan<JSONPart>) throws(JSONSyntaxError) {
         self.scanner.skipWhiteSpace()
         try self.readValue(into: &parts, depth: 0)
         self.scanner.skipWhiteSpace()
@@ -102,14 +124,19 @@ private struct JSONReading {
         into parts: inout OutputSpan<JSONPart>,
         depth: Int
     ) throws(JSONSyntaxError) {
-        guard let byte = self.scanner.current else {
+        guard !self.scanner.isAtEnd else {
             throw self.scanner.error("the line ends where a value was expected")
         }
         self.values += 1
         guard self.values <= self.valueLimit else {
             throw self.scanner.error("there are more than \(self.valueLimit) values")
         }
-        switch byte {
+        // One for it, and one for the key that may follow.
+        guard parts.freeCapacity >= 2 else {
+            self.lacksRoom = true
+            throw self.scanner.error("there is no room")
+        }
+        switch self.scanner.current {
         case UInt8(ascii: "{"): try self.readObject(into: &parts, depth: depth)
         case UInt8(ascii: "["): try self.readArray(into: &parts, depth: depth)
         case UInt8(ascii: "\""): parts.append(.string, try self.scanner.skipString())
@@ -150,10 +177,12 @@ private struct JSONReading {
         while !isOver {
             self.scanner.skipWhiteSpace()
             let key = parts.count
-            try self.readKey(into: &parts, isOutermost: depth == 0)
-            if self.doubledKey == nil, !self.isNew(key, of: object, in: parts, &keys) {
-                self.doubledKey = self.scanner.text(parts[key])
-            }
+            try self.readKey(into: &parts)
+            let isNew =
+                self.isRequest && depth == 0
+                ? self.isNew(requestKey: key, of: object, in: parts, &keys)
+                : self.isNew(key, of: object, in: parts, &keys)
+            if !isNew, self.doubledKey == nil { self.doubledKey = self.scanner.text(parts[key]) }
             try self.readValue(into: &parts, depth: depth + 1)
             isOver = try self.isOver(end, "',' or '}' was expected")
         }
@@ -161,17 +190,12 @@ private struct JSONReading {
     }
 
     private mutating func readKey(
-        into parts: inout OutputSpan<JSONPart>,
-        isOutermost: Bool
+        into parts: inout OutputSpan<JSONPart>
     ) throws(JSONSyntaxError) {
         guard self.scanner.current == UInt8(ascii: "\"") else {
             throw self.scanner.error("a key was expected")
         }
         parts.append(.string, try self.scanner.skipString())
-        if isOutermost && self.isRequest {
-            let key = parts.count - 1
-            parts[key].key = self.scanner.word(parts[key]).flatMap { RequestKey.table[$0] }
-        }
         self.scanner.skipWhiteSpace()
         guard self.scanner.current == UInt8(ascii: ":") else {
             throw self.scanner.error("':' was expected")
@@ -187,6 +211,20 @@ private struct JSONReading {
         var kinds: UInt64 = 0
         /// All of them, once they are too many to be compared.
         var spellings: Set<Spelling> = []
+    }
+
+    /// The same of a request's outermost object; notes the key if it is one of the protocol's.
+    private mutating func isNew(
+        requestKey key: Int,
+        of object: Int,
+        in parts: borrowing OutputSpan<JSONPart>,
+        _ seen: inout SeenKeys
+    ) -> Bool {
+        if let known = self.scanner.word(parts[key]).flatMap({ RequestKey.table.number(of: $0) }) {
+            return self.places.note(known, at: key + 1)
+        }
+        self.places.noteUnknown()
+        return self.isNew(key, of: object, in: parts, &seen)
     }
 
     /// Whether none of the object's keys before it is the same.
@@ -230,6 +268,7 @@ private struct JSONReading {
     }
 
     /// Whether an array or an object ends behind its element, or a comma follows, which is skipped.
+    @inline(__always)
     private mutating func isOver(
         _ end: UInt8,
         _ expectation: String

@@ -19,13 +19,10 @@ struct JSONScanner {
         self.bytes = bytes
     }
 
-    var hasUnescaped: Bool { !self.unescaped.isEmpty }
-
     var isAtEnd: Bool { self.position == self.bytes.count }
 
-    var current: UInt8? {
-        self.position < self.bytes.count ? self.bytes[self.position] : nil
-    }
+    /// The byte that comes next; 0 at the end, which stands for itself nowhere in a text.
+    var current: UInt8 { self.position < self.bytes.count ? self.bytes[self.position] : 0 }
 
     func error(_ message: String) -> JSONSyntaxError {
         JSONSyntaxError(offset: self.position, message: message)
@@ -80,7 +77,7 @@ struct JSONScanner {
 
     private mutating func skipDigits() throws(JSONSyntaxError) {
         let start = self.position
-        while self.current?.isDigit == true { self.position += 1 }
+        while self.current.isDigit { self.position += 1 }
         guard self.position > start else { throw self.error("a digit was expected") }
     }
 
@@ -120,7 +117,8 @@ struct JSONScanner {
     private mutating func unescapeString(from start: Int) throws(JSONSyntaxError) -> Range<Int> {
         let end = self.bytes.count + self.unescaped.count
         self.unescaped += self.bytes[start..<self.position]
-        while let byte = self.current {
+        while !self.isAtEnd {
+            let byte = self.current
             switch byte {
             case UInt8(ascii: "\""):
                 self.position += 1
@@ -140,7 +138,8 @@ struct JSONScanner {
 
     private mutating func parseEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
         self.position += 1
-        guard let byte = self.current else { throw self.error("the line ends inside a string") }
+        guard !self.isAtEnd else { throw self.error("the line ends inside a string") }
+        let byte = self.current
         let plain: Unicode.Scalar? =
             switch byte {
             case UInt8(ascii: "\""): "\""
@@ -180,7 +179,7 @@ struct JSONScanner {
         self.position += 1
         var unit: UInt16 = 0
         for _ in 0..<4 {
-            guard let digit = self.current?.hexDigit else {
+            guard let digit = self.current.hexDigit else {
                 throw self.error("four hexadecimal digits were expected")
             }
             unit = unit << 4 | UInt16(digit)

@@ -34,37 +34,110 @@ extension ServerLine {
     /// - Parameters:
     ///   - report: the state that was entered.
     ///   - old: the fragment of the state that was left.
-    ///   - by: who made the change; nil for the process itself.
-    ///   - cause: why.
+    ///   - origin: who made the change, and why; nil for the process itself, without a word.
     /// - Returns: the line with its newline, to be shared by all watches.
     package static func change(
         _ report: Report,
         from old: [UInt8],
-        by: Peer?,
-        cause: String?
+        _ origin: Origin?
     ) -> [UInt8] {
-        LineWriter.bytes { self.writeChange(to: &$0, report, from: old, by: by, cause: cause) }
+        LineWriter.bytes { writer in
+            self.writeChange(
+                to: &writer,
+                report.seq,
+                from: old,
+                to: report.fragment,
+                report.at,
+                origin,
+                report.epoch,
+                stay: report.stay,
+                due: report.due
+            )
+        }
     }
 
-    /// The same, into `writer`, whose former content is discarded.
+    /// The same of a change as it was made, into `writer`, whose former content is discarded.
     package static func writeChange(
         to writer: inout LineWriter,
-        _ report: Report,
+        _ change: Change,
+        from old: Encoded,
+        to new: Encoded,
+        by schema: Schema,
+        in epoch: Epoch,
+        due: Due?
+    ) {
+        self.writeChange(
+            to: &writer,
+            change.seq,
+            from: old.fragment,
+            to: new.fragment,
+            change.at,
+            change.origin,
+            epoch,
+            stay: schema.hasStays ? change.stay : nil,
+            due: due
+        )
+    }
+
+    private static func writeChange(
+        to writer: inout LineWriter,
+        _ seq: UInt64,
         from old: [UInt8],
-        by: Peer?,
-        cause: String?
+        to new: [UInt8],
+        _ at: WallTime,
+        _ origin: Origin?,
+        _ epoch: Epoch,
+        stay: UInt64?,
+        due: Due?
     ) {
         writer.line("change", id: nil) { writer in
-            writer.position(of: report)
+            writer.position(seq, new)
             writer.object(.from, old)
-            writer.time(.at, report.at)
-            if let by { writer.peer(.by, by) }
-            if let cause { writer.string(.cause, cause) }
-            if let stay = report.stay {
-                if stay.seq != report.seq { writer.number(.stay, stay.seq) }
-                if let due = stay.due { writer.due(due) }
-            }
-            writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
+            writer.time(.at, at)
+            if let origin { writer.origin(origin) }
+            if let stay, stay != seq { writer.number(.stay, stay) }
+            if let due { writer.due(due) }
+            writer.cursor(.cursor, Cursor(epoch: epoch, seq: seq))
         }
+    }
+
+    /// The reply to a request that made the change, into `writer`, whose former content is discarded.
+    package static func writeReply(
+        to writer: inout LineWriter,
+        id: RequestID?,
+        _ change: Change,
+        isHandled: Bool?,
+        by schema: Schema,
+        in epoch: Epoch,
+        due: Due?
+    ) {
+        let fragment = schema.encoded(change.new).fragment
+        let stay = schema.hasStays ? change.stay : nil
+        writer.line("reply", id: id) { writer in
+            writer.begin(changed: true, isHandled)
+            writer.report(change.seq, fragment, change.at, epoch, stay, due)
+        }
+    }
+
+    /// The reply to a request that changed nothing, into `writer`, whose former content is discarded.
+    package static func writeReply(
+        to writer: inout LineWriter,
+        id: RequestID?,
+        unchanged report: Report,
+        isHandled: Bool?
+    ) {
+        writer.line("reply", id: id) { writer in
+            writer.begin(changed: false, isHandled)
+            writer.report(report)
+        }
+    }
+}
+
+extension LineWriter {
+    /// What became of a request of a change.
+    fileprivate mutating func begin(changed isChanged: Bool, _ isHandled: Bool?) {
+        self.bool(.ok, true)
+        self.bool(.changed, isChanged)
+        if let isHandled { self.bool(.handled, isHandled) }
     }
 }

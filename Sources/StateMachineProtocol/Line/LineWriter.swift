@@ -7,6 +7,9 @@ package struct LineWriter: ~Copyable {
     /// are of one.
     private var written = (second: Int64.min, text: SecondText())
 
+    /// The number that was written last in this line, and where.
+    private var last: (number: UInt64?, place: Range<Int>) = (nil, 0..<0)
+
     package init() {}
 
     /// Passes the bytes of the line that was begun last.
@@ -44,9 +47,11 @@ package struct LineWriter: ~Copyable {
     /// Forgets what was written.
     mutating func clear() {
         self.output.clear()
+        self.last.number = nil
     }
 
     /// Begins a line anew.
+    @inline(__always)
     mutating func begin(_ type: StaticString, id: RequestID?) {
         self.clear()
         self.text("{\"type\":\"")
@@ -63,14 +68,20 @@ package struct LineWriter: ~Copyable {
 
     @inline(__always)
     mutating func key(_ key: LineKey) {
-        self.text(",\"")
-        self.text(key.name)
-        self.text("\":")
+        // At once: a line is mostly keys.
+        let (before, name, behind): (StaticString, StaticString, StaticString) = (
+            ",\"", key.name, "\":"
+        )
+        let count = name.utf8CodeUnitCount
+        let start = self.output.room(for: count + 4)
+        start.copyMemory(from: before.utf8Start, byteCount: 2)
+        (start + 2).copyMemory(from: name.utf8Start, byteCount: count)
+        (start + 2 + count).copyMemory(from: behind.utf8Start, byteCount: 2)
     }
 
     package mutating func bool(_ key: LineKey, _ value: Bool) {
         self.key(key)
-        self.text(value ? "true" : "false")
+        if value { self.text("true") } else { self.text("false") }
     }
 
     package mutating func number(_ key: LineKey, _ value: some BinaryInteger) {
@@ -133,6 +144,12 @@ package struct LineWriter: ~Copyable {
         self.text("]")
     }
 
+    /// Who asked for something, and why, as far as that is known.
+    package mutating func origin(_ origin: Origin) {
+        if let by = origin.peer { self.peer(.by, by) }
+        if let cause = origin.cause { self.string(.cause, cause) }
+    }
+
     package mutating func peer(_ key: LineKey, _ peer: Peer) {
         self.key(key)
         if let program = peer.program, !program.written.isEmpty {
@@ -184,6 +201,7 @@ package struct LineWriter: ~Copyable {
         self.output.room(for: bytes.count).copyMemory(from: start, byteCount: bytes.count)
     }
 
+    @inline(__always)
     mutating func raw(_ bytes: [UInt8]) { bytes.withUnsafeBytes { self.raw($0) } }
 
     mutating func raw(_ text: String) {
@@ -191,9 +209,21 @@ package struct LineWriter: ~Copyable {
         text.withUTF8 { self.raw(UnsafeRawBufferPointer($0)) }
     }
 
+    @inline(__always)
     mutating func decimal(_ number: some BinaryInteger) {
         if number < 0 { self.text("-") }
-        let magnitude = UInt64(number.magnitude)
+        self.decimal(UInt64(number.magnitude))
+    }
+
+    /// A line has its seq twice: the number that was written last is not written anew.
+    private mutating func decimal(_ magnitude: UInt64) {
+        guard magnitude != self.last.number else { return self.output.repeat(self.last.place) }
+        let start = self.output.count
+        self.write(magnitude)
+        self.last = (magnitude, start..<self.output.count)
+    }
+
+    private mutating func write(_ magnitude: UInt64) {
         var (count, bound) = (1, 10 as UInt64)
         // 2^64 has twenty digits, one more than the last bound.
         while magnitude >= bound, count < 20 {
@@ -207,15 +237,15 @@ package struct LineWriter: ~Copyable {
     mutating func time(_ time: WallTime) {
         let (second, fraction) = time.shown.dividedFlooring(by: 1_000_000)
         if second != self.written.second { self.written = (second, SecondText(second)) }
-        let start = self.output.room(for: SecondText.length)
+        let start = self.output.room(for: SecondText.length + 7)
         withUnsafeBytes(of: self.written.text.digits) { digits in
             start.copyMemory(
                 from: digits.baseAddress.unsafelyUnwrapped,
                 byteCount: SecondText.length
             )
         }
-        self.output.room(for: 6).write(UInt64(fraction), digits: 6)
-        self.text("Z")
+        (start + SecondText.length).write(UInt64(fraction), digits: 6)
+        start.storeBytes(of: UInt8(ascii: "Z"), toByteOffset: SecondText.length + 6, as: UInt8.self)
     }
 
     /// A value as JSON, without white space.
@@ -324,6 +354,15 @@ struct LineBytes: ~Copyable {
     }
 
     mutating func replace(at index: Int, by byte: UInt8) { self.memory[index] = byte }
+
+    /// Appends bytes that are there already.
+    mutating func `repeat`(_ range: Range<Int>) {
+        let start = self.room(for: range.count)
+        start.copyMemory(
+            from: self.memory.baseAddress.unsafelyUnwrapped + range.lowerBound,
+            byteCount: range.count
+        )
+    }
 
     @inline(never)
     private mutating func grow(by count: Int) {

@@ -9,42 +9,33 @@ extension ServerLine {
         package let fragment: [UInt8]
         package let at: WallTime
         package let epoch: Epoch
-        /// Nil for a machine that has no stays.
-        package private(set) var stay: Stay?
+        /// The seq that began the stay; nil for a machine that has no stays.
+        package let stay: UInt64?
+        /// What time will do; nil if nothing.
+        package private(set) var due: Due?
 
         package init(
             seq: UInt64,
             fragment: [UInt8],
             at: WallTime,
             epoch: Epoch,
-            stay: Stay? = nil
+            stay: UInt64? = nil,
+            due: Due? = nil
         ) {
             self.seq = seq
             self.fragment = fragment
             self.at = at
             self.epoch = epoch
             self.stay = stay
+            self.due = due
         }
 
         /// The same with the milliseconds that are left until what is due; nil if nothing is.
         package func counting(_ leftMs: Int64?) -> Report {
-            guard let stay = self.stay, let due = stay.due, let leftMs else { return self }
+            guard let due = self.due, let leftMs else { return self }
             var report = self
-            report.stay = Stay(seq: stay.seq, due: due.counting(leftMs))
+            report.due = due.counting(leftMs)
             return report
-        }
-    }
-
-    /// A stay in a state, and what time will do to it.
-    package struct Stay: Sendable {
-        /// The seq that began it.
-        package let seq: UInt64
-        /// What time will do; nil if nothing.
-        package let due: Due?
-
-        package init(seq: UInt64, due: Due?) {
-            self.seq = seq
-            self.due = due
         }
     }
 
@@ -99,12 +90,30 @@ extension ServerLine {
 extension LineWriter {
     /// `seq`, `state`, `data`, `at` and `cursor`.
     mutating func report(_ report: ServerLine.Report) {
-        self.position(of: report)
-        self.time(.at, report.at)
-        self.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
-        guard let stay = report.stay else { return }
-        self.number(.stay, stay.seq)
-        if let due = stay.due { self.due(due) }
+        self.report(
+            report.seq,
+            report.fragment,
+            report.at,
+            report.epoch,
+            report.stay,
+            report.due
+        )
+    }
+
+    /// The same: what is made only to be written would be copied.
+    mutating func report(
+        _ seq: UInt64,
+        _ fragment: [UInt8],
+        _ at: WallTime,
+        _ epoch: Epoch,
+        _ stay: UInt64?,
+        _ due: ServerLine.Due?
+    ) {
+        self.position(seq, fragment)
+        self.time(.at, at)
+        self.cursor(.cursor, Cursor(epoch: epoch, seq: seq))
+        if let stay { self.number(.stay, stay) }
+        if let due { self.due(due) }
     }
 
     /// What time will do, and when.
@@ -122,8 +131,12 @@ extension LineWriter {
 
     /// `seq`, `state` and `data`.
     mutating func position(of report: ServerLine.Report) {
-        self.number(.seq, report.seq)
+        self.position(report.seq, report.fragment)
+    }
+
+    mutating func position(_ seq: UInt64, _ fragment: [UInt8]) {
+        self.number(.seq, seq)
         self.text(",")
-        self.raw(report.fragment)
+        self.raw(fragment)
     }
 }

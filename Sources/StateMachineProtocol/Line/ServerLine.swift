@@ -33,23 +33,31 @@ package enum ServerLine {
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        LineWriter.bytes {
-            self.writeReply(to: &$0, id: id, report: report, own: own, rest: rest)
+        LineWriter.bytes { writer in
+            if let report {
+                self.writeReply(to: &writer, id: id, report, own: own, rest: rest)
+            } else {
+                writer.line("reply", id: id) { writer in
+                    writer.bool(.ok, true)
+                    own(&writer)
+                    rest(&writer)
+                }
+            }
         }
     }
 
-    /// The same, into `writer`, whose former content is discarded.
+    /// The same with a report, into `writer`, whose former content is discarded.
     package static func writeReply(
         to writer: inout LineWriter,
         id: RequestID?,
-        report: Report? = nil,
+        _ report: Report,
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) {
         writer.line("reply", id: id) { writer in
             writer.bool(.ok, true)
             own(&writer)
-            if let report { writer.report(report) }
+            writer.report(report)
             rest(&writer)
         }
     }
@@ -161,7 +169,7 @@ package enum ServerLine {
         self.line(type, id: id) { writer in
             writer.position(of: report)
             writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: seq ?? report.seq))
-            if let due = report.stay?.due { writer.due(due) }
+            if let due = report.due { writer.due(due) }
             writer.selected(isSelected)
         }
     }

@@ -1,10 +1,80 @@
-/// What requests of a change have in common: a `set`, a `send` and an `update`.
+/// A request of a change: a `set`, a `send` or an `update`.
 package protocol ChangeCall: Sendable {
-    var data: GivenValue? { get set }
+    var terms: ChangeTerms { get set }
+}
+
+/// What requests of a change have in common.
+package struct ChangeTerms: Hashable, Sendable {
+    /// What most requests have none of: an object of its own, so that they are passed on for little.
+    private indirect enum Rest: Hashable, Sendable {
+        case none
+        case some(words: [JSONMember], condition: ChangeCondition, cause: String?)
+    }
+
+    package var data: GivenValue?
+    private var rest = Rest.none
+
+    package init() {}
+
+    package init(
+        data: JSONValue?,
+        words: [JSONMember] = [],
+        condition: ChangeCondition = ChangeCondition(),
+        cause: String? = nil
+    ) {
+        self.data = data.map { GivenValue($0) }
+        self.keep(words, condition, cause)
+    }
+
     /// Further fields, as words that the fields' types interpret.
-    var words: [JSONMember] { get set }
-    var condition: ChangeCondition { get set }
-    var cause: String? { get set }
+    package var words: [JSONMember] {
+        get { if case .some(let words, _, _) = self.rest { words } else { [] } }
+        set { self.keep(newValue, self.condition, self.cause) }
+    }
+
+    package var condition: ChangeCondition {
+        get { if case .some(_, let condition, _) = self.rest { condition } else { .init() } }
+        set { self.keep(self.words, newValue, self.cause) }
+    }
+
+    package var cause: String? {
+        get { if case .some(_, _, let cause) = self.rest { cause } else { nil } }
+        set { self.keep(self.words, self.condition, newValue) }
+    }
+
+    /// Whether there is nothing but data.
+    package var isPlain: Bool { if case .none = self.rest { true } else { false } }
+
+    private mutating func keep(
+        _ words: [JSONMember],
+        _ condition: ChangeCondition,
+        _ cause: String?
+    ) {
+        let isPlain = words.isEmpty && condition.isEmpty && cause == nil
+        self.rest = isPlain ? .none : .some(words: words, condition: condition, cause: cause)
+    }
+}
+
+extension ChangeCall {
+    package var data: GivenValue? {
+        get { self.terms.data }
+        set { self.terms.data = newValue }
+    }
+
+    package var words: [JSONMember] {
+        get { self.terms.words }
+        set { self.terms.words = newValue }
+    }
+
+    package var condition: ChangeCondition {
+        get { self.terms.condition }
+        set { self.terms.condition = newValue }
+    }
+
+    package var cause: String? {
+        get { self.terms.cause }
+        set { self.terms.cause = newValue }
+    }
 }
 
 /// Where a machine has to be for a change to be made; all of it has to hold.
@@ -36,37 +106,25 @@ package struct ChangeCondition: Hashable, Sendable {
 /// A request that a state be entered.
 package struct SetCall: ChangeCall, RequestArguments {
     package var state = ""
-    package var data: GivenValue?
-    package var words: [JSONMember] = []
-    package var condition = ChangeCondition()
     /// Makes a transition even to the identical state.
     package var reenter = false
-    package var cause: String?
+    package var terms = ChangeTerms()
 
     init() {}
 
-    package init(
-        state: String,
-        data: JSONValue? = nil,
-        words: [JSONMember] = [],
-        condition: ChangeCondition = ChangeCondition(),
-        reenter: Bool = false,
-        cause: String? = nil
-    ) {
+    package init(_ state: String, reenter: Bool = false, _ terms: ChangeTerms = ChangeTerms()) {
         self.state = state
-        self.data = data.map { GivenValue($0) }
-        self.words = words
-        self.condition = condition
         self.reenter = reenter
-        self.cause = cause
+        self.terms = terms
     }
 
-    static let arguments =
+    static let arguments = RequestTable(
         [.init(.state, \.state, .string) { $0.state = $1 }] + fields + conditions
-        + [
-            .init(.reenter, \.reenter, .bool, unless: false) { $0.reenter = $1 },
-            .init(.cause, \.cause, .text) { $0.cause = $1 },
-        ]
+            + [
+                .init(.reenter, \.reenter, .bool, unless: false) { $0.reenter = $1 },
+                .init(.cause, \.cause, .text) { $0.cause = $1 },
+            ]
+    )
 
     func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
 }
@@ -74,64 +132,41 @@ package struct SetCall: ChangeCall, RequestArguments {
 /// An event that is sent to a machine.
 package struct SendCall: ChangeCall, RequestArguments {
     package var event = ""
-    package var data: GivenValue?
-    package var words: [JSONMember] = []
-    package var condition = ChangeCondition()
-    package var cause: String?
+    package var terms = ChangeTerms()
 
     init() {}
 
-    package init(
-        event: String,
-        data: JSONValue? = nil,
-        words: [JSONMember] = [],
-        condition: ChangeCondition = ChangeCondition(),
-        cause: String? = nil
-    ) {
+    package init(_ event: String, _ terms: ChangeTerms = ChangeTerms()) {
         self.event = event
-        self.data = data.map { GivenValue($0) }
-        self.words = words
-        self.condition = condition
-        self.cause = cause
+        self.terms = terms
     }
 
-    static let arguments =
+    static let arguments = RequestTable(
         [.init(.event, \.event, .string) { $0.event = $1 }] + fields + conditions + [
             .init(.cause, \.cause, .text) { $0.cause = $1 }
         ]
+    )
 
     func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
 }
 
-/// A request that fields of the present state get other values.
+/// A request that fields of the present state get other values; null removes one that may be absent.
 package struct UpdateCall: ChangeCall, RequestArguments {
-    /// Null removes a field that may be absent.
-    package var data: GivenValue?
-    package var words: [JSONMember] = []
     /// What is added to the present values of further fields: numbers.
     package var add: [JSONMember] = []
-    package var condition = ChangeCondition()
-    package var cause: String?
+    package var terms = ChangeTerms()
 
     init() {}
 
-    package init(
-        data: JSONValue? = nil,
-        words: [JSONMember] = [],
-        add: [JSONMember] = [],
-        condition: ChangeCondition = ChangeCondition(),
-        cause: String? = nil
-    ) {
-        self.data = data.map { GivenValue($0) }
-        self.words = words
+    package init(adding add: [JSONMember] = [], _ terms: ChangeTerms = ChangeTerms()) {
         self.add = add
-        self.condition = condition
-        self.cause = cause
+        self.terms = terms
     }
 
-    static let arguments =
+    static let arguments = RequestTable(
         fields + [.init(.add, \.add, .amounts, unless: []) { $0.add = $1 }] + conditions
-        + [.init(.cause, \.cause, .text) { $0.cause = $1 }]
+            + [.init(.cause, \.cause, .text) { $0.cause = $1 }]
+    )
 
     func complete(_ operation: Operation) throws(WireError) {
         guard self.data != nil || !self.words.isEmpty || !self.add.isEmpty else {
@@ -267,15 +302,13 @@ extension Request {
         reenter: Bool = false,
         cause: String? = nil
     ) -> Request {
-        let call = SetCall(
-            state: state,
+        let terms = ChangeTerms(
             data: data.map { .object($0) },
             words: words,
             condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
-            reenter: reenter,
             cause: cause
         )
-        return Request(.set(call))
+        return Request(.set(SetCall(state, reenter: reenter, terms)))
     }
 
     /// Sends an event to a machine that has events.
@@ -299,14 +332,13 @@ extension Request {
         ifStay: ExpectedChange? = nil,
         cause: String? = nil
     ) -> Request {
-        let call = SendCall(
-            event: event,
+        let terms = ChangeTerms(
             data: data.map { .object($0) },
             words: words,
             condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
             cause: cause
         )
-        return Request(.send(call))
+        return Request(.send(SendCall(event, terms)))
     }
 
     /// Gives fields of the present state new values, without leaving the state.
@@ -330,13 +362,12 @@ extension Request {
         ifStay: ExpectedChange? = nil,
         cause: String? = nil
     ) -> Request {
-        let call = UpdateCall(
+        let terms = ChangeTerms(
             data: data.isEmpty && !amounts.isEmpty ? nil : .object(data),
             words: words,
-            add: amounts,
             condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
             cause: cause
         )
-        return Request(.update(call))
+        return Request(.update(UpdateCall(adding: amounts, terms)))
     }
 }

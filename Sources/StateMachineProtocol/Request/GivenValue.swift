@@ -27,14 +27,17 @@ package struct GivenValue: Sendable {
         }
     }
 
-    /// The bytes of an object in a line, with its brackets; nil of anything else.
+    /// Passes the bytes of an object in a line, with its brackets; nil of anything else.
     ///
     /// Objects of the same bytes have the same value.
-    package var writtenObject: ArraySlice<UInt8>? {
+    @inline(__always)
+    func withWrittenObject<Result>(
+        _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result? {
         guard case .written(let text, let place) = self.form, text.kind(at: place) == .object else {
             return nil
         }
-        return text.written(at: place)
+        return text.withWritten(at: place, body)
     }
 }
 

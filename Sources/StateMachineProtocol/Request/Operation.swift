@@ -29,16 +29,16 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     private var ownKeys: [RequestKey] {
         switch self {
         case .get, .unwatch, .reload, .describe, .stats, .ping, .help: []
-        case .set: SetCall.arguments.map(\.key)
-        case .send: SendCall.arguments.map(\.key)
-        case .update: UpdateCall.arguments.map(\.key)
-        case .watch: WatchCall.arguments.map(\.key)
-        case .wait: WaitCall.arguments.map(\.key)
-        case .hold: HoldCall.arguments.map(\.key)
-        case .release: ReleaseCall.arguments.map(\.key)
-        case .guard: GuardCall.arguments.map(\.key)
-        case .vote: VoteCall.arguments.map(\.key)
-        case .history: HistoryCall.arguments.map(\.key)
+        case .set: SetCall.arguments.keys
+        case .send: SendCall.arguments.keys
+        case .update: UpdateCall.arguments.keys
+        case .watch: WatchCall.arguments.keys
+        case .wait: WaitCall.arguments.keys
+        case .hold: HoldCall.arguments.keys
+        case .release: ReleaseCall.arguments.keys
+        case .guard: GuardCall.arguments.keys
+        case .vote: VoteCall.arguments.keys
+        case .history: HistoryCall.arguments.keys
         }
     }
 
@@ -69,6 +69,43 @@ package enum RequestKey: String, CaseIterable, Sendable {
     case required, untilMs
     case name = "as"
 
-    /// By their spelling.
+    /// By their spelling, each with its number.
     static let table = WordTable(allCases)
+
+    /// Its place among all of them.
+    var number: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+
+    /// These as a set: each the bit of its number.
+    static func bits(_ keys: [RequestKey]) -> UInt64 {
+        keys.reduce(0) { $0 | 1 << UInt64($1.number) }
+    }
+}
+
+/// Where the values of a request's keys are in its line.
+struct RequestPlaces {
+    /// By a key's number.
+    ///
+    /// 40: there are fewer keys. A place is below 2^16, since a request has no more than ``RequestLimits/values``.
+    private var places = InlineArray<40, UInt16>(repeating: 0)
+    /// The keys that are given, each a bit.
+    private(set) var given: UInt64 = 0
+    /// Whether there are others besides, which the protocol does not have.
+    private(set) var hasUnknown = false
+
+    /// Where the value of the key of that number is; nil if it is not given.
+    @inline(__always)
+    subscript(number: Int) -> JSONText.Place? {
+        self.given & 1 << UInt64(number) == 0 ? nil : JSONText.Place(self.places[number])
+    }
+
+    /// Notes a key by its number; false if it was there already.
+    mutating func note(_ number: Int, at place: JSONText.Place) -> Bool {
+        guard self[number] == nil else { return false }
+        self.given |= 1 << UInt64(number)
+        self.places[number] = UInt16(truncatingIfNeeded: place)
+        return true
+    }
+
+    /// Notes a key that is none of the protocol's.
+    mutating func noteUnknown() { self.hasUnknown = true }
 }

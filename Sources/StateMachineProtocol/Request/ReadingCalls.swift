@@ -9,7 +9,7 @@ package struct WaitCall: RequestArguments {
     /// How long, in milliseconds; nil waits for ever.
     package var timeoutMs: UInt64?
 
-    static let arguments: [RequestArgument<Self>] = [
+    static let arguments: RequestTable<Self> = [
         .init(.until, \.until, .patterns) { $0.until = $1 },
         .init(.fail, \.fail, .patterns, unless: PatternList([])) { $0.fail = $1 },
         .init(.since, \.since, .string) { $0.since = $1 },
@@ -31,7 +31,7 @@ package struct WatchCall: RequestArguments {
 
     package init() {}
 
-    static let arguments: [RequestArgument<Self>] = [
+    static let arguments: RequestTable<Self> = [
         .init(.since, \.since, .string) { $0.since = $1 },
         .init(.only, \.only, .patterns) { $0.only = $1 },
         .init(.mode, \.mode, .choice, unless: .all) { $0.mode = $1 },
@@ -119,7 +119,7 @@ package struct HistoryCall: RequestArguments {
             || self.cause != nil || self.isOutline || self.reportsProgress
     }
 
-    static let arguments: [RequestArgument<Self>] = [
+    static let arguments: RequestTable<Self> = [
         .init(.since, \.since, .string) { $0.since = $1 },
         .init(.limit, \.limit, .count(atMost: RequestLimits.historyChanges)) { $0.limit = $1 },
         .init(.only, \.only, .patterns) { $0.only = $1 },

@@ -6,20 +6,20 @@ public struct Request: Hashable, Sendable {
     public let id: RequestID?
     package let call: Call
 
-    /// The operations with their arguments.
-    package indirect enum Call: Hashable, Sendable {
+    /// The operations with their arguments; those of many are objects of their own.
+    package enum Call: Hashable, Sendable {
         case get
         case set(SetCall)
         case send(SendCall)
         case update(UpdateCall)
-        case watch(WatchCall)
+        indirect case watch(WatchCall)
         case unwatch
-        case wait(WaitCall)
-        case hold(HoldCall)
+        indirect case wait(WaitCall)
+        indirect case hold(HoldCall)
         case release(ReleaseCall)
-        case `guard`(GuardCall)
+        indirect case `guard`(GuardCall)
         case vote(VoteCall)
-        case history(HistoryCall)
+        indirect case history(HistoryCall)
         case reload
         case describe
         case stats
@@ -35,27 +35,7 @@ public struct Request: Hashable, Sendable {
     /// The same request, whose lines will carry `id`.
     public func called(_ id: RequestID) -> Request { Request(id: id, self.call) }
 
-    package var operation: Operation {
-        switch self.call {
-        case .get: .get
-        case .set: .set
-        case .send: .send
-        case .update: .update
-        case .watch: .watch
-        case .unwatch: .unwatch
-        case .wait: .wait
-        case .hold: .hold
-        case .release: .release
-        case .guard: .guard
-        case .vote: .vote
-        case .history: .history
-        case .reload: .reload
-        case .describe: .describe
-        case .stats: .stats
-        case .ping: .ping
-        case .help: .help
-        }
-    }
+    package var operation: Operation { self.call.operation }
 
     /// The request as an object.
     package var object: JSONValue {
@@ -80,6 +60,30 @@ public struct Request: Hashable, Sendable {
 
     /// The request as a line, with its newline.
     public var line: [UInt8] { Array("\(self.object)\n".utf8) }
+}
+
+extension Request.Call {
+    package var operation: Operation {
+        switch self {
+        case .get: .get
+        case .set: .set
+        case .send: .send
+        case .update: .update
+        case .watch: .watch
+        case .unwatch: .unwatch
+        case .wait: .wait
+        case .hold: .hold
+        case .release: .release
+        case .guard: .guard
+        case .vote: .vote
+        case .history: .history
+        case .reload: .reload
+        case .describe: .describe
+        case .stats: .stats
+        case .ping: .ping
+        case .help: .help
+        }
+    }
 }
 
 /// A line that is not a valid request, and what to answer.

@@ -3,7 +3,7 @@ protocol RequestArguments: Hashable, Sendable {
     init()
 
     /// Each key and its property, in writing order.
-    static var arguments: [RequestArgument<Self>] { get }
+    static var arguments: RequestTable<Self> { get }
 
     /// Completes what was read with what the daemon takes where nothing is given.
     ///
@@ -16,15 +16,33 @@ extension RequestArguments {
 
     /// The members of the request's object; what is not given is left out.
     func written(for operation: Operation) -> [JSONMember] {
-        Self.arguments.compactMap { argument in
+        Self.arguments.rows.compactMap { argument in
             argument.write(self).map { JSONMember(argument.key.rawValue, $0) }
         }
     }
 }
 
+/// What an operation takes, in writing order.
+struct RequestTable<Call>: ExpressibleByArrayLiteral, Sendable {
+    let rows: [RequestArgument<Call>]
+    /// The keys that it takes, each a bit; see ``RequestKey/bits(_:)``.
+    let taken: UInt64
+
+    init(_ rows: [RequestArgument<Call>]) {
+        self.rows = rows
+        self.taken = RequestKey.bits(rows.map(\.key))
+    }
+
+    init(arrayLiteral rows: RequestArgument<Call>...) { self.init(rows) }
+
+    var keys: [RequestKey] { self.rows.map(\.key) }
+}
+
 /// A key of a request and the property that it stands for.
 struct RequestArgument<Call>: Sendable {
     let key: RequestKey
+    /// The key's.
+    let number: Int
     let isNeeded: Bool
     /// Sets the property to what is at that place.
     let read: @Sendable (JSONText, JSONText.Place, inout Call) throws(WireError) -> Void
@@ -38,7 +56,7 @@ struct RequestArgument<Call>: Sendable {
         _ form: RequestForm<Value>,
         set: @escaping @Sendable (inout Call, consuming Value) -> Void
     ) {
-        self.key = key
+        (self.key, self.number) = (key, key.number)
         self.isNeeded = false
         self.read = Self.reading(key, form, set)
         self.write = { $0[keyPath: property].flatMap(form.write) }
@@ -52,7 +70,7 @@ struct RequestArgument<Call>: Sendable {
         unless usual: Value? = nil,
         set: @escaping @Sendable (inout Call, consuming Value) -> Void
     ) {
-        self.key = key
+        (self.key, self.number) = (key, key.number)
         self.isNeeded = usual == nil
         self.read = Self.reading(key, form, set)
         self.write = { call in
@@ -267,34 +285,27 @@ extension PatternList {
     }
 }
 
-/// The keys of a request's line.
+/// A text that was read, and of a request's line where its keys are.
 struct RequestKeys {
-    private let text: JSONText
+    /// An object, if it is a request.
+    let text: JSONText
+    private let places: RequestPlaces
+    /// The first key that appears twice in one object, if there is one.
+    let doubledKey: String?
 
-    /// Those of a text that is an object.
-    init(_ text: JSONText) { self.text = text }
-
-    /// Where the value of a key is.
-    private subscript(_ key: RequestKey) -> JSONText.Place? {
-        self.firstMember { (other, _) in other == key }
+    init(_ text: JSONText, at places: RequestPlaces, doubled key: String?) {
+        self.text = text
+        self.places = places
+        self.doubledKey = key
     }
 
-    /// The place of the first value for which `isIt` says so; its key is nil if the protocol has none of that name.
-    private func firstMember(
-        where isIt: (RequestKey?, JSONText.Place) -> Bool
-    ) -> JSONText.Place? {
-        let end = self.text.next(after: 0)
-        var key = 1
-        while key < end {
-            if isIt(self.text.key(at: key), key + 1) { return key + 1 }
-            key = self.text.next(after: key + 1)
-        }
-        return nil
-    }
+    private static let (op, id) = (RequestKey.op.number, RequestKey.id.number)
+    /// Those of every operation.
+    private static let common = RequestKey.bits([.op, .id])
 
     var operation: Operation {
         get throws(WireError) {
-            guard let place = self[.op] else {
+            guard let place = self.places[Self.op] else {
                 throw WireError(.badRequest, "the key \"op\" is missing")
             }
             if let operation = self.text.word(at: place).flatMap({ Operation.table[$0] }) {
@@ -309,7 +320,7 @@ struct RequestKeys {
 
     var id: RequestID? {
         get throws(WireError) {
-            guard let place = self[.id] else { return nil }
+            guard let place = self.places[Self.id] else { return nil }
             switch self.text.kind(at: place) {
             case .string:
                 let string = self.text.text(at: place)
@@ -341,48 +352,40 @@ struct RequestKeys {
 
     /// The call of an operation that takes nothing.
     func call(_ call: Request.Call, of operation: Operation) throws(WireError) -> Request.Call {
-        try self.forEachArgument(of: operation) { (_, _) in false }
+        try self.check(taken: 0, by: operation)
         return call
     }
 
     /// What the operation takes.
     func arguments<Call: RequestArguments>(of operation: Operation) throws(WireError) -> Call {
-        let arguments = Call.arguments
-        // By their places in the table: an argument is not copied for its key.
-        var places = InlineArray<16, JSONText.Place>(repeating: 0)
-        try self.forEachArgument(of: operation) { key, place in
-            guard let index = arguments.indices.first(where: { arguments[$0].key == key }) else {
-                return false
-            }
-            places[index] = place
-            return true
-        }
+        let table = Call.arguments
+        try self.check(taken: table.taken, by: operation)
         var call = Call()
-        for index in arguments.indices {
-            if places[index] > 0 {
-                try arguments[index].read(self.text, places[index], &call)
-            } else if arguments[index].isNeeded {
-                throw .lacks(arguments[index].key, of: operation)
+        for index in table.rows.indices {
+            // By its place: an argument is not copied for its key.
+            if let place = self.places[table.rows[index].number] {
+                try table.rows[index].read(self.text, place, &call)
+            } else if table.rows[index].isNeeded {
+                throw .lacks(table.rows[index].key, of: operation)
             }
         }
         try call.complete(operation)
         return call
     }
 
-    /// Calls `takes` for each key and the place of its value; refuses what it does not take.
-    private func forEachArgument(
-        of operation: Operation,
-        _ takes: (RequestKey, JSONText.Place) -> Bool
-    ) throws(WireError) {
-        let odd = self.firstMember { (key, place) in
-            guard let key else { return true }
-            return key != .op && key != .id && !takes(key, place)
+    /// Refuses a key that is none of those which the operation takes.
+    private func check(taken: UInt64, by operation: Operation) throws(WireError) {
+        guard self.places.hasUnknown || self.places.given & ~(taken | Self.common) != 0 else {
+            return
         }
-        guard let odd else { return }
         let names = ([.op, .id] + operation.keys).map(\.rawValue)
+        var key = 1
+        while names.contains(where: { self.text.text(at: key).isSpelled($0) }) {
+            key = self.text.next(after: key + 1)
+        }
         throw WireError(
             .badRequest,
-            "\(operation.rawValue) has no key \(self.text.text(at: odd - 1).quoted); "
+            "\(operation.rawValue) has no key \(self.text.text(at: key).quoted); "
                 + "known: \(names.joined(separator: ", "))",
             known: names
         )

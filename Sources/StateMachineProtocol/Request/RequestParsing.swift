@@ -3,6 +3,13 @@ extension Request {
     ///
     /// A line that begins with `{` is a JSON object, any other is bare words typed by hand.
     package static func parse(_ line: [UInt8]) throws(RefusedRequest) -> Request? {
+        try line.withUnsafeBufferPointer { (line) throws(RefusedRequest) in try self.parse(line) }
+    }
+
+    /// The same of a line in somebody else's memory.
+    package static func parse(
+        _ line: UnsafeBufferPointer<UInt8>
+    ) throws(RefusedRequest) -> Request? {
         guard let first = line.first(where: { !$0.isWhiteSpace }) else { return nil }
         if first == UInt8(ascii: "{") { return try Request(object: line) }
         guard let text = String(validating: line, as: UTF8.self) else {
@@ -31,11 +38,10 @@ extension Request {
         return words.map { String(Substring($0)) }
     }
 
-    private init(object line: [UInt8]) throws(RefusedRequest) {
-        var parser = JSONParser(request: line)
-        let text: JSONText
+    private init(object line: UnsafeBufferPointer<UInt8>) throws(RefusedRequest) {
+        let keys: RequestKeys
         do {
-            text = try parser.read()
+            keys = try JSONText.reading(request: line)
         } catch {
             throw RefusedRequest(
                 id: nil,
@@ -46,14 +52,13 @@ extension Request {
                 )
             )
         }
-        let keys = RequestKeys(text)
         let id: RequestID?
         do {
             id = try keys.id
         } catch {
             throw RefusedRequest(id: nil, error: error)
         }
-        if let key = parser.doubledKey {
+        if let key = keys.doubledKey {
             throw RefusedRequest(
                 id: id,
                 error: WireError(.badRequest, "the key \(key.quoted) is given twice in one object")
@@ -104,7 +109,7 @@ extension Request.Call {
     }
 
     fileprivate init(words: [String]) throws(WireError) {
-        guard let operation = ShortWord(words[0].utf8).flatMap({ Operation.table[$0] }) else {
+        guard let operation = ShortWord(words[0]).flatMap({ Operation.table[$0] }) else {
             throw .unknownOperation(words[0])
         }
         var rest = Array(words.dropFirst())
@@ -140,21 +145,22 @@ extension Request.Call {
                 for: operation,
                 orElse: "set needs a state: set STATE [key=value …]"
             )
-            self = .set(SetCall(state: state, data: fields.data, words: fields.words))
+            self = .set(SetCall(state, ChangeTerms(data: fields.data, words: fields.words)))
             return
         case .send:
             let (event, fields) = try rest.named(
                 for: operation,
                 orElse: "send needs an event: send EVENT [key=value …]"
             )
-            self = .send(SendCall(event: event, data: fields.data, words: fields.words))
+            self = .send(SendCall(event, ChangeTerms(data: fields.data, words: fields.words)))
             return
         case .update:
             guard !rest.isEmpty else {
                 throw WireError(.badRequest, "update needs a field: update key=value …")
             }
             let fields = try FieldWords(rest, in: operation.rawValue, isUpdate: true)
-            self = .update(UpdateCall(data: fields.data, words: fields.words, add: fields.amounts))
+            let terms = ChangeTerms(data: fields.data, words: fields.words)
+            self = .update(UpdateCall(adding: fields.amounts, terms))
             return
         case .watch:
             let patterns = try PatternList(words: rest)

@@ -11,7 +11,7 @@ package struct HoldCall: RequestArguments {
     /// When it ends then, in milliseconds from now.
     package var untilMs: UInt64?
 
-    static let arguments: [RequestArgument<Self>] = [
+    static let arguments: RequestTable<Self> = [
         .init(.before, \.before, .patterns) { $0.before = $1 },
         .init(.mode, \.mode, .choice, unless: .block) { $0.mode = $1 },
         .init(.maxMs, \.maxMs, .count(atMost: RequestLimits.voteMs)) { $0.maxMs = $1 },
@@ -54,7 +54,7 @@ package struct GuardCall: RequestArguments {
 
     package var allowsOnTimeout: Bool { self.onTimeout != .deny }
 
-    static let arguments: [RequestArgument<Self>] = [
+    static let arguments: RequestTable<Self> = [
         .init(.before, \.before, .patterns) { $0.before = $1 },
         .init(.timeoutMs, \.timeoutMs, .count(atMost: RequestLimits.voteMs)) { $0.timeoutMs = $1 },
         .init(.onTimeout, \.onTimeout, .choice) { $0.onTimeout = $1 },
@@ -77,7 +77,7 @@ package struct ReleaseCall: RequestArguments {
     /// The name of a hold.
     package var name: String?
 
-    static let arguments: [RequestArgument<Self>] = [
+    static let arguments: RequestTable<Self> = [
         .init(.hold, \.number, .count) { $0.number = $1 },
         .init(.required, \.required, .name) { $0.required = $1 },
         .init(.name, \.name, .name) { $0.name = $1 },
@@ -101,7 +101,7 @@ package struct VoteCall: RequestArguments {
     package var allow = true
     package var why: String?
 
-    static let arguments: [RequestArgument<Self>] = [
+    static let arguments: RequestTable<Self> = [
         .init(.ask, \.ask, .count) { $0.ask = $1 },
         .init(.allow, \.allow, .bool) { $0.allow = $1 },
         .init(.why, \.why, .text) { $0.why = $1 },

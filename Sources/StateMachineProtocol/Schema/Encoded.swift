@@ -2,6 +2,9 @@ package import StateMachineCore
 
 /// A state as the wire shows it and the disk keeps it, encoded once for all lines that carry it.
 package final class Encoded: Sendable {
+    /// The state's name, and the same as a number if it is short.
+    package let name: String
+    package let word: ShortWord?
     /// For patterns to match.
     package let data: JSONValue
     /// `"state":"…","data":{…}`: the part that every line about the state carries.
@@ -9,7 +12,9 @@ package final class Encoded: Sendable {
     /// Where `data` begins in the fragment.
     private let dataStart: Int
 
-    init(_ name: String, _ data: JSONValue) {
+    package init(_ name: String, _ data: JSONValue) {
+        self.name = name
+        self.word = ShortWord(name)
         self.data = data
         var writer = LineWriter()
         writer.state(name)
@@ -28,6 +33,22 @@ extension Schema {
     /// The state's encoded form, made now if nobody has asked for it before.
     package func encoded(_ value: Value) -> Encoded {
         value.form { Encoded(value.name, self.codec.data(of: value)) }
+    }
+
+    /// A place, as lines show it, and what time will do there.
+    package func report(
+        of place: Place,
+        in epoch: Epoch,
+        due: ServerLine.Due?
+    ) -> ServerLine.Report {
+        ServerLine.Report(
+            seq: place.seq,
+            fragment: self.encoded(place.value).fragment,
+            at: place.at,
+            epoch: epoch,
+            stay: self.hasStays ? place.stay : nil,
+            due: due
+        )
     }
 
     /// What lines say of what time does to the machine at that place; nil if it does nothing there.

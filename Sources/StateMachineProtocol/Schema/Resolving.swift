@@ -72,8 +72,6 @@ extension Schema {
             return try read(list, isOld: isOld)
         }
         switch call {
-        // As most are.
-        case .set(let set) where set.condition.ifState == nil && set.words.isEmpty: return call
         case .set(var set):
             set.condition.ifState = try read(given: set.condition.ifState)
             try set.interpretWords(

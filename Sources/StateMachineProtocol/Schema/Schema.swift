@@ -21,6 +21,8 @@ package final class Schema: Sendable {
     package let codec: any StateCodec
     /// What the machine does besides being set; nil: it can only be set, and so has no stays.
     package let rules: (any MachineRules)?
+    /// Whether the machine has events, updates and deadlines, and so stays; else it can only be set.
+    package let hasStays: Bool
     /// The state that a machine is in before anybody has set one.
     package let initial: Value
     /// The state to start in if the present state cannot be carried over; nil refuses to start.
@@ -45,6 +47,7 @@ package final class Schema: Sendable {
         self.origin = origin
         self.codec = codec
         self.rules = rules
+        self.hasStays = rules != nil
         self.initial = initial
         self.lost = lost
         self.problems = problems
@@ -57,9 +60,6 @@ package final class Schema: Sendable {
         case .file(let declaration): declaration
         }
     }
-
-    /// Whether the machine has events, updates and deadlines, and so stays; else it can only be set.
-    package var hasStays: Bool { self.rules != nil }
 
     /// The schema of a state: its declaration's, perhaps another than this one.
     package func schema(of value: Value) -> Schema { self.codec.schema(of: value) ?? self }

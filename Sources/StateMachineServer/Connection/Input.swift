@@ -25,7 +25,7 @@ struct Input {
 
     enum Next {
         /// A line without its newline.
-        case line([UInt8])
+        case line(ByteBuffer)
         /// No line is complete.
         case none
         /// Longer than a line may be; all input is dropped.
@@ -60,7 +60,7 @@ struct Input {
             self.clear()
             return .tooLong
         }
-        guard newline != nil, let line = self.buffer.readBytes(length: length) else {
+        guard newline != nil, let line = self.buffer.readSlice(length: length) else {
             self.scanned = length
             // Frees the buffer: it may be larger than what comes next needs.
             if length == 0, self.buffer.storageCapacity > 0 { self.buffer = ByteBuffer() }

@@ -60,15 +60,21 @@ extension Connection {
     /// What is answered at once waits for earlier sets that are on their way to the disk. What
     /// changes nothing also waits until there is time; at the door for readers that is known before
     /// the line is parsed. From a client that is gone only what changes something is taken.
-    private func handle(_ line: [UInt8]) -> Step {
+    private func handle(_ line: ByteBuffer) -> Step {
         let isSetters = self.door.takes(.set)
         guard isSetters || self.mayServe else { return self.again(.outOfTime) }
         let mayAnswer = !self.sets.hasOrdered
+        let parsed = line.withUnsafeReadableBytes { bytes in
+            Result { () throws(RefusedRequest) in
+                try Request.parse(bytes.assumingMemoryBound(to: UInt8.self))
+            }
+        }
         do {
-            guard let request = try Request.parse(line) else { return .handled }
-            let isReading = request.operation.isReading
+            guard let request = try parsed.get() else { return .handled }
+            let operation = request.operation
+            let isReading = operation.isReading
             guard !isReading || !self.lifecycle.isGone else { return .handled }
-            guard mayAnswer || request.operation.isProposal else { return self.again(.handled) }
+            guard mayAnswer || operation.isProposal else { return self.again(.handled) }
             guard !isReading || !isSetters || self.mayServe else { return self.again(.outOfTime) }
             do {
                 try self.perform(request, line)
@@ -96,8 +102,8 @@ extension Connection {
     /// Whether a request that changes nothing may be carried out now.
     private var mayServe: Bool { !self.lifecycle.isForgotten && self.server.turns.mayServe(self) }
 
-    private func perform(_ request: Request, _ line: [UInt8]) throws(WireError) {
-        let operation = request.operation
+    private func perform(_ request: Request, _ line: ByteBuffer) throws(WireError) {
+        let (id, operation) = (request.id, request.operation)
         guard self.door.takes(operation) else {
             throw WireError(
                 .forbidden,
@@ -107,12 +113,16 @@ extension Connection {
         }
         // The machine judges a set, and the ring is brought up to it before it is answered.
         if operation != .set { self.server.catchUp() }
+        // Most sets have nothing to be resolved, and are not copied for it.
+        if case .set(let call) = request.call, call.terms.isPlain {
+            return try self.sets.set(call, id: id)
+        }
         switch try self.server.schema.resolved(request.call) {
         case .get:
             ServerLine.writeReply(
                 to: &self.server.scratch.line,
-                id: request.id,
-                report: self.server.report.counting(self.server.stays?.leftMs),
+                id: id,
+                self.server.report.counting(self.server.stays?.leftMs),
                 rest: { writer in
                     self.server.writeOrigin(of: self.server.snapshot.seq, to: &writer)
                     self.server.writeAges(to: &writer)
@@ -121,38 +131,38 @@ extension Connection {
             )
             self.output.replyWithLine(after: self.server.past.ring.head)
         case .set(let call):
-            try self.sets.set(call, id: request.id)
+            try self.sets.set(call, id: id)
         case .send(let call):
-            try self.sets.send(call, id: request.id)
+            try self.sets.send(call, id: id)
         case .update(let call):
-            try self.sets.update(call, id: request.id)
+            try self.sets.update(call, id: id)
         case .watch(let call):
-            try self.watches.begin(call, id: request.id, line)
+            try self.watches.begin(call, id: id, Array(buffer: line))
         case .unwatch:
-            try self.unwatch(id: request.id)
+            try self.unwatch(id: id)
         case .wait(let call):
-            try self.waits.begin(call, id: request.id, line)
+            try self.waits.begin(call, id: id, Array(buffer: line))
         case .hold(let call):
-            try self.voters.hold(call, id: request.id, line)
+            try self.voters.hold(call, id: id, Array(buffer: line))
         case .release(let call):
-            try self.voters.release(call, id: request.id)
+            try self.voters.release(call, id: id)
         case .guard(let call):
-            try self.voters.guard(call, id: request.id, line)
+            try self.voters.guard(call, id: id, Array(buffer: line))
         case .vote(let call):
-            try self.voters.vote(call, id: request.id)
+            try self.voters.vote(call, id: id)
         case .history(let call):
-            try self.history.begin(call, id: request.id, line)
+            try self.history.begin(call, id: id, Array(buffer: line))
         case .reload:
-            try self.reload(id: request.id)
+            try self.reload(id: id)
         case .stats:
-            self.output.reply(self.server.stats(id: request.id))
+            self.output.reply(self.server.stats(id: id))
         case .ping:
             let seq = self.server.report.seq
-            self.output.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
+            self.output.reply(ServerLine.reply(id: id, own: { $0.number("seq", seq) }))
         case .describe:
-            self.output.reply(self.server.description(at: self.door), id: request.id)
+            self.output.reply(self.server.description(at: self.door), id: id)
         case .help:
-            self.output.reply(self.server.help(at: self.door, id: request.id))
+            self.output.reply(self.server.help(at: self.door, id: id))
         }
     }
 

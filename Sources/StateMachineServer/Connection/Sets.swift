@@ -25,22 +25,25 @@ final class Sets: @unchecked Sendable {
         /// Whether it is said if the state asked for it: of a `send`.
         let isEvent: Bool
 
-        init(id: RequestID?, condition: ChangeCondition, isEvent: Bool = false) {
+        init(id: RequestID?, _ terms: ChangeTerms, isEvent: Bool = false) {
             self.id = id
-            self.condition = condition.isEmpty ? nil : condition
+            self.condition = terms.isPlain ? nil : terms.condition
             self.isEvent = isEvent
         }
     }
+
+    /// How voters are asked.
+    private static let question = Question()
 
     private let output: Output
     private let server: StateServer
 
     /// Those that are under way, in the order of their requests; most connections never have any.
-    private var underWay = CircularBuffer<UnderWay>(initialCapacity: 0)
+    @exclusivity(unchecked) private var underWay = CircularBuffer<UnderWay>(initialCapacity: 0)
     /// How many there have been.
     private var listed: UInt64 = 0
     /// How many of them are answered in that order.
-    private var ordered = 0
+    @exclusivity(unchecked) private var ordered = 0
     /// Whether one was carried out since the client was last written to.
     @exclusivity(unchecked) private var hasSet = false
 
@@ -55,18 +58,20 @@ final class Sets: @unchecked Sendable {
     func set(_ call: SetCall, id: RequestID?) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
         // Most ask for no condition, and are not copied for it.
-        guard call.condition.isEmpty else {
+        guard call.terms.isPlain else {
             return try self.carryOut(call.placed(by: self.server.past.seq(of:)), id: id)
         }
         try self.carryOut(call, id: id)
     }
 
     private func carryOut(_ call: SetCall, id: RequestID?) throws(WireError) {
-        let state = try self.server.state(call.state, data: call.data)
+        let server = self.server
+        let state = try server.state(call.state, data: call.terms.data)
         self.noteSet()
-        let asked = Asked(id: id, condition: call.condition)
-        let move = self.server.move(to: state, call, from: self.output.origin(because: call.cause))
-        if let answer = self.server.machine.enterAtOnce(move, asking: Question()) {
+        let origin = self.output.origin(because: call.terms.cause)
+        let move = server.move(to: consume state, call, from: consume origin)
+        let asked = Asked(id: id, call.terms)
+        if let answer = server.machine.enterAtOnce(move, asking: Self.question) {
             self.answer(answer, to: asked)
         } else {
             self.propose(move, asked)
@@ -79,7 +84,7 @@ final class Sets: @unchecked Sendable {
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
         let move = try self.server.move(for: call, from: self.output.origin(because: call.cause))
-        self.propose(move, Asked(id: id, condition: call.condition, isEvent: true))
+        self.propose(move, Asked(id: id, call.terms, isEvent: true))
     }
 
     /// Carries out an `update`; the reply comes when it is decided.
@@ -88,7 +93,7 @@ final class Sets: @unchecked Sendable {
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
         let move = try self.server.move(for: call, from: self.output.origin(because: call.cause))
-        self.propose(move, Asked(id: id, condition: call.condition))
+        self.propose(move, Asked(id: id, call.terms))
     }
 
     private func noteSet() {
@@ -107,7 +112,7 @@ final class Sets: @unchecked Sendable {
         server.undecidedSets += 1
         let proposal = server.machine.propose(
             move,
-            asking: Question(),
+            asking: Self.question,
             isTimed: hasVoters,
             at: server.cursor
         ) { answer in
@@ -192,42 +197,42 @@ final class Sets: @unchecked Sendable {
 
     /// Tells the client what became of its request.
     private func answer(_ answer: Move.Answer, to request: Asked) {
-        let id = request.id
+        let server = self.server
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch answer {
         case .success(.committed(let change)):
-            let report = self.server.report(of: change)
-            self.accept(id, isChanged: true, isHandled: request.isEvent ? true : nil, report)
+            ServerLine.writeReply(
+                to: &server.scratch.line,
+                id: request.id,
+                change,
+                isHandled: request.isEvent ? true : nil,
+                by: server.states,
+                in: server.epoch,
+                due: server.stays?.due(after: change)
+            )
+            self.accept(after: change.seq)
         case .success(.unchanged(let place, let why)):
-            let isHandled = request.isEvent ? why != .unhandled : nil
-            self.accept(id, isChanged: false, isHandled: isHandled, self.server.report(of: place))
+            ServerLine.writeReply(
+                to: &server.scratch.line,
+                id: request.id,
+                unchanged: server.report(of: place),
+                isHandled: request.isEvent ? why != .unhandled : nil
+            )
+            self.accept(after: place.seq)
         case .failure(let refused):
             if let error = refused.error as? WireError {
-                self.refuse(id, error, refused.current)
+                self.refuse(request.id, error, refused.current)
             } else {
                 self.refuse(request, refused)
             }
         }
-        self.server.scheduleFlush()
+        server.scheduleFlush()
     }
 
-    private func accept(
-        _ id: RequestID?,
-        isChanged: Bool,
-        isHandled: Bool?,
-        _ report: ServerLine.Report
-    ) {
-        ServerLine.writeReply(
-            to: &self.server.scratch.line,
-            id: id,
-            report: report,
-            own: { writer in
-                writer.bool(.changed, isChanged)
-                if let isHandled { writer.bool(.handled, isHandled) }
-            }
-        )
-        self.output.replyWithLine(after: report.seq)
-        if report.seq >= self.server.past.ring.head + Self.burst { self.server.catchUp() }
+    /// Replies with the line that was written; changes up to `seq` go before it.
+    private func accept(after seq: UInt64) {
+        self.output.replyWithLine(after: seq)
+        if seq >= self.server.past.ring.head + Self.burst { self.server.catchUp() }
     }
 
     /// How many changes of one reading the ring may be behind.

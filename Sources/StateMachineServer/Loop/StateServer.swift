@@ -186,7 +186,8 @@ final class StateServer: @unchecked Sendable {
 
     /// A state was entered: the ring has it from now on.
     private func append(_ change: Change) {
-        let (old, report) = (self.states.encoded(change.old), self.report(of: change))
+        let (old, new) = (self.states.encoded(change.old), self.states.encoded(change.new))
+        let due = self.stays?.due(after: change)
         // Clients that set have been paused since the ring was half full. The program is not, nor what a client sent
         // before it vanished, which is decided without waiting.
         if self.past.ring.isFull(toQuarters: 3, after: self.turns.flushed) {
@@ -197,26 +198,28 @@ final class StateServer: @unchecked Sendable {
             self.tellLog()
         }
         self.snapshot = change.place
-        self.due = report.stay?.due
+        self.due = due
         self.origin = change.origin
         if change.beginsStay { self.beganStay = change.at }
         ServerLine.writeChange(
             to: &self.scratch.line,
-            report,
-            from: old.fragment,
-            by: change.setter,
-            cause: change.cause
+            change,
+            from: old,
+            to: new,
+            by: self.states,
+            in: self.epoch,
+            due: due
         )
         self.scratch.line.withBytes {
             self.past.ring.append(
                 change,
-                ofBytes: report.fragment.count,
-                due: report.stay?.due,
+                ofBytes: new.fragment.count,
+                due: due,
                 line: $0
             )
         }
         self.counters.add(.changes)
-        self.counters.transitions.add(from: change.old.name, to: change.new.name)
+        self.counters.transitions.add(from: old, to: new)
         self.stays?.passed(self.snapshot)
     }
 
@@ -238,8 +241,7 @@ final class StateServer: @unchecked Sendable {
     /// Writes who brought the machine to that place, and why, if it is where it is now.
     func writeOrigin(of seq: UInt64, to writer: inout LineWriter) {
         guard seq == self.snapshot.seq else { return }
-        if let by = self.origin?.peer { writer.peer(.by, by) }
-        if let cause = self.origin?.cause { writer.string(.cause, cause) }
+        if let origin { writer.origin(origin) }
     }
 
     /// Writes how long ago the present state was entered and its stay began, as far as that is known.

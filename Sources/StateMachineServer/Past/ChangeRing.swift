@@ -75,7 +75,7 @@ struct ChangeRing: ~Copyable {
         let (start, weight) = (self.end, self.weight)
         self.end += UInt64(line.count)
         // The state is kept as bytes and as values, and the cause beside the line.
-        let kept = 2 * length + (change.cause?.utf8.count ?? 0)
+        let kept = 2 * length + change.causeLength
         self.weight += UInt64(line.count + kept)
         if self.head >= UInt64(self.rows.count) {
             self.drop(before: self.head - UInt64(self.rows.count) + 1)

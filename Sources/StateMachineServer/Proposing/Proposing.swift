@@ -13,13 +13,13 @@ extension StateServer {
     }
 
     /// The move to that state, if it may follow the one that there is at its turn.
-    func move(to state: Value, _ call: SetCall, from origin: Origin?) -> Move {
+    func move(to state: consuming Value, _ call: SetCall, from origin: consuming Origin?) -> Move {
         self.stays?.lift()
         return Move(
-            to: .state(state, restated: self.restating),
-            if: Move.Condition(call.condition, by: self.states),
+            to: .state(consume state, restated: self.restating),
+            if: call.terms.isPlain ? .none : Move.Condition(call.terms.condition, by: self.states),
             reenter: call.reenter,
-            from: origin
+            from: consume origin
         )
     }
 
@@ -59,14 +59,13 @@ extension StateServer {
         _ decide: @escaping @Sendable (Place) throws(WireError) -> Move.Made
     ) -> Move {
         let schema = self.states
-        return Move(
-            to: .made { (place) throws(Refused) in
+        let target = Move.Target.made(
+            { (place) throws(Refused) in
                 try place.judged { () throws(WireError) in try schema.checked(try decide(place)) }
             },
-            if: Move.Condition(call.condition, by: schema),
-            from: origin,
             renewingIn: self.stays?.renewable
         )
+        return Move(to: target, if: Move.Condition(call.condition, by: schema), from: origin)
     }
 
     /// Has what a client proposed change what is known of the machine's stays.
@@ -98,11 +97,6 @@ extension StateServer {
 
     // MARK: - Encoding
 
-    /// Where a change led, as lines show it.
-    func report(of change: Change) -> ServerLine.Report {
-        self.report(of: change.place, due: self.stays?.due(after: change))
-    }
-
     /// A place, as lines show it now.
     func report(of place: Place) -> ServerLine.Report {
         self.report(of: place, due: self.stays?.due(at: place))
@@ -110,13 +104,7 @@ extension StateServer {
 
     /// A place, with what time will do there.
     func report(of place: Place, due: ServerLine.Due?) -> ServerLine.Report {
-        ServerLine.Report(
-            seq: place.seq,
-            fragment: self.states.encoded(place.value).fragment,
-            at: place.at,
-            epoch: self.epoch,
-            stay: self.stays == nil ? nil : ServerLine.Stay(seq: place.stay, due: due)
-        )
+        self.states.report(of: place, in: self.epoch, due: due)
     }
 }
 

@@ -38,7 +38,7 @@ struct SetCommand: DaemonCommand {
 
     func run() async throws {
         let fields = try self.change.typed.fields(self.values)
-        let call = SetCall(state: self.state, reenter: self.reenter)
+        let call = SetCall(self.state, reenter: self.reenter)
         let request = Request(.set(self.change.completed(call, with: fields)))
         try await self.change.make(request, with: self.options)
     }
@@ -83,7 +83,7 @@ struct SendCommand: DaemonCommand {
 
     func run() async throws {
         let fields = try self.change.typed.fields(self.values)
-        let call = self.change.completed(SendCall(event: self.event), with: fields)
+        let call = self.change.completed(SendCall(self.event), with: fields)
         let reply = try await self.change.make(Request(.send(call)), with: self.options) { reply in
             reply.isHandled == false ? "does not handle \(self.event)" : nil
         }
@@ -130,7 +130,7 @@ struct UpdateCommand: DaemonCommand {
 
     func run() async throws {
         let fields = try self.change.typed.fields(self.values, isUpdate: true)
-        let call = self.change.completed(UpdateCall(add: fields?.amounts ?? []), with: fields)
+        let call = self.change.completed(UpdateCall(adding: fields?.amounts ?? []), with: fields)
         try await self.change.make(Request(.update(call)), with: self.options)
     }
 }
