@@ -42,7 +42,7 @@ class Member: @unchecked Sendable {
     final let object: ObjectIdentifier?
     /// The object whose lifetime bounds the member, and whether there is one.
     final weak let receiver: (any AnyObject & Sendable)?
-    private final let hasReceiver: Bool
+    fileprivate final let hasReceiver: Bool
     private final var retained: (any AnyObject & Sendable)?
 
     private final let isAsked = Atomic<Bool>(false)
@@ -290,6 +290,10 @@ final class CallingMember: Member, @unchecked Sendable {
     override var isAudience: Bool { self.listens }
 
     override func receive(_ entry: ChangeEntry) -> Bool {
+        // Without a receiver no reference is counted.
+        guard self.hasReceiver else {
+            return self.calls._withUnsafeGuaranteedRef { $0.change($0, entry) }
+        }
         // The last reference to the object may go here, on its own context.
         guard let present else { return false }
         return self.calls._withUnsafeGuaranteedRef { $0.change(present, entry) }
