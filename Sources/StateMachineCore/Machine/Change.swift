@@ -154,7 +154,7 @@ package final class Change: Equatable, Sendable {
 }
 
 /// A state was not entered; ``TransitionError`` is its typed face.
-package struct Refused: Error {
+package final class Refused: Error {
     package let reason: Refusal
     /// Where the machine was when it was decided.
     package let current: Place

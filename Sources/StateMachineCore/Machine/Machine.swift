@@ -192,17 +192,18 @@ extension Machine {
                 return holder.place
             }
             guard isFree || question == nil else { return nil }
-            let (new, beginsStay): (Value, Bool)
+            let made: Move.Made
             do {
-                let made = try move.made(from: base, announcingEqual: self.options.announcesEqual)
-                switch made {
-                case .enter(let state): (new, beginsStay) = (state, true)
-                case .keep(let state): (new, beginsStay) = (state, false)
-                case .renew: return nil
-                case .nothing(let why): return .success(.unchanged(base, why))
-                }
+                made = try move.made(from: base, announcingEqual: self.options.announcesEqual)
             } catch {
                 return .failure(error)
+            }
+            let (new, beginsStay): (Value, Bool)
+            switch consume made {
+            case .enter(let state): (new, beginsStay) = (state, true)
+            case .keep(let state): (new, beginsStay) = (state, false)
+            case .renew: return nil
+            case .nothing(let why): return .success(.unchanged(base, why))
             }
             if let question, hasVoters || question.denialsWithoutVoters != nil {
                 let motion = move.motion(to: new, beginsStay: beginsStay, at: base)

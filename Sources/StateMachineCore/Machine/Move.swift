@@ -113,8 +113,13 @@ package struct Move: Sendable {
         }
         switch self.target {
         case .state(let wanted, let restated):
-            let new = try base.following(try restated?(wanted, base) ?? wanted)
-            guard base.value.equals(new), !self.reenter else { return .enter(new) }
+            var new = consume wanted
+            if let restated { new = try restated(new, base) }
+            let isSame = base.value.equals(new)
+            guard isSame || base.value.mayBecome(new) else {
+                throw Refused(.illegal, current: base, proposed: new)
+            }
+            guard isSame, !self.reenter else { return .enter(new) }
             return announcingEqual ? .keep(new) : .nothing(.same)
         case .made(let make, _):
             let made = try make(base)
@@ -127,7 +132,7 @@ package struct Move: Sendable {
     /// The change of a machine at `base` into that state.
     ///
     /// The time is read after the base, so a later seq never has an earlier reading.
-    func change(from base: Place, to new: Value, beginsStay: Bool) -> Change {
+    func change(from base: consuming Place, to new: consuming Value, beginsStay: Bool) -> Change {
         Change(
             seq: base.seq + 1,
             old: base.value,

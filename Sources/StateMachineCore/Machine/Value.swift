@@ -93,11 +93,11 @@ package final class TypedValue<State: MachineState>: Value, @unchecked Sendable 
     package override var successors: Set<String> { Set(self.state.successors.map(\.rawValue)) }
 
     package override func equals(_ other: Value) -> Bool {
-        self === other || self.state == Self.state(of: other)
+        self === other || self.state == unsafeDowncast(other, to: Self.self).state
     }
 
     package override func mayBecome(_ next: Value) -> Bool {
-        self.state.mayBecome(Self.state(of: next))
+        self.state.mayBecome(unsafeDowncast(next, to: Self.self).state)
     }
 
     package override var text: String { "\(self.state)" }
