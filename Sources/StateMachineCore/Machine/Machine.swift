@@ -169,6 +169,13 @@ extension Machine {
     struct News: Sendable {
         let drains: [Drain]
         let position: UInt64
+
+        /// Counts no references: that would take longer than to find that a drain is awake.
+        fileprivate func forEachDrain(_ body: (Drain) -> Void) {
+            for index in self.drains.indices {
+                Unmanaged.passUnretained(self.drains[index])._withUnsafeGuaranteedRef(body)
+            }
+        }
     }
 
     /// The way in that waits for nobody: what became of the move; nil if it has to wait its turn.
@@ -269,11 +276,11 @@ extension Machine {
         // Looked at after the append: a drain that falls asleep later sees the entry first.
         guard !self.sleepers.isEmpty else { return }
         var isHeardHere = false
-        for drain in news.drains {
+        news.forEachDrain { drain in
             drain.skip(ifTooFarBehind: news.position)
             if drain.isInline { isHeardHere = true } else { drain.wake() }
         }
         guard isHeardHere else { return }
-        for drain in news.drains where drain.isInline { drain.wakeHere(for: news.position) }
+        news.forEachDrain { if $0.isInline { $0.wakeHere(for: news.position) } }
     }
 }
