@@ -77,15 +77,9 @@ extension EnumState {
     ///
     /// It saves writing the `switch`, which takes less time: for each case one state is encoded, once. A case that
     /// ``MachineState/Name`` does not list is a programming error and ends the process when it is named.
-    public var name: Name {
-        let text = CaseNames.name(of: self) { self.encodedName }
-        guard let name = Name(rawValue: text) else {
-            preconditionFailure("\(Self.self) is in \(text), which \(Name.self) does not list")
-        }
-        return name
-    }
+    @inlinable public var name: Name { CaseNames.name(of: self) { self.encodedName } }
 
-    private var encodedName: String {
+    @usableFromInline var encodedName: String {
         do {
             guard let name = try CaseReader(self, withFields: false).name else {
                 preconditionFailure("\(Self.self) is in no case that \(Name.self) lists")
