@@ -54,6 +54,18 @@ import Testing
         immediate.cancel()
     }
 
+    @Test func whereNobodyIsRegisteredAnyMoreThePresentStateAloneIsKept() {
+        let lives = Counter()
+        let machine = StateMachine<Heavy>(.of(Payload(0, lives)))
+        for number in 1...3 {
+            let registration = machine.addObserver { _ in }
+            machine.state = .of(Payload(number, lives))
+            registration.cancel()
+            machine.state = .of(Payload(-number, lives))
+            #expect(lives.count == 1)
+        }
+    }
+
     @Test(.serialized, arguments: [2, 16])
     func aCaseIsEncodedOnceForItsNameHoweverManyFilterByIt(_ count: Int) {
         let machine = StateMachine<Encoded>(.even(0))

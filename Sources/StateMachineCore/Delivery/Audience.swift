@@ -206,10 +206,16 @@ extension Machine: MemberOwner {
     }
 
     func remove(_ member: Member) {
-        let (ballot, vote, left) = self.holder.withLock { holder -> (Ballot?, Vote, Drain?) in
+        // The log's end is released after the lock, with the states that it was about.
+        let (ballot, vote, left, _) = self.holder.withLock {
+            holder -> (Ballot?, Vote, Drain?, LogEntry) in
             let left = holder.audience.remove(member, after: holder.tail.position)
-            guard let voter = member as? VoterMember else { return (nil, .abstain, left) }
-            return (holder.gate.voterWent(voter), voter.lastVote, left)
+            let tail = holder.tail
+            if holder.audience.drains.isEmpty {
+                holder.tail = LogEntry(.beginning, at: tail.position)
+            }
+            guard let voter = member as? VoterMember else { return (nil, .abstain, left, tail) }
+            return (holder.gate.voterWent(voter), voter.lastVote, left, tail)
         }
         left?.leave()
         _ = ballot?.vote(vote, by: member.number)

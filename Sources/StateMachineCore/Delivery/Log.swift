@@ -10,7 +10,7 @@ import Synchronization
 @usableFromInline
 class LogEntry: @unchecked Sendable {
     enum Kind: Sendable {
-        /// What a log begins with.
+        /// What a log begins with, for those who read from there.
         case beginning
         /// The state was entered: a ``ChangeEntry``.
         case change
@@ -28,8 +28,9 @@ class LogEntry: @unchecked Sendable {
     /// Told when every drain has passed; nil if nobody asked.
     final let deliveryCount: DeliveryCount?
 
-    init(_ kind: Kind, deliveryCount: DeliveryCount? = nil) {
+    init(_ kind: Kind, at position: UInt64 = 0, deliveryCount: DeliveryCount? = nil) {
         self.kind = kind
+        self.position = position
         self.deliveryCount = deliveryCount
     }
 

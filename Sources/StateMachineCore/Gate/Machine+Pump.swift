@@ -133,13 +133,13 @@ extension Machine {
 
     /// Tells the gate about an event, and does the part of its answer that needs the lock.
     ///
-    /// The question that this closes, and the former tail, are released after the lock, with the states that
-    /// they were about.
+    /// The question that this closes, the former tail and the former place are released after the lock, with the
+    /// states that they were about.
     private func after(_ event: (inout Gate, Place) -> Gate.Action?) -> Step? {
         let (step, _) = self.holder.withLock { holder in
             let (ballot, tail) = (holder.gate.ballot, holder.tail)
             let machine = holder.place
-            return (event(&holder.gate, machine).map { holder.take($0) }, (ballot, tail))
+            return (event(&holder.gate, machine).map { holder.take($0) }, (ballot, tail, machine))
         }
         return step
     }
@@ -363,13 +363,13 @@ extension Machine.Holder {
                     entry.change.seq == self.place.seq + 1,
                     "a log adopts each change after the one before it, and none twice"
                 )
-                _ = self.enter(entry)
+                _ = self.enter(entry.change) { entry }
             }
         case .evaluateAll, .evaluate, .join, .confirm, .void, .commit: break
         case .tell(let evaluated):
             for index in evaluated.indices {
                 switch evaluated[index].fate {
-                case .entering(let entry): _ = self.enter(entry)
+                case .entering(let entry): _ = self.enter(entry.change) { entry }
                 case .replacing(let place): self.replace(with: place)
                 case .renewing(let place, let renewal):
                     self.replace(with: place)

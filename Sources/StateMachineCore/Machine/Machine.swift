@@ -23,8 +23,8 @@ package final class Machine: Sendable {
         private(set) lazy var readers = DispatchQueue(label: "transitions")
 
         private(set) var place: Place {
-            // The only way out: what is entered has an entry, and what is replaced has none. It only links, since
-            // whatever is built from a state is built before the lock.
+            // The only way out: what is entered has an entry, unless nobody reads, and what is replaced has none. It
+            // only links, since whatever is built from a state is built before the lock.
             didSet { if let entry = self.prepared.take() { self.passed = self.append(entry) } }
         }
 
@@ -36,20 +36,19 @@ package final class Machine: Sendable {
 
         /// - Returns: the former tail.
         @discardableResult
-        mutating func append(_ entry: LogEntry) -> LogEntry {
+        mutating func append(_ entry: consuming LogEntry) -> LogEntry {
             entry.deliveryCount?.expect(drains: self.audience.drains.count)
-            let before = exchange(&self.tail, with: entry)
-            before.append(entry)
-            return before
+            self.tail.append(entry)
+            return exchange(&self.tail, with: entry)
         }
 
-        /// Enters a state, under the lock; `entry` is its change from the present state.
+        /// Enters a state, under the lock, by a change from the present one, whose entry `entry` gives if somebody reads.
         ///
         /// - Returns: the former tail. The caller keeps it, and the former state, until the lock is
         ///   released: states may go with them, and that may run a client's code.
-        mutating func enter(_ entry: ChangeEntry) -> LogEntry? {
-            self.prepared = entry
-            self.place = entry.change.place
+        mutating func enter(_ change: Change, _ entry: () -> ChangeEntry) -> LogEntry? {
+            if !self.audience.drains.isEmpty { self.prepared = entry() }
+            self.place = change.place
             return self.passed.take()
         }
 
@@ -219,12 +218,10 @@ extension Machine {
                     return .failure(Refused(motion, deniedBy: denials))
                 }
             }
-            let change = move.change(from: base, to: new, beginsStay: beginsStay)
-            let news = self.link(
-                ChangeEntry(change, deliveryCount: self.deliveryCount(of: change)),
-                ifFreeSince: question == nil ? nil : version
-            )
-            guard let news else { continue }
+            let change = move.change(from: consume base, to: consume new, beginsStay: beginsStay)
+            guard let news = self.link(change, ifFreeSince: question == nil ? nil : version) else {
+                continue
+            }
             self.announce(news)
             return .success(.committed(change))
         }
@@ -233,23 +230,24 @@ extension Machine {
     /// Appends the change.
     ///
     /// - Parameters:
-    ///   - entry: the change's. The caller holds it no longer when it announces it: that may take long, and an
-    ///     entry keeps all that follow it.
+    ///   - change: to be made. Its entry is held no longer when it is announced: that may take long, and an entry
+    ///     keeps all that follow it.
     ///   - version: of the gate, which has to be free since; nil: that does not matter.
     /// - Returns: what to announce; nil if the machine has moved, or the gate is not free.
-    private func link(_ entry: ChangeEntry, ifFreeSince version: Int?) -> News? {
+    private func link(_ change: Change, ifFreeSince version: Int?) -> News? {
+        let count = self.deliveryCount(of: change)
         // The former tail, and with it perhaps the former state, is released after the lock: that may run a client's
         // code.
         var before: LogEntry?
         let news = self.holder.withLock { holder -> News? in
             // A recast replaces the state and keeps the seq.
-            guard holder.place.seq + 1 == entry.change.seq, holder.place.value === entry.change.old
+            guard holder.place.seq + 1 == change.seq, holder.place.value === change.old
             else { return nil }
             if let version, !holder.gate.isFree(since: version) { return nil }
-            before = holder.enter(entry)
+            before = holder.enter(change) { ChangeEntry(change, deliveryCount: count) }
             return holder.news
         }
-        if let news, news.drains.isEmpty { entry.deliveryCount?.completeUnheard() }
+        if let news, news.drains.isEmpty { count?.completeUnheard() }
         withExtendedLifetime(before) {}
         return news
     }
