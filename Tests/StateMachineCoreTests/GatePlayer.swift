@@ -137,12 +137,14 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
     private func touch(_ command: ScriptCommand) {
         let (name, transcript) = (command[0], self.transcript)
         let move = Move(
-            to: .made { base in
-                transcript.say("evaluate \(name) at \(base.shown)\(base.shownRenewals)")
-                return .renew
-            },
-            cause: name,
-            renewingIn: self.starts
+            to: .made(
+                { base in
+                    transcript.say("evaluate \(name) at \(base.shown)\(base.shownRenewals)")
+                    return .renew
+                },
+                renewingIn: self.starts
+            ),
+            cause: name
         )
         self.proposals[name] = self.machine.propose(move, asking: Question()) {
             transcript.say("\(name): \($0.shown)")

@@ -2,8 +2,6 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-@testable import StateMachineServer
-
 @Suite("A state that was set lately") struct RecentStatesTests {
     @Test("is found by a request that names it and writes its data the same", arguments: Self.same)
     func isFoundByTheSame(_ kept: String, _ asked: String) throws {

@@ -13,14 +13,15 @@ package struct LineWriter: ~Copyable {
     package init() {}
 
     /// Passes the bytes of the line that was begun last.
-    package borrowing func withBytes<Result>(
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) rethrows -> Result {
-        try self.output.withBytes(body)
+    package borrowing func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        self.output.withBytes(body)
     }
 
     /// The same bytes, as a copy.
-    package var bytes: [UInt8] { self.withBytes { Array($0) } }
+    package var bytes: [UInt8] { self.output.withBytes { Array($0) } }
+
+    /// How many there are.
+    var count: Int { self.output.count }
 
     /// What `body` writes.
     package static func bytes(_ body: (inout LineWriter) -> Void) -> [UInt8] {
@@ -33,7 +34,7 @@ package struct LineWriter: ~Copyable {
     static func text(_ body: (inout LineWriter) -> Void) -> String {
         var writer = LineWriter()
         body(&writer)
-        return writer.withBytes { String(decoding: $0, as: UTF8.self) }
+        return writer.output.withBytes { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Writes a whole line with its newline, and forgets what was written before.

@@ -18,7 +18,7 @@ package final class Encoded: Sendable {
         self.data = data
         var writer = LineWriter()
         writer.state(name)
-        self.dataStart = writer.withBytes { $0.count }
+        self.dataStart = writer.count
         writer.json(data)
         self.fragment = writer.bytes
     }

@@ -28,6 +28,18 @@ final class Output {
 
         /// Whether more lines may join it.
         fileprivate var isOpen: Bool { self.mark == nil && self.start == 0 }
+
+        fileprivate mutating func append(
+            _ line: UnsafeRawBufferPointer,
+            replies: Int,
+            after seq: UInt64,
+            mark: Mark?
+        ) {
+            self.bytes.append(contentsOf: line)
+            self.replies += replies
+            self.seq = max(self.seq, seq)
+            self.mark = mark
+        }
     }
 
     /// What happens when the lines before it are written.
@@ -193,11 +205,7 @@ final class Output {
         self.bytes += line.count
         if self.queue.isEmpty { self.queue.append(Segment(bytes: self.scratch.takeReplies())) }
         if self.queue.last?.isOpen != true { self.queue.append(Segment()) }
-        let last = self.queue.count - 1
-        self.queue[last].bytes.append(contentsOf: line)
-        self.queue[last].replies += replies
-        self.queue[last].seq = max(self.queue[last].seq, seq)
-        self.queue[last].mark = mark
+        self.queue[self.queue.count - 1].append(line, replies: replies, after: seq, mark: mark)
     }
 
     /// Queues an answer to `history`, which is written from the changes themselves when its turn has come.

@@ -39,11 +39,11 @@ final class Sets: @unchecked Sendable {
     private let server: StateServer
 
     /// Those that are under way, in the order of their requests; most connections never have any.
-    @exclusivity(unchecked) private var underWay = CircularBuffer<UnderWay>(initialCapacity: 0)
+    private var underWay = CircularBuffer<UnderWay>(initialCapacity: 0)
     /// How many there have been.
     private var listed: UInt64 = 0
     /// How many of them are answered in that order.
-    @exclusivity(unchecked) private var ordered = 0
+    private var ordered = 0
     /// Whether one was carried out since the client was last written to.
     @exclusivity(unchecked) private var hasSet = false
 
