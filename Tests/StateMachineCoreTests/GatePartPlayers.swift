@@ -211,9 +211,11 @@ final class GroupsPlayer: ScriptPlayer {
     ) {
         let name = command[0]
         let move = Move(to: Light.value(command[1]), cause: name)
-        let proposal = Machine.Proposal(.move(move), asking: nil) { [transcript] in
-            transcript.say("\(name): \($0.shown)")
-        }
+        let proposal = Machine.Proposal(
+            .move(move),
+            asking: nil,
+            completion: { [transcript] in transcript.say("\(name): \($0.shown)") }
+        )
         self.proposals[name] = proposal
         let base = self.groups.ahead ?? self.machine
         self.groups.gather([EvaluatedProposal(proposal, fate(move, base))])
@@ -237,7 +239,7 @@ final class GroupsPlayer: ScriptPlayer {
         }
         if let (withdrawn, behind) = self.groups.takeWithdrawn() {
             for proposal in withdrawn {
-                proposal.completion(.failure(Refused(.withdrawn, current: self.machine)))
+                proposal.decided(.failure(Refused(.withdrawn, current: self.machine)))
             }
             again += behind
         }

@@ -233,7 +233,6 @@ extension RandomRecordingWalk {
         let proposal = self.machine.propose(
             bid.move { self.interrupt(bid, onceIn: 3) },
             asking: question,
-            isTimed: false,
             at: follower?.cursor,
             isLimited: isLimited ?? !self.dice.isOne(in: 4)
         ) { self.answered($0, to: bid, at: follower) }

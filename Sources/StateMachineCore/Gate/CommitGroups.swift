@@ -105,10 +105,12 @@ struct CommitGroups: Sendable {
             !self.isGathering || self.gathering.count >= Self.gatheredLimit
         else { return nil }
         let evaluated = exchange(&self.gathering, with: [])
-        let own = evaluated.flatMap(\.records)
         // What changes nothing needs no disk, and takes nothing along.
-        let standing = own.isEmpty && self.isFailing ? StandingRecords() : self.standing.take()
-        let records = standing.all + own
+        let takesNone = self.isFailing && !evaluated.contains { $0.isForLog }
+        let standing = takesNone ? StandingRecords() : self.standing.take()
+        var records = standing.all
+        records.reserveCapacity(records.count + evaluated.count)
+        for one in evaluated { one.add(to: &records) }
         self.group = Group(
             evaluated: evaluated,
             standing: standing,

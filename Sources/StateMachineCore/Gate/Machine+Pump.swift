@@ -12,8 +12,6 @@ extension Machine {
     /// - Parameters:
     ///   - move: what is asked for.
     ///   - question: how voters are asked; nil: nobody is.
-    ///   - isTimed: whether the time until voters are asked counts towards their deadline; needless where there are
-    ///     none.
     ///   - cursor: where the completion is called, after all changes up to then; nil: where it is decided.
     ///   - isLimited: whether it is refused if there is no room, and takes room.
     ///   - completion: called with the outcome; it must not block.
@@ -22,7 +20,6 @@ extension Machine {
     package func propose(
         _ move: Move,
         asking question: Question?,
-        isTimed: Bool = true,
         at cursor: Drain? = nil,
         isLimited: Bool = true,
         completion: @escaping @Sendable (Move.Answer) -> Void
@@ -30,17 +27,27 @@ extension Machine {
         let proposal = Proposal(
             .move(move),
             asking: question,
-            waited: isTimed && question != nil ? stopwatch(on: self.options.clock) : nil,
+            waited: question != nil ? self.stopwatch : nil,
             at: cursor,
             isLimited: isLimited,
             completion: completion
         )
+        self.propose(proposal)
+        return proposal
+    }
+
+    /// Tells how much time has passed since now, by the clock that questions go by.
+    package var stopwatch: @Sendable () -> Duration {
+        StateMachineCore.stopwatch(on: self.options.clock)
+    }
+
+    /// The same for a proposer's own kind of proposal, which keeps what it asked for.
+    package func propose(_ proposal: Proposal) {
         switch self.holder.withLock({ $0.gate.proposed(proposal) }) {
         case .entered: self.pump()
         case .left: break
         case .refused: self.refuse(proposal, .overloaded)
         }
-        return proposal
     }
 
     /// Has the log record what is in force already, behind all that has been evaluated, with the group that gathers.
@@ -64,8 +71,7 @@ extension Machine {
             case .failure(let refused): done(refused.reason)
             }
         }
-        _ = self.holder.withLock { $0.gate.proposed(proposal) }
-        self.pump()
+        self.propose(proposal)
     }
 
     /// Has the log record something of which nobody is told, first in the next group, in place of what is still to be
@@ -275,7 +281,7 @@ extension Machine {
         under question: Question,
         of proposal: Proposal
     ) -> Ballot {
-        let (waited, asked) = (proposal.waited, stopwatch(on: self.options.clock))
+        let (waited, asked) = (proposal.waited, self.stopwatch)
         return Ballot(on: motion, under: question) {
             QuestionAge(sinceProposal: waited?() ?? .zero, sinceQuestion: asked())
         }

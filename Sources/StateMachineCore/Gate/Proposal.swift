@@ -2,7 +2,10 @@ import Synchronization
 
 extension Machine {
     /// What is asked for in its turn: kept until it is answered, since it may be decided again.
-    package final class Proposal: Sendable {
+    ///
+    /// A proposer's own kind is also what the proposer keeps of it: for that it is open, to the package alone, as the
+    /// machine is. `@unchecked Sendable`: `isWithdrawn` is atomic, and nothing else changes.
+    open class Proposal: @unchecked Sendable {
         let demand: Demand
         /// How voters are asked; nil: nobody is.
         let question: Question?
@@ -12,25 +15,24 @@ extension Machine {
         let cursor: Drain?
         /// Whether it is refused if there is no room, and takes room.
         let isLimited: Bool
-        /// Called with what became of it, once; at a cursor only while that may be called.
-        let completion: @Sendable (Move.Answer) -> Void
+        private let completion: (@Sendable (Move.Answer) -> Void)?
         /// Whether its proposer no longer wants it; set under the machine's lock.
         let isWithdrawn = Atomic<Bool>(false)
 
         /// What is asked for.
-        enum Demand: Sendable {
+        package enum Demand: Sendable {
             case move(Move)
             /// What is in force already is recorded with the next group; it waits for nobody's turn.
             case record([Record])
         }
 
-        init(
+        package init(
             _ demand: Demand,
             asking question: Question?,
             waited: (@Sendable () -> Duration)? = nil,
             at cursor: Drain? = nil,
             isLimited: Bool = true,
-            completion: @escaping @Sendable (Move.Answer) -> Void
+            completion: (@Sendable (Move.Answer) -> Void)? = nil
         ) {
             self.demand = demand
             self.question = question
@@ -39,6 +41,11 @@ extension Machine {
             self.isLimited = isLimited
             self.completion = completion
         }
+
+        /// Told what became of it, once; at a cursor only while that may be called.
+        ///
+        /// A kind of its own needs no completion.
+        open func decided(_ answer: Move.Answer) { self.completion?(answer) }
 
         /// The move, if that is asked for.
         var move: Move? { if case .move(let move) = self.demand { move } else { nil } }
@@ -107,13 +114,13 @@ struct EvaluatedProposal: Sendable {
         }
     }
 
-    /// What the log is to commit for it.
-    var records: [Record] {
+    /// Adds what the log is to commit for it.
+    func add(to records: inout [Record]) {
         switch self.fate {
-        case .entering(let entry): [.change(entry.change)]
-        case .renewing(_, let renewal): [.stay(renewal.start)]
-        case .recording(let records, _): records
-        case .replacing, .answered: []
+        case .entering(let entry): records.append(.change(entry.change))
+        case .renewing(_, let renewal): records.append(.stay(renewal.start))
+        case .recording(let all, _): records += all
+        case .replacing, .answered: break
         }
     }
 
@@ -138,12 +145,12 @@ struct EvaluatedProposal: Sendable {
     /// Tells the proposer; under no lock.
     func complete() {
         switch self.fate {
-        case .entering(let entry): self.proposal.completion(.success(.committed(entry.change)))
+        case .entering(let entry): self.proposal.decided(.success(.committed(entry.change)))
         case .replacing(let place), .recording(_, let place):
-            self.proposal.completion(.success(.unchanged(place, .same)))
+            self.proposal.decided(.success(.unchanged(place, .same)))
         case .renewing(let place, _):
-            self.proposal.completion(.success(.unchanged(place, .renewed)))
-        case .answered(let answer): self.proposal.completion(answer)
+            self.proposal.decided(.success(.unchanged(place, .renewed)))
+        case .answered(let answer): self.proposal.decided(answer)
         }
     }
 }

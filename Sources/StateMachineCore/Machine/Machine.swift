@@ -5,7 +5,7 @@ import Dispatch
 /// Setting the state numbers the change, appends it to a log under one lock, and wakes the execution
 /// contexts that listen; each of them reads the log for itself. No client's code runs under the lock.
 /// There are two ways in: at once (``enterAtOnce(_:asking:)``), and in turn
-/// (``propose(_:asking:isTimed:at:isLimited:completion:)``).
+/// (``propose(_:)``).
 ///
 /// Guarded state: all of it is in `Holder`, behind `holder`.
 @usableFromInline

@@ -1,14 +1,16 @@
 /// What is made durable before it is in force: one entry of a group.
+///
+/// Indirect but for a change, to keep that small.
 package enum Record: Sendable {
     case change(Change)
     /// A hold or a guard as it is from now on, in place of the one of its number.
-    case voter(KeptVoter)
+    indirect case voter(KeptVoter)
     /// The hold or guard of that number has ended.
     case voterEnded(UInt64)
     /// The moment from which the present stay counts; what is noted of an older one is passed over.
-    case stay(StayStart)
+    indirect case stay(StayStart)
     /// What declares the state after that change, and all that follow.
-    case declared(RecordedDeclaration, from: UInt64)
+    indirect case declared(RecordedDeclaration, from: UInt64)
 
     /// The number of the hold or guard that it is about; nil if it is about none.
     package var voter: UInt64? {

@@ -8,13 +8,28 @@ import StateMachineProtocol
 final class Sets: @unchecked Sendable {
     /// A `set`, a `send` or an `update` that has not been decided: voters are being asked, others are before it, or it
     /// is on its way to the disk.
-    private struct UnderWay {
-        let number: UInt64
+    private final class UnderWay: Machine.Proposal, @unchecked Sendable {
         let request: Asked
         /// Whether it is answered in the order of the requests; one that votes may hold up is not.
         let isOrdered: Bool
-        /// Nil while it is being proposed.
-        var proposal: Machine.Proposal?
+        /// Whether it is the machine's own move.
+        let isOwnMove: Bool
+        private let sets: Sets
+
+        init(_ move: Move, _ request: Asked, of sets: Sets, hasVoters: Bool) {
+            let server = sets.server
+            (self.request, self.isOrdered, self.sets) = (request, !hasVoters, sets)
+            self.isOwnMove = move.setter == nil
+            super.init(
+                .move(move),
+                asking: Sets.question,
+                // Without voters that does not count.
+                waited: hasVoters ? server.machine.stopwatch : nil,
+                at: server.cursor
+            )
+        }
+
+        override func decided(_ answer: Move.Answer) { self.sets.decided(self, answer) }
     }
 
     /// What of a request its answer depends on.
@@ -39,9 +54,7 @@ final class Sets: @unchecked Sendable {
     private let server: StateServer
 
     /// Those that are under way, in the order of their requests; most connections never have any.
-    private var underWay = CircularBuffer<UnderWay>(initialCapacity: 0)
-    /// How many there have been.
-    private var listed: UInt64 = 0
+    @exclusivity(unchecked) private var underWay = CircularBuffer<UnderWay>(initialCapacity: 0)
     /// How many of them are answered in that order.
     private var ordered = 0
     /// Whether one was carried out since the client was last written to.
@@ -101,29 +114,14 @@ final class Sets: @unchecked Sendable {
         self.server.turns.setCame()
     }
 
-    /// Lists a set, and has it decided at its turn, under its number.
+    /// Lists a set, and has it decided at its turn.
     private func propose(_ move: Move, _ request: Asked) {
-        let (server, isOwnMove) = (self.server, move.setter == nil)
-        let hasVoters = server.beginGathering()
-        self.listed += 1
-        let number = self.listed
-        self.underWay.append(UnderWay(number: number, request: request, isOrdered: !hasVoters))
-        if !hasVoters { self.ordered += 1 }
-        server.undecidedSets += 1
-        let proposal = server.machine.propose(
-            move,
-            asking: Self.question,
-            isTimed: hasVoters,
-            at: server.cursor
-        ) { answer in
-            server.decided(answer, isOwnMove: isOwnMove)
-            self.decided(number, answer)
-        }
-        // It may have been decided by now.
-        guard let last = self.underWay.indices.last, self.underWay[last].number == number else {
-            return
-        }
-        self.underWay[last].proposal = proposal
+        let hasVoters = self.server.beginGathering()
+        let set = UnderWay(move, request, of: self, hasVoters: hasVoters)
+        self.underWay.append(set)
+        if set.isOrdered { self.ordered += 1 }
+        self.server.undecidedSets += 1
+        self.server.machine.propose(set)
     }
 
     // MARK: - How many
@@ -150,7 +148,7 @@ final class Sets: @unchecked Sendable {
 
     /// Withdraws all sets that can be: the daemon is shutting down.
     func withdraw() {
-        for set in self.underWay { set.proposal.map { self.server.machine.withdraw($0) } }
+        for set in self.underWay { self.server.machine.withdraw(set) }
     }
 
     /// Withdraws the sets that wait behind a vote: their client is gone.
@@ -160,7 +158,7 @@ final class Sets: @unchecked Sendable {
         guard self.underWay.contains(where: { !$0.isOrdered }) else { return }
         self.server.loop.assumeIsolated().execute {
             for set in self.underWay where !set.isOrdered {
-                set.proposal.map { self.server.machine.withdraw(ifWaiting: $0) }
+                self.server.machine.withdraw(ifWaiting: set)
             }
         }
     }
@@ -180,19 +178,30 @@ final class Sets: @unchecked Sendable {
     // MARK: - Answers
 
     /// Answers a set that had to wait.
-    private func decided(_ number: UInt64, _ answer: Move.Answer) {
+    private func decided(_ set: UnderWay, _ answer: Move.Answer) {
+        self.server.decided(answer, isOwnMove: set.isOwnMove)
         self.server.undecidedSets -= 1
-        // Answered already, if the daemon is shutting down.
-        guard let index = self.underWay.firstIndex(where: { $0.number == number }) else { return }
         var isWithdrawn = false
         if case .failure(let refused) = answer { isWithdrawn = refused.reason == .withdrawn }
         // Answered as such when all others have been.
         if isWithdrawn, self.server.isClosing { return }
-        let set = self.underWay.remove(at: index)
+        guard self.unlist(set) else { return }
         if set.isOrdered { self.ordered -= 1 }
         if isWithdrawn { return self.output.want() }
         self.output.setWasDecided()
         self.answer(answer, to: set.request)
+    }
+
+    /// Takes it off the list; false if it is not there: the daemon is shutting down, and has answered it.
+    private func unlist(_ set: UnderWay) -> Bool {
+        // The first, unless that waits for votes.
+        if self.underWay.first === set {
+            self.underWay.removeFirst()
+        } else {
+            guard let index = self.underWay.firstIndex(where: { $0 === set }) else { return false }
+            self.underWay.remove(at: index)
+        }
+        return true
     }
 
     /// Tells the client what became of its request.
