@@ -113,6 +113,23 @@ enum DatabaseSchema {
         DROP TABLE required;
         CREATE TABLE numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT;
         """,
+        // A row whose `fromState` is null left what the row before it entered.
+        """
+        DROP VIEW IF EXISTS history;
+        CREATE VIEW history AS
+            SELECT
+                change.seq,
+                strftime('%Y-%m-%dT%H:%M:%S', change.at / 1000000, 'unixepoch')
+                    || printf('.%06dZ', change.at % 1000000) AS time,
+                change.state, change.data,
+                coalesce(change.fromState, before.state) AS fromState,
+                coalesce(change.fromData, before.data) AS fromData,
+                change.uid, change.pid, change.cause, change.stay, change.due,
+                change.comm, change.unit
+            FROM change LEFT JOIN change AS before
+                ON before.seq = change.seq - 1 AND change.fromState IS NULL
+            ORDER BY change.seq;
+        """,
     ]
 
     private static var numbers: [String] { self.migrations.indices.map { "\($0 + 1)" } }

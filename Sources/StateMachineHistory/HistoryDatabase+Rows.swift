@@ -22,11 +22,60 @@ extension HistoryDatabase {
     }
 
     func newest(_ db: Database) throws -> RecordedTransition? {
-        try db.first("SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1") { row in
-            // It is made again: what was due does not decide whether there is a history.
-            var last = LastRow(dropsDamagedDue: true)
-            return try RecordedTransition(row, hasStays: self.hasStays, &last)
+        let sql = "SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1"
+        // It is made again: what was due does not decide whether there is a history.
+        var last = LastRow(dropsDamagedDue: true)
+        let found = try db.first(sql) { row in
+            try RecordedTransition(row, hasStays: self.hasStays, &last)
         }
+        guard var newest = found, newest.old == nil else { return found }
+        do {
+            newest.old = try self.left(by: newest, &last, db)
+        } catch is HistoryError {
+            // Nor does what was left: it is unknown then.
+        }
+        return newest
+    }
+
+    /// What a row left that does not say it: what the row before entered; nil if there is none.
+    private func left(
+        by transition: RecordedTransition,
+        _ last: inout LastRow,
+        _ db: Database
+    ) throws -> RecordedTransition.State? {
+        guard transition.seq > 0 else { return nil }
+        let seq = transition.seq - 1
+        return try db.first("SELECT seq, state, data FROM change WHERE seq = ?", seq) { row in
+            RecordedTransition.State(
+                name: try row.presentText(1),
+                data: try last.checked(row.presentText(2), of: seq)
+            )
+        }
+    }
+
+    /// Has each row say what it left: most often the row before, which says it otherwise, is beside it.
+    ///
+    /// - Throws: `HistoryError` if the row before the first is damaged; if that before a later one is, this and all behind
+    ///   it are removed.
+    /// - Returns: whether any were removed.
+    func complete(_ rows: inout [RecordedTransition], _ db: Database) throws -> Bool {
+        var last = LastRow()
+        for index in rows.indices where rows[index].old == nil {
+            let seq = rows[index].seq
+            if index > 0, rows[index - 1].seq + 1 == seq {
+                rows[index].old = rows[index - 1].new
+            } else if index + 1 < rows.count, rows[index + 1].seq + 1 == seq {
+                rows[index].old = rows[index + 1].new
+            } else {
+                do {
+                    rows[index].old = try self.left(by: rows[index], &last, db)
+                } catch is HistoryError where index > 0 {
+                    rows.removeSubrange(index...)
+                    return true
+                }
+            }
+        }
+        return false
     }
 
     /// As many as are read at a time, and whether there may be more.
@@ -162,7 +211,7 @@ extension RecordedTransition {
 
     /// Approximate length of its line in bytes.
     fileprivate var weight: Int {
-        200 + self.new.data.utf8.count + (self.old?.data.utf8.count ?? 0)
+        200 + self.new.data.utf8.count + (self.old ?? self.new).data.utf8.count
             + (self.by?.comm?.utf8.count ?? 0) + (self.by?.unit?.utf8.count ?? 0)
             + (self.cause?.utf8.count ?? 0) + (self.due?.utf8.count ?? 0)
     }
@@ -204,16 +253,74 @@ extension Statement {
     }
 }
 
-/// Writes transitions: a set adds no more than a row to a group, so a row is bound in place.
+/// Writes changes: a set adds no more than a row to a group, so a row is bound in place.
 extension HistoryDatabase {
+    /// A change that is to be written, and what its row says beside it.
+    struct NewRow {
+        let change: Change
+        /// The state that was entered, as it is sent.
+        let new: Encoded
+        /// The one that was left, unless the row before says that.
+        let old: RecordedTransition.State?
+        /// What time is to do to the new one, and when; nil if nothing.
+        let due: String?
+
+        /// Binds it to the columns after `column`, except for the first; what is not bound is null.
+        fileprivate func bind(to statement: Statement, _ column: CInt) {
+            let change = self.change
+            statement.bind(change.at.microseconds, column + 2)
+            statement.bind(change.new.name, column + 3)
+            self.new.withData { statement.bind($0, column + 4) }
+            if let cause = change.cause { statement.bind(cause, column + 7) }
+            guard let peer = change.setter else { return }
+            statement.bind(Int64(peer.uid), column + 5)
+            statement.bind(Int64(peer.pid), column + 6)
+            statement.bind(peer.comm, column + 8)
+            statement.bind(peer.unit, column + 9)
+        }
+
+        /// Binds the columns that only a machine with stays has, after `column`.
+        fileprivate func bindStay(to statement: Statement, _ column: CInt) {
+            // The seq that began the stay; null if that is its own.
+            if !self.change.beginsStay { statement.bind(Int64(self.change.stay), column + 1) }
+            if let due { statement.bind(due, column + 2) }
+        }
+    }
+
     /// Adds the rows; within a transaction, which is to be rolled back if this throws.
-    func insert(_ rows: [RecordedTransition], _ db: Database) throws {
-        // In place: an array's elements would be copied when read.
+    func insert(_ rows: [NewRow], _ db: Database) throws {
+        // In place: an array's elements, or a slice's, would be copied when read.
         try rows.withUnsafeBufferPointer { rows in
             let several = rows.count / Self.rowsAtOnce * Self.rowsAtOnce
-            try self.insert(rows[..<several], Self.rowsAtOnce, by: self.insertions.ofSeveral, db)
-            try self.insert(rows[several...], 1, by: self.insertions.ofOne, db)
+            try self.insert(rows, 0..<several, Self.rowsAtOnce, by: self.insertions.ofSeveral, db)
+            try self.insert(rows, several..<rows.count, 1, by: self.insertions.ofOne, db)
         }
+    }
+
+    /// Adds the row of a transition that was made or read by opening the history; within a transaction.
+    func insert(_ transition: RecordedTransition, _ db: Database) throws {
+        let by = transition.by
+        let stay = transition.stay.flatMap { $0 == transition.seq ? nil : $0 }
+        try db.run(
+            """
+            INSERT INTO change
+                (seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit, stay, due)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            transition.seq,
+            transition.at.microseconds,
+            transition.new.name,
+            transition.new.data,
+            transition.old?.name,
+            transition.old?.data,
+            by?.uid,
+            by?.pid,
+            transition.cause,
+            by?.comm,
+            by?.unit,
+            stay,
+            transition.due
+        )
     }
 
     /// How many rows one statement adds.
@@ -223,70 +330,57 @@ extension HistoryDatabase {
     static let rowsAtOnce = 16
 
     /// The columns that are bound: a machine without stays does not use all.
-    private var width: Int { self.hasStays ? 13 : 11 }
+    private var width: Int { self.hasStays ? 11 : 9 }
 
     /// The statement that adds so many rows.
     func insertion(of count: Int) -> String {
-        let columns = Self.columns + ", comm, unit" + (self.hasStays ? ", stay, due" : "")
+        let stay = self.hasStays ? ", stay, due" : ""
         let row = Array(repeating: "?", count: self.width).joined(separator: ", ")
         let rows = Array(repeating: "(\(row))", count: count).joined(separator: ", ")
-        return "INSERT INTO change (\(columns)) VALUES \(rows)"
+        return
+            "INSERT INTO change (seq, at, state, data, uid, pid, cause, comm, unit\(stay)) VALUES \(rows)"
     }
 
-    /// Adds the rows with a statement that adds `count` at a time; their number is a multiple of
+    /// Adds the rows of that range with a statement that adds `count` at a time; their number is a multiple of
     /// it.
     private func insert(
-        _ rows: Slice<UnsafeBufferPointer<RecordedTransition>>,
+        _ rows: UnsafeBufferPointer<NewRow>,
+        _ range: Range<Int>,
         _ count: Int,
         by sql: String,
         _ db: Database
     ) throws {
-        guard !rows.isEmpty else { return }
+        guard !range.isEmpty else { return }
         let statement = try db.statement(sql)
-        // Some bound texts live as long as the rows, not as long as the statement.
-        defer { statement.reset() }
-        for start in stride(from: rows.startIndex, to: rows.endIndex, by: count) {
-            let (first, last) = (Int64(rows[start].seq), Int64(rows[start + count - 1].seq))
+        for start in stride(from: range.lowerBound, to: range.upperBound, by: count) {
+            defer { statement.reset() }
+            let first = Int64(rows[start].change.seq)
+            let last = Int64(rows[start + count - 1].change.seq)
             // SQLite numbers rows that follow the last one itself, and then need not check whether
             // such a row exists: that saves a tenth of a row's cost.
             let follows = db.lastRow + 1 == first && last - first + 1 == count
             for index in 0..<count {
                 let column = CInt(index * self.width)
-                statement.bind(follows ? nil : Int64(rows[start + index].seq), column + 1)
+                if !follows { statement.bind(Int64(rows[start + index].change.seq), column + 1) }
                 rows[start + index].bind(to: statement, column)
-                if self.hasStays { rows[start + index].bindStay(to: statement, column + 11) }
+                if self.hasStays { rows[start + index].bindStay(to: statement, column + 9) }
             }
             while try statement.step() {}
-            statement.restart()
             guard db.lastRow == last else {
                 throw SQLiteError.corrupt(
                     "another program has written to the database: "
                         + "change \(first - 1) is no longer the last one; stop that program"
                 )
             }
+            for index in start..<start + count {
+                guard let old = rows[index].old else { continue }
+                try db.run(
+                    "UPDATE change SET fromState = ?, fromData = ? WHERE seq = ?",
+                    old.name,
+                    old.data,
+                    rows[index].change.seq
+                )
+            }
         }
-    }
-}
-
-extension RecordedTransition {
-    /// Binds the row to the columns after `column`, except for the first.
-    fileprivate func bind(to statement: Statement, _ column: CInt) {
-        statement.bind(self.at.microseconds, column + 2)
-        statement.bind(self.new.name, column + 3)
-        statement.bind(self.new.data, column + 4)
-        statement.bind(self.old?.name, column + 5)
-        statement.bind(self.old?.data, column + 6)
-        statement.bind(self.by.map { Int64($0.uid) }, column + 7)
-        statement.bind(self.by.map { Int64($0.pid) }, column + 8)
-        statement.bind(self.cause, column + 9)
-        statement.bind(self.by?.comm, column + 10)
-        statement.bind(self.by?.unit, column + 11)
-    }
-
-    /// Binds the columns that only a machine with stays has, after `column`.
-    fileprivate func bindStay(to statement: Statement, _ column: CInt) {
-        // The seq that began the stay; NULL if that is its own.
-        statement.bind(self.stay.flatMap { $0 == self.seq ? nil : Int64($0) }, column + 1)
-        statement.bind(self.due, column + 2)
     }
 }

@@ -30,6 +30,7 @@ extension HistoryDatabase {
                 high = high - low > span ? low + span : high
             }
             var (rows, isCut) = try self.transitions(of: query, between: low, and: high, db)
+            if try self.complete(&rows, db) { isCut = true }
             // What was cut off is left to the next query.
             if isCut, let last = rows.last?.seq {
                 if query.isNewestFirst { low = last - 1 } else { high = last + 1 }

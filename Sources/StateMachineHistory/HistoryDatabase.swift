@@ -202,7 +202,7 @@ final class HistoryDatabase: @unchecked Sendable {
         try self.transaction(isDurable: true) { db in
             if try self.newest(db) != newest {
                 try db.run("DELETE FROM change WHERE seq = ?", newest.seq)
-                try self.insert([newest], db)
+                try self.insert(newest, db)
             }
             if let declaration = beginning.declaration {
                 try self.insert((declaration, newest.seq), db)
@@ -232,7 +232,7 @@ final class HistoryDatabase: @unchecked Sendable {
     /// What is committed together, all or none.
     struct Addition {
         /// The changes.
-        var rows: [RecordedTransition] = []
+        var rows: [NewRow] = []
         /// The start of the last stay that they begin, if that is to be written.
         var stay: StayStart?
         /// From when on the stay before them counts, if that has changed.
@@ -279,6 +279,15 @@ final class HistoryDatabase: @unchecked Sendable {
     /// Removes what is older than `seq`; returns the oldest that is left, which may be later.
     func prune(before seq: UInt64) throws -> UInt64 {
         let oldest = try self.write { db in
+            // The first that is left says itself what it left.
+            try db.run(
+                """
+                UPDATE change SET (fromState, fromData) =
+                    (SELECT state, data FROM change AS before WHERE before.seq = change.seq - 1)
+                    WHERE seq = (SELECT min(seq) FROM change WHERE seq >= ?) AND fromState IS NULL
+                """,
+                seq
+            )
             try db.run("DELETE FROM change WHERE seq < ?", seq)
             try self.pruneDeclarations(before: seq, db)
             let oldest: UInt64? =

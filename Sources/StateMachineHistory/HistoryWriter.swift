@@ -10,8 +10,8 @@ struct HistoryWriter {
     private let starts: StayStarts?
     /// The newest transition that is in the database.
     private(set) var newest: UInt64
-    /// The state that it led to, and that the next one leaves.
-    private var state: RecordedTransition.State
+    /// Whether a group has failed since, for example because that one is gone.
+    private var hasFailed = false
     /// Whether the recorded stay is from before this boot, so that the next one is recorded in any
     /// case.
     private var isStayDue: Bool
@@ -23,7 +23,6 @@ struct HistoryWriter {
         self.schema = schema
         self.starts = opening.starts
         self.newest = opening.newest.seq
-        self.state = opening.newest.new
         self.isStayDue = opening.isFirstInBoot
         self.declaration = schema.declaration
     }
@@ -34,16 +33,20 @@ struct HistoryWriter {
     mutating func append(_ group: [Record]) -> Recorded {
         var addition = HistoryDatabase.Addition()
         addition.rows.reserveCapacity(group.count)
-        var (seq, state, declaration) = (self.newest, self.state, self.declaration)
+        var (seq, declaration) = (self.newest, self.declaration)
+        var follows = !self.hasFailed
         for record in group {
             switch record {
             case .change(let change):
-                // What the last row entered is what this one leaves.
-                let old = seq + 1 == change.seq ? state : self.schema.recorded(change.old)
-                (seq, state) = (change.seq, self.schema.recorded(change.new))
-                addition.rows.append(self.row(of: change, from: old, to: state, addition.corrected))
-                let declared = self.schema.schema(of: change.new).declaration
-                if let declared, declared !== declaration {
+                follows = follows && seq + 1 == change.seq
+                let old = follows ? nil : self.schema.recorded(change.old)
+                (seq, follows) = (change.seq, true)
+                addition.rows.append(self.row(of: change, leaving: old, addition.corrected))
+                // States that are built into a program have none.
+                if declaration != nil,
+                    let declared = self.schema.schema(of: change.new).declaration,
+                    declared !== declaration
+                {
                     declaration = declared
                     addition.declarations.append((declared, seq))
                 }
@@ -62,35 +65,32 @@ struct HistoryWriter {
             try self.database.append(addition)
         } catch {
             self.starts?.drop(after: self.newest)
+            self.hasFailed = true
             let why = self.database.sentence(for: error)
             return self.database.undo(after: error) ? .failed(why) : .unsure(why)
         }
-        (self.newest, self.state, self.declaration) = (seq, state, declaration)
+        (self.newest, self.declaration, self.hasFailed) = (seq, declaration, false)
         if addition.stay != nil { self.isStayDue = false }
         return .committed
     }
 
-    /// The row of a change; `start` is from when on a stay counts, if that has changed in its group.
+    /// The row of a change; `old` is what it left, unless the row before says that, and `start` from when on a stay
+    /// counts, if that has changed in its group.
     private func row(
         of change: Change,
-        from old: RecordedTransition.State,
-        to new: RecordedTransition.State,
+        leaving old: RecordedTransition.State?,
         _ start: StayStart?
-    ) -> RecordedTransition {
+    ) -> HistoryDatabase.NewRow {
         let due = self.starts.flatMap { starts in
             self.schema.due(at: change.place) {
                 let known = starts.start(of: change.stay, at: change.seq, change.at)
                 return start.flatMap { $0.stay == change.stay ? $0 : nil } ?? known
             }
         }
-        return RecordedTransition(
-            seq: change.seq,
+        return HistoryDatabase.NewRow(
+            change: change,
+            new: self.schema.encoded(change.new),
             old: old,
-            new: new,
-            at: change.at,
-            cause: change.cause,
-            by: change.setter,
-            stay: change.stay,
             due: due?.text
         )
     }
@@ -100,12 +100,16 @@ struct HistoryWriter {
     ///
     /// Nothing is recorded for a stay without a deadline: it began when its change says, which is
     /// what opening assumes if nothing is recorded. `renewed` is the last that has begun anew in the group.
-    private func stay(begunIn rows: [RecordedTransition], _ renewed: StayStart?) -> StayStart? {
-        guard let first = rows.last(where: { $0.stay == $0.seq }),
+    private func stay(
+        begunIn rows: [HistoryDatabase.NewRow],
+        _ renewed: StayStart?
+    ) -> StayStart? {
+        guard let starts, let first = rows.last(where: { $0.change.beginsStay }),
             first.due != nil || self.isStayDue
         else { return nil }
-        if let renewed, renewed.stay == first.seq { return renewed }
-        return self.starts?.start(of: first.seq, at: first.seq, first.at)
+        let change = first.change
+        if let renewed, renewed.stay == change.seq { return renewed }
+        return starts.start(of: change.seq, at: change.seq, change.at)
     }
 }
 

@@ -11,6 +11,15 @@ package protocol StoredValue {
 /// Belongs to one thread at a time, as its database does.
 package final class Statement {
     private let pointer: OpaquePointer
+    /// Where bound texts are until it is reset: one buffer for all, and not an allocation for each.
+    private var texts = UnsafeMutableBufferPointer<CChar>(start: nil, count: 0)
+    /// How much of it they take, or would if it were longer.
+    private var length = 0
+
+    /// How long that buffer becomes at most; what it has no room for SQLite copies elsewhere.
+    ///
+    /// 64 KiB: sixteen rows with states of 2 KB and more. Not tuned.
+    private static let longest = 64 << 10
 
     /// SQLITE_TRANSIENT, a macro that is not imported: SQLite takes a copy.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
@@ -26,7 +35,10 @@ package final class Statement {
         self.pointer = pointer
     }
 
-    deinit { sqlite3_finalize(self.pointer) }
+    deinit {
+        sqlite3_finalize(self.pointer)
+        self.texts.deallocate()
+    }
 
     // MARK: - Parameters, counted from 1
 
@@ -50,16 +62,21 @@ package final class Statement {
 
     package func bind(_ text: String?, _ parameter: CInt) {
         guard var text else { return self.bindNull(parameter) }
-        text.withUTF8 { bytes in
-            bytes.withMemoryRebound(to: CChar.self) { characters in
-                _ = sqlite3_bind_text(
-                    self.pointer,
-                    parameter,
-                    characters.baseAddress,
-                    CInt(characters.count),
-                    Self.copied
-                )
+        text.withUTF8 { self.bind($0, parameter) }
+    }
+
+    /// Binds a text in UTF-8, which may go afterwards.
+    package func bind(_ text: UnsafeBufferPointer<UInt8>, _ parameter: CInt) {
+        text.withMemoryRebound(to: CChar.self) { text in
+            var (start, keeping) = (text.baseAddress, Self.copied as sqlite3_destructor_type?)
+            let end = self.length + text.count
+            if end <= self.texts.count, let room = self.texts.baseAddress, let bytes = start {
+                let kept = room + self.length
+                kept.update(from: bytes, count: text.count)
+                (start, keeping) = (UnsafePointer(kept), nil)
             }
+            self.length = end
+            sqlite3_bind_text(self.pointer, parameter, start, CInt(text.count), keeping)
         }
     }
 
@@ -76,13 +93,14 @@ package final class Statement {
         }
     }
 
-    /// Begins again; parameters keep their values.
-    package func restart() { sqlite3_reset(self.pointer) }
-
     /// Ends what is under way, and forgets the parameters' values.
     package func reset() {
         sqlite3_reset(self.pointer)
         sqlite3_clear_bindings(self.pointer)
+        let length = min(exchange(&self.length, with: 0), Self.longest)
+        guard length > self.texts.count else { return }
+        self.texts.deallocate()
+        self.texts = .allocate(capacity: length)
     }
 
     // MARK: - Columns of the row, counted from 0

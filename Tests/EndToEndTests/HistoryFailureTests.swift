@@ -64,7 +64,7 @@ import Testing
 
     @Test func whatCannotBeReadIsRefusedOrAnnouncedUntilItCan() async throws {
         try await DaemonProcess.run(changes: 1500) { daemon in
-            let damage = "UPDATE change SET fromData = NULL WHERE seq = 1000"
+            let damage = "UPDATE change SET fromState = 'ready' WHERE seq = 1000"
             try Self.database(in: daemon.state, damage)
             let client = try daemon.connect(\.control)
             let epoch = try await daemon.epoch()

@@ -75,7 +75,7 @@ import Testing
             )
             let machine = history.makeMachine()
             for count in 1...600 {
-                try await machine.assign(.text("\(count)" + String(repeating: "x", count: 20_000)))
+                try await machine.assign(.text("\(count)" + String(repeating: "x", count: 40_000)))
             }
             #expect(await history.settled() == nil)
             // Twice, because a step is queued by the one before it.

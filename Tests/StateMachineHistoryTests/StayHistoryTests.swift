@@ -88,8 +88,12 @@ import Testing
             #expect(past[0].cause == "why" && past[0].by == Peer(uid: 0, pid: 5))
             #expect(past[0].stay == 1 && past[0].due == nil)
             let rows = try Database("\(directory)/statemachine.sqlite")
-                .all("SELECT seq || time || state FROM history") { $0.text(0) }
-            #expect(rows[1] == "11970-01-01T00:00:02.000000Zbright")
+                .all("SELECT seq || time || state || ifnull(fromState, '') FROM history ORDER BY 1")
+            {
+                $0.text(0)
+            }
+            #expect(rows[1] == "11970-01-01T00:00:02.000000Zbrightdark")
+            #expect(rows[2]?.hasSuffix("Zdarkbright") == true)
             #expect(rows.count == 3)
             // The next run finds it in that form.
             let again = try self.lamp(try leftovers(of: directory))

@@ -20,8 +20,8 @@ package struct RecordedTransition: Hashable, Sendable {
 
     /// Its place in the total order; 0 for the initial state.
     package let seq: UInt64
-    /// The state that was left; nil only for seq 0.
-    package let old: State?
+    /// The state that was left; nil for seq 0, and where that is not known.
+    package var old: State?
     /// The state that was entered.
     package var new: State
     /// When it was evaluated, just before it was recorded.

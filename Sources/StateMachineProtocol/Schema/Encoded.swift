@@ -27,6 +27,11 @@ package final class Encoded: Sendable {
     package var dataText: String {
         String(decoding: self.fragment[self.dataStart...], as: UTF8.self)
     }
+
+    /// Calls `body` with the bytes of that text.
+    package func withData(_ body: (UnsafeBufferPointer<UInt8>) -> Void) {
+        self.fragment.withUnsafeBufferPointer { body(.init(rebasing: $0[self.dataStart...])) }
+    }
 }
 
 extension Schema {

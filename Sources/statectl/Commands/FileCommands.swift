@@ -316,8 +316,12 @@ final class RecordedChanges {
     /// The next changes in their order; none at the end.
     func next() throws(Refusal) -> [RecordedTransition] {
         let sql = """
-            SELECT seq, at, state, data, fromState, fromData, uid, pid, cause
-            FROM change WHERE seq > ? ORDER BY seq LIMIT ?
+            SELECT change.seq, change.at, change.state, change.data,
+                coalesce(change.fromState, before.state), coalesce(change.fromData, before.data),
+                change.uid, change.pid, change.cause
+            FROM change LEFT JOIN change AS before
+                ON before.seq = change.seq - 1 AND change.fromState IS NULL
+            WHERE change.seq > ? ORDER BY change.seq LIMIT ?
             """
         return try self.read { database in
             try database.all(sql, self.last, Self.rows) { row in

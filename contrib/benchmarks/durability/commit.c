@@ -43,8 +43,7 @@ int main(int argc, char **argv) {
     sqlite3_stmt *insert, *begin, *commit;
     sqlite3_prepare_v2(
         database,
-        "INSERT INTO change VALUES (?, 1, 'authentication', '{\"phase\":\"active\"}', 'ready', "
-        "'{\"value\":true}', 0, 4711, NULL)",
+        "INSERT INTO change VALUES (?, 1, 'authentication', '{\"phase\":\"active\"}', NULL, NULL, 0, 4711, NULL)",
         -1, &insert, NULL);
     sqlite3_prepare_v2(database, "BEGIN IMMEDIATE", -1, &begin, NULL);
     sqlite3_prepare_v2(database, "COMMIT", -1, &commit, NULL);
