@@ -390,6 +390,7 @@ let package = Package(
         .testTarget(
             name: "StateMachineServerTests",
             dependencies: [
+                "CAllocations",
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineHistory",

@@ -9,7 +9,7 @@ import Testing
 
 /// A server of doors, on a loop of its own, with one client at its control door.
 struct LoneServer {
-    let machine = StateMachine<DoorState>()
+    let machine: StateMachine<DoorState>
     let group: MultiThreadedEventLoopGroup
     private let server: NIOLoopBound<StateServer>
     private let loop: any EventLoop
@@ -17,9 +17,12 @@ struct LoneServer {
     private let channel: any Channel
 
     /// Calls `body`, and ends it all.
-    static func run(_ body: (LoneServer) async throws -> Void) async throws {
+    static func run(
+        of machine: StateMachine<DoorState> = StateMachine(),
+        _ body: (LoneServer) async throws -> Void
+    ) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let lone = try await LoneServer(on: group)
+        let lone = try await LoneServer(of: machine, on: group)
         defer { close(lone.client) }
         try await body(lone)
         try await lone.channel.close()
@@ -27,12 +30,16 @@ struct LoneServer {
         try await group.shutdownGracefully()
     }
 
-    private init(on group: MultiThreadedEventLoopGroup) async throws {
+    private init(
+        of machine: StateMachine<DoorState>,
+        on group: MultiThreadedEventLoopGroup
+    ) async throws {
+        self.machine = machine
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
         self.client = ends[1]
         self.group = group
-        let (loop, machine) = (group.next(), self.machine)
+        let loop = group.next()
         let bell = try await LoopBell.make(on: group)
         let server = try await loop.submit {
             NIOLoopBound(
