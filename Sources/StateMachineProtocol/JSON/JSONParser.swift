@@ -72,11 +72,11 @@ struct JSONReading {
         room: Int = Self.fewParts
     ) throws(JSONSyntaxError) -> RequestKeys {
         let partBytes = room * MemoryLayout<JSONPart>.stride
-        var failure: JSONSyntaxError?
+        var (failure, lacksRoom) = (JSONSyntaxError?.none, false)
         let read = withUnsafeTemporaryAllocation(
             byteCount: partBytes + bytes.count,
             alignment: MemoryLayout<JSONPart>.alignment
-        ) { memory -> RequestKeys? in
+        ) { memory -> RequestKeys in
             let partMemory = UnsafeMutableRawBufferPointer(rebasing: memory[..<partBytes])
                 .bindMemory(to: JSONPart.self)
             var parts = OutputSpan(buffer: partMemory, initializedCount: 0)
@@ -84,8 +84,7 @@ struct JSONReading {
             do throws(JSONSyntaxError) {
                 try reading.readAll(&parts)
             } catch {
-                if reading.lacksRoom { return nil }
-                failure = error
+                (failure, lacksRoom) = (error, reading.lacksRoom)
             }
             let start = parts.finalize(for: partMemory) * MemoryLayout<JSONPart>.stride
             UnsafeMutableRawBufferPointer(rebasing: memory[start...])
@@ -95,8 +94,8 @@ struct JSONReading {
             let text = JSONText(all, from: start)
             return RequestKeys(text, at: reading.places, doubled: reading.doubledKey)
         }
-        if let failure { throw failure }
-        if let read { return read }
+        guard let failure else { return read }
+        guard lacksRoom else { throw failure }
         let most = self.mostParts(in: bytes.count)
         precondition(room < most, "a text has more parts than it can have")
         return try self.read(bytes, valueLimit: valueLimit, isRequest: isRequest, room: most)

@@ -85,7 +85,7 @@ extension WireError {
 }
 
 extension Request.Call {
-    fileprivate init(keys: RequestKeys) throws(WireError) {
+    fileprivate init(keys: borrowing RequestKeys) throws(WireError) {
         let operation = try keys.operation
         switch operation {
         case .get: self = try keys.call(.get, of: operation)
