@@ -9,6 +9,11 @@ extension HistoryDatabase {
     /// 64 KiB is less than what a socket takes at a time, so that little is read twice. Not tuned.
     static let chunk = (rows: 512, bytes: 64 << 10)
 
+    /// How many bytes of what states carry are compared with patterns in one go.
+    ///
+    /// 1 MiB: a few milliseconds of reading, for which the next reader waits.
+    private static let compared = 1 << 20
+
     /// By name: a table of another program may have fewer columns, or another order.
     private static let columns = "seq, at, state, data, fromState, fromData, uid, pid, cause"
 
@@ -78,28 +83,63 @@ extension HistoryDatabase {
         return false
     }
 
-    /// As many as are read at a time, and whether there may be more.
+    /// As many as are read at a time, and the last row that was looked at if there may be more.
+    ///
+    /// With `lists`, rows have `seq`, `state` and `data` alone, and of those that one of them selects the rest is read.
     ///
     /// - Throws: `HistoryError` if the first row is damaged; those before another are read, and it comes first next time.
     func transitions(
         from rows: Statement,
-        _ values: [(any StoredValue)?]
-    ) throws -> (rows: [RecordedTransition], isCut: Bool) {
+        _ values: [(any StoredValue)?],
+        selectedBy lists: [PatternList]?,
+        _ db: Database
+    ) throws -> (rows: [RecordedTransition], last: UInt64?) {
         defer { rows.reset() }
         rows.bind(values)
         var transitions: [RecordedTransition] = []
-        var bytes = 0
+        var (bytes, compared) = (0, 0)
         var last = LastRow()
-        while bytes < Self.chunk.bytes, try rows.step() {
+        func add(_ row: Statement) throws {
+            let transition = try RecordedTransition(row, hasStays: self.hasStays, &last)
+            bytes += transition.weight
+            transitions.append(transition)
+        }
+        let whole = "SELECT \(self.columns) FROM change WHERE seq = ?"
+        var seq: UInt64?
+        while try rows.step() {
             do {
-                let transition = try RecordedTransition(rows, hasStays: self.hasStays, &last)
-                bytes += transition.weight
-                transitions.append(transition)
-            } catch is HistoryError where !transitions.isEmpty {
-                return (transitions, isCut: true)
+                let next: UInt64 = try rows.present(0)
+                if let lists {
+                    if try rows.isSelected(by: lists, &compared) {
+                        try db.first(whole, next, read: add)
+                    }
+                } else {
+                    try add(rows)
+                }
+                seq = next
+            } catch is HistoryError where seq != nil {
+                return (transitions, seq)
+            }
+            if bytes >= Self.chunk.bytes || transitions.count == Self.chunk.rows
+                || compared >= Self.compared
+            {
+                return (transitions, seq)
             }
         }
-        return (transitions, bytes >= Self.chunk.bytes || transitions.count == Self.chunk.rows)
+        return (transitions, nil)
+    }
+}
+
+extension Statement {
+    /// Whether one of the lists selects the state that a row leads to; what is damaged is, so that whoever reads it says so.
+    fileprivate func isSelected(
+        by lists: [PatternList],
+        _ compared: inout Int
+    ) throws(HistoryError) -> Bool {
+        let data = self.bytes(2)
+        compared += data.count
+        var state = SeenState(try self.presentText(1), data)
+        return lists.contains { $0.contains { state.isCovered(by: $0) } } || state.isDamaged
     }
 }
 

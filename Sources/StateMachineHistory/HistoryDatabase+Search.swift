@@ -12,7 +12,7 @@ extension HistoryDatabase {
     /// The first few transitions that a query asks for.
     ///
     /// Rows are stored in seq order, which is used for the lookup; within that range, `uid`,
-    /// `cause` and the names are checked row by row.
+    /// `cause` and the names are checked row by row, and of those what the state carries, where patterns ask for it.
     func read(_ query: TransitionQuery) throws -> TransitionFinding {
         guard query.before > query.after + 1 else { return TransitionFinding(nothingFor: query) }
         if let limit = query.outlined { return try self.outline(query, limit: limit) }
@@ -29,10 +29,10 @@ extension HistoryDatabase {
                 low = first - 1
                 high = high - low > span ? low + span : high
             }
-            var (rows, isCut) = try self.transitions(of: query, between: low, and: high, db)
-            if try self.complete(&rows, db) { isCut = true }
+            var (rows, last) = try self.transitions(of: query, between: low, and: high, db)
+            if try self.complete(&rows, db) { last = rows.last?.seq }
             // What was cut off is left to the next query.
-            if isCut, let last = rows.last?.seq {
+            if let last {
                 if query.isNewestFirst { low = last - 1 } else { high = last + 1 }
             }
             let count =
@@ -80,7 +80,7 @@ extension HistoryDatabase {
         between low: UInt64,
         and high: UInt64,
         _ db: Database
-    ) throws -> (rows: [RecordedTransition], isCut: Bool) {
+    ) throws -> (rows: [RecordedTransition], last: UInt64?) {
         var conditions = ["seq > ?", "seq < ?"]
         var values: [(any StoredValue)?] = [low, high]
         if let uid = query.origin.uid {
@@ -107,14 +107,15 @@ extension HistoryDatabase {
             conditions.append("state IN (\(marks))")
             values += names
         }
-        values += [Self.chunk.rows]
+        let lists = query.only.flatMap { $0.allSatisfy(\.isOfNames) ? nil : $0 }
+        let columns = lists == nil ? self.columns : "seq, state, data"
         let statement = try db.statement(
             """
-            SELECT \(self.columns) FROM change WHERE \(conditions.joined(separator: " AND ")) \
-            ORDER BY seq \(query.isNewestFirst ? "DESC" : "ASC") LIMIT ?
+            SELECT \(columns) FROM change WHERE \(conditions.joined(separator: " AND ")) \
+            ORDER BY seq \(query.isNewestFirst ? "DESC" : "ASC")
             """
         )
-        return try self.transitions(from: statement, values)
+        return try self.transitions(from: statement, values, selectedBy: lists, db)
     }
 
     private func count(between low: UInt64, and high: UInt64, _ db: Database) throws -> UInt64 {

@@ -123,10 +123,17 @@ package final class Statement {
 
     /// The whole text, which may contain U+0000; nil for NULL.
     package func text(_ column: CInt) -> String? {
+        self.memory(column).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The bytes of the whole text; none for NULL.
+    package func bytes(_ column: CInt) -> [UInt8] { self.memory(column).map { Array($0) } ?? [] }
+
+    private func memory(_ column: CInt) -> UnsafeBufferPointer<UInt8>? {
         // In this order: the text is converted first, then counted.
         guard let start = sqlite3_column_text(self.pointer, column) else { return nil }
         let count = Int(sqlite3_column_bytes(self.pointer, column))
-        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+        return UnsafeBufferPointer(start: start, count: count)
     }
 }
 

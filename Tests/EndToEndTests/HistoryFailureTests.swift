@@ -84,14 +84,16 @@ import Testing
             let later = try await Self.page(client, #","since":"\#(epoch):1000""#)
             #expect(later.reply.ok == true && later.seqs == Array(1001...1500))
 
-            func resync(waitingFor pattern: String) async throws -> String? {
+            func resync(waitingFor pattern: String, after seq: Int) async throws -> String? {
                 let wait =
-                    #"{"op":"wait","since":"\#(epoch):0","until":["\#(pattern)"],"timeoutMs":0}"#
+                    #"{"op":"wait","since":"\#(epoch):\#(seq)","until":["\#(pattern)"],"timeoutMs":0}"#
                 return try await client.ask(wait).string("resync")
             }
-            #expect(try await resync(waitingFor: "!ready") == "evicted")
-            // Of a state that it does not wait for the name alone is read.
-            #expect(try await resync(waitingFor: "authentication") == nil)
+            #expect(try await resync(waitingFor: "ready", after: 999) == "evicted")
+            // Of a state that it does not wait for nothing else is read.
+            for pattern in ["!ready", "authentication"] {
+                #expect(try await resync(waitingFor: pattern, after: 0) == nil)
+            }
 
             try client.send(#"{"op":"watch","id":1,"since":"\#(epoch):0"}"#)
             let (changes, line) = try await client.changes()

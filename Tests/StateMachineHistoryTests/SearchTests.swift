@@ -54,9 +54,12 @@ import Testing
                 query.origin.program =
                     [nil, nil, "tool", "x.service", "user@1.service/x.service", "none"]
                     .randomElement(using: &generator) ?? nil
-                if Int.random(in: 0..<3, using: &generator) == 0 {
-                    query.names = ["ready", "away"]
-                }
+                query.only =
+                    [
+                        nil, ["ready", "away"], ["ready:value=true"],
+                        ["ready:value=false", "!ready"],
+                    ]
+                    .randomElement(using: &generator)?.map { [PatternList($0)] }
                 let between = all.filter { $0.seq > query.after && $0.seq < query.before }
                 let wanted = between.filter(query.wants)
                 let expected = query.isNewestFirst ? wanted.reversed() : wanted
@@ -90,13 +93,38 @@ import Testing
         }
     }
 
+    @Test func ofARowThatIsNotWantedNothingElseIsRead() async throws {
+        try await withHistory { history, path in
+            try await history.makeMachine().change(9)
+            let wanted = try await history.all(after: 0).filter { $0.new.data.contains("true") }
+            try other(
+                path,
+                """
+                UPDATE change SET at = -1, fromData = '[' WHERE data = '{"value":false}'
+                """
+            )
+            var query = TransitionQuery(after: 0, before: 10)
+            query.only = [PatternList(["ready:value=true"])]
+            let found = try await history.history.found(query)
+            #expect(found == wanted && found.count >= 4)
+            // What a state carries that cannot be compared is told.
+            try other(path, "UPDATE change SET data = '[' WHERE seq = 5")
+            let error = await #expect(throws: HistoryFailure.self) {
+                try await history.history.found(query)
+            }
+            #expect(
+                error?.description.contains("the data of change 5 is not a JSON object") == true
+            )
+        }
+    }
+
     @Test func whatIsMissingIsSaid() async throws {
         try await withHistory { history, path in
             try await history.makeMachine().change(9)
             try other(path, "DELETE FROM change WHERE seq = 5")
-            for names in [nil, ["ready"], ["away"]] as [[String]?] {
+            for only in [nil, ["ready"], ["away"], ["!away"]] as [[Pattern]?] {
                 var query = TransitionQuery(after: 2, before: 9)
-                query.names = names
+                query.only = only.map { [PatternList($0)] }
                 // It ends before what is missing; the next one begins behind that, and says so.
                 var finding = try await history.history.next(query)
                 #expect(finding.first == 3 && finding.examined == 4)
@@ -130,7 +158,8 @@ extension TransitionQuery {
 
     /// Whether a transition between the two ends is wanted.
     func wants(_ transition: RecordedTransition) -> Bool {
-        self.names?.contains(transition.new.name) ?? true
+        let (name, data) = (transition.new.name, JSONValue(parsing: transition.new.data) ?? .null)
+        return self.only?.contains { $0.contains { $0.matches(name, data) } } ?? true
             && self.origin.includes(transition.by, transition.cause)
     }
 }

@@ -66,17 +66,40 @@ extension RecordedTransition.State {
         }
     }
 
-    /// A function that tells whether patterns cover it; parses its data once, if at all.
-    package var names: (Pattern) -> Bool {
-        var data: JSONValue??
-        return { pattern in
-            // Most patterns name another state, or only a state.
-            guard pattern.selects(self.name) else { return false }
-            if pattern.data.isEmpty { return true }
-            let value = data ?? JSONValue(parsing: self.data)
-            data = .some(value)
-            return value.map { pattern.matches(self.name, $0) } ?? false
+    /// The state as patterns see it.
+    package var seen: SeenState { SeenState(self.name, Array(self.data.utf8)) }
+}
+
+/// A recorded state as patterns see it: what it carries is read once, if at all.
+package struct SeenState {
+    private let name: String
+    private let data: [UInt8]
+    private var text: JSONText?
+    /// Whether what it carries had to be read, and is not the text of an object.
+    package private(set) var isDamaged = false
+
+    /// A state of that name that carries the object in the text `data`.
+    package init(_ name: String, _ data: [UInt8]) {
+        self.name = name
+        self.data = data
+    }
+
+    /// Whether a pattern covers it; the effect of a `!` is up to the list.
+    package mutating func isCovered(by pattern: Pattern) -> Bool {
+        // Most patterns name another state, or only a state.
+        guard pattern.selects(self.name) else { return false }
+        guard !pattern.data.isEmpty else { return true }
+        if self.text == nil {
+            let read = self.data.withUnsafeBufferPointer {
+                try? JSONReading.read($0, valueLimit: .max)
+            }
+            guard let read, read.doubledKey == nil, read.text.kind(at: 0) == .object else {
+                self.isDamaged = true
+                return false
+            }
+            self.text = read.text
         }
+        return self.text.map(pattern.asksFor) ?? false
     }
 }
 

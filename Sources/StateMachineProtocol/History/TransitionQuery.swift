@@ -8,8 +8,8 @@ package struct TransitionQuery: Hashable, Sendable {
     package var before: UInt64
     /// Whether the newest comes first.
     package var isNewestFirst: Bool
-    /// Only those that lead to a state with one of these names; nil: any name.
-    package var names: [String]?
+    /// Only those that lead to a state that one of these lists selects; nil: to any.
+    package var only: [PatternList]?
     /// Only those of this origin.
     package var origin = Origin()
     /// How many at most are to be in an outline of all of them, the oldest first; nil: no outline is
@@ -24,7 +24,14 @@ package struct TransitionQuery: Hashable, Sendable {
     }
 
     /// Whether it selects among the transitions between the two ends.
-    package var isSelective: Bool { self.names != nil || self.origin != Origin() }
+    package var isSelective: Bool { self.only != nil || self.origin != Origin() }
+
+    /// The names of all states that may be wanted, former ones too; nil if that is unknown.
+    package var names: [String]? {
+        self.only?.reduce(.some([])) { names, list in
+            names.flatMap { names in list.names.map { names + $0 } }
+        }
+    }
 
     /// Who or what requested transitions, and why.
     package struct Origin: Hashable, Sendable {

@@ -158,6 +158,11 @@ public struct Pattern: Hashable, Sendable {
         self.data.isEmpty || JSONValue.object(self.data).isContained(in: data)
     }
 
+    /// Whether the object in a text has everything that it asks for; nothing else of it is made.
+    func asksFor(_ text: JSONText) -> Bool {
+        self.data.allSatisfy { text.value(of: $0.key).map($0.value.isContained) ?? false }
+    }
+
     /// A name, or `name:key=value,key=value`; with a `!` in front, all others.
     package init(text: String) throws(WireError) {
         let (isException, rest) = Self.unmarked(text)
@@ -251,6 +256,18 @@ public struct Pattern: Hashable, Sendable {
             .limit,
             "there are \(count) patterns in \(place); at most \(RequestLimits.patterns) are allowed"
         )
+    }
+}
+
+extension JSONText {
+    /// The value of a key of the outermost object, made now; nil if it has none.
+    fileprivate func value(of key: String) -> JSONValue? {
+        var place = 1
+        while place < self.next(after: 0) {
+            if self.text(at: place).isSpelled(key) { return self.value(at: place + 1) }
+            place = self.next(after: place + 1)
+        }
+        return nil
     }
 }
 

@@ -22,7 +22,9 @@ package struct PatternList: Hashable, Sendable {
 
     /// Whether a state is selected; see ``first(where:)``.
     package func contains(where names: (Pattern) -> Bool) -> Bool {
-        self.first(where: names) != nil
+        guard !self.excepting.contains(where: names) else { return false }
+        return self.selecting.isEmpty
+            ? !self.excepting.isEmpty : self.selecting.contains(where: names)
     }
 
     /// The first pattern that selects a state; an empty list selects none.
@@ -58,6 +60,11 @@ package struct PatternList: Hashable, Sendable {
             return nil
         }
         return self.selecting.flatMap(\.names)
+    }
+
+    /// Whether ``names`` alone say which states are selected.
+    package var isOfNames: Bool {
+        !self.hasExceptions && self.names != nil && self.selecting.allSatisfy(\.data.isEmpty)
     }
 
     /// The patterns as they were written, with commas between.

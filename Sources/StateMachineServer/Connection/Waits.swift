@@ -130,7 +130,7 @@ final class Waits {
         while true {
             let step = past.next(wait.cursor, for: self.output) { query in
                 let (call, epoch) = (wait.call, past.epoch)
-                query.names = call.names
+                query.only = call.lists
                 return { Judgement(of: $0, on: call, in: epoch) }
             }
             switch step {
@@ -343,7 +343,8 @@ struct Judgement: Sendable {
     init(of finding: TransitionFinding, on call: WaitCall, in epoch: Epoch) {
         self.examined = finding.examined
         for transition in finding.transitions {
-            guard let outcome = call.outcome(transition.new.names) else { continue }
+            var state = transition.new.seen
+            guard let outcome = call.outcome({ state.isCovered(by: $0) }) else { continue }
             self.outcome = (outcome, transition.report(in: epoch))
             return
         }
@@ -359,10 +360,9 @@ extension WaitCall {
 
     var patterns: Int { self.until.count + self.fail.count }
 
-    /// The names of all states that may end it; nil if that is unknown.
-    var names: [String]? {
-        guard self.fail.count > 0 else { return self.until.names }
-        return self.until.names.flatMap { names in self.fail.names.map { names + $0 } }
+    /// What selects the states that may end it.
+    fileprivate var lists: [PatternList] {
+        self.fail.isEmpty ? [self.until] : [self.until, self.fail]
     }
 
     /// Where a wait stands for the states that may end it; nil: anywhere.

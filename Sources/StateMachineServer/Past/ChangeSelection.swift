@@ -51,20 +51,15 @@ struct ChangeSelection: Sendable {
         (self.only?.count ?? 0) + (self.origin.cause == nil ? 0 : 16)
     }
 
-    /// Has a query leave out what it can; its answer may include unwanted states of the same names.
+    /// Has a query leave out what is not wanted.
     func narrow(_ query: inout TransitionQuery) {
-        query.names = self.only?.names
+        query.only = self.only.map { [$0] }
         query.origin = self.origin
     }
 
     /// Whether changes that lead to this state are wanted, whoever made them.
     func wants(_ state: Value, shownBy schema: Schema) -> Bool {
         self.only?.contains { schema.shows(state, as: $0) } ?? true
-    }
-
-    /// Whether a change that such a query returned is wanted.
-    func wants(_ transition: RecordedTransition) -> Bool {
-        self.only?.contains(where: transition.new.names) ?? true
     }
 
     /// Whether a change of the ring is wanted.

@@ -20,15 +20,10 @@ struct RecordedLines: Sendable {
             self.lines = [(outline.examined, self.bytes.count)]
             self.changes = outline.entries.count
         }
-        var wanted: [RecordedTransition] = []
-        for transition in finding.transitions where selection.wants(transition) {
-            guard wanted.count < selection.limit else {
-                self.hasMore = true
-                self.examined = transition.seq - 1
-                if selection.isNewestFirst { self.examined = transition.seq + 1 }
-                break
-            }
-            wanted.append(transition)
+        let wanted = finding.transitions.prefix(Int(clamping: selection.limit))
+        if let next = finding.transitions.dropFirst(wanted.count).first {
+            self.hasMore = true
+            self.examined = selection.isNewestFirst ? next.seq + 1 : next.seq - 1
         }
         let head = selection.head
         switch selection.mode {
