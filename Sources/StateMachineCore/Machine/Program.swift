@@ -1,6 +1,6 @@
 /// The program at the other end of a local socket, for people to look at: a process names itself.
 ///
-/// One for each connection, shared by everything that it causes.
+/// Shared by everything that a connection causes.
 package final class Program: Hashable, Codable, Sendable {
     /// The process's own name, as the kernel shows it.
     package let comm: String?

@@ -23,7 +23,7 @@ package enum ChangeLine {
 
     /// The beginning of the line for a watch with that id, instead of ``head``.
     package static func head(id: RequestID?) -> [UInt8] {
-        LineWriter.bytes { $0.begin("change", id: id) }
+        id == nil ? self.head : LineWriter.bytes { $0.begin("change", id: id) }
     }
 }
 

@@ -8,9 +8,6 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 final class Connection {
-    /// What the last process recorded of the connection, and that process's whole record.
-    typealias Inheritance = (record: HandOverRecord.Connection, handOver: HandOverRecord)
-
     let server: StateServer
     let door: Door
     let peer: Peer
@@ -29,7 +26,7 @@ final class Connection {
     /// Its standing in the server's lists and turns.
     @exclusivity(unchecked) var standing = Standing()
     /// What it resumes from; nil once it has.
-    private var inheritance: Inheritance?
+    private var inheritance: ConnectionInheritance?
 
     init(
         server: StateServer,
@@ -37,9 +34,10 @@ final class Connection {
         peer: Peer,
         channel: any Channel,
         descriptor: CInt,
-        inheriting inheritance: Inheritance? = nil
+        inheriting inheritance: ConnectionInheritance? = nil
     ) {
         let user = server.users.account(of: peer.uid)
+        let peer = user.sharing(peer)
         let output = Output(
             server: server,
             peer: peer,
@@ -68,7 +66,8 @@ final class Connection {
     func arrived() {
         self.server.add(self)
         self.output.beginTurns(of: self)
-        if let (record, handOver) = self.inheritance.take() {
+        if let inheritance = self.inheritance.take() {
+            let (record, handOver) = (inheritance.record, inheritance.handOver)
             self.server.users.admitAgain(self.peer.uid)
             self.lifecycle.admitted()
             self.resume(with: record, of: handOver)

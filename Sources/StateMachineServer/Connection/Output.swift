@@ -63,8 +63,8 @@ final class Output {
 
     let server: StateServer
     let peer: Peer
-    /// Who the client is, for all that it asks for without a cause.
-    private let origin: Origin?
+    /// Who the client is, for all that it asks for without a cause; nil before it asks for a change.
+    private var origin: Origin?
     let user: User
     private let channel: any Channel
     private let descriptor: CInt
@@ -92,7 +92,6 @@ final class Output {
     init(server: StateServer, peer: Peer, user: User, channel: any Channel, descriptor: CInt) {
         self.server = server
         self.peer = peer
-        self.origin = .of(peer, because: nil)
         self.user = user
         self.channel = channel
         self.descriptor = descriptor
@@ -163,7 +162,8 @@ final class Output {
 
     /// Who the client is, and why it asks for something.
     func origin(because cause: String?) -> Origin? {
-        cause == nil ? self.origin : .of(self.peer, because: cause)
+        if self.origin == nil { self.origin = .of(self.peer.written, because: nil) }
+        return cause == nil ? self.origin : .of(self.origin?.peer, because: cause)
     }
 
     // MARK: - In order

@@ -53,8 +53,9 @@ final class Sets: @unchecked Sendable {
     private let output: Output
     private let server: StateServer
 
-    /// Those that are under way, in the order of their requests; most connections never have any.
-    @exclusivity(unchecked) private var underWay = CircularBuffer<UnderWay>(initialCapacity: 0)
+    /// Those that are under way, in the order of their requests; most connections never have any, and share this one.
+    @exclusivity(unchecked) private var underWay = Sets.none
+    private static let none = CircularBuffer<UnderWay>(initialCapacity: 0)
     /// How many of them are answered in that order.
     private var ordered = 0
     /// Whether one was carried out since the client was last written to.

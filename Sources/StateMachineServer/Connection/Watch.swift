@@ -27,11 +27,8 @@ final class Watch {
     /// Whether its end is queued; it goes on until everything before that has been written.
     var isEnding = false
 
-    /// When it may be sent something, and when it has to be.
-    var pace: WatchPace
-
-    /// Set while its next line or beat waits for its time.
-    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    /// When it may be sent something, and when it has to be; nil if time does not matter to it.
+    let pace: WatchPace?
 
     /// Whether it begins with earlier changes.
     let isToReplay: Bool
@@ -43,7 +40,7 @@ final class Watch {
     let cursor: PastCursor<RecordedLines>
 
     /// What it has found so far, if it wants the newest change alone.
-    var newest = Newest()
+    let newest: Newest?
 
     /// The seq of the last line that it was sent, or of the cursor that it began with.
     private(set) var reported: UInt64
@@ -60,6 +57,7 @@ final class Watch {
         self.request = request
         self.selection = ChangeSelection(call, id: id)
         self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
+        self.newest = call.mode == .latest ? Newest() : nil
         self.isToReplay = isToReplay
         self.cursor = PastCursor(after: seq, declarations: declarations)
         self.reported = seq
@@ -97,26 +95,10 @@ final class Watch {
         self.reported = self.cursor.seq
     }
 
-    /// Requests a turn for its connection at that time, unless one is set for sooner.
-    func setTimer(at deadline: NIODeadline, on loop: any EventLoop, for output: Output) {
-        if let timer = self.timer, timer.deadline <= deadline { return }
-        self.cancelTimer()
-        let task = loop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
-            self?.timer = nil
-            output.want()
-        }
-        self.timer = (deadline, task)
-    }
-
     /// Has nothing come of it any more.
     func end() {
-        self.cancelTimer()
+        self.pace?.cancelTimer()
         self.cursor.leave()
-    }
-
-    private func cancelTimer() {
-        self.timer?.task.cancel()
-        self.timer = nil
     }
 
     /// Whether its lines are the ring's own, byte for byte.
@@ -130,43 +112,50 @@ final class Watch {
     var isRunning: Bool { self.phase != .queued }
 
     /// The newest wanted change among those examined.
-    struct Newest {
+    ///
+    /// An object, as the pace is, since most watches have none.
+    final class Newest {
         /// The change before the first of them.
         private var cursor: UInt64 = 0
         /// The last of them.
         var seq: UInt64 = 0
-        var wanted: UInt64?
+        private(set) var wanted: UInt64?
         /// How many of them are wanted.
-        var count: UInt64 = 0
+        private(set) var count: UInt64 = 0
 
-        /// Itself, or a new search if the watch has gone on since or is not to go as far for now.
-        func examined(after cursor: UInt64, through end: UInt64) -> Newest {
-            guard cursor != self.cursor || self.seq < cursor || self.seq > end else { return self }
-            var new = Newest()
-            new.cursor = cursor
-            new.seq = cursor
-            return new
+        /// Begins a new search if the watch has gone on since or is not to go as far for now.
+        func examine(after cursor: UInt64, through end: UInt64) {
+            guard cursor != self.cursor || self.seq < cursor || self.seq > end else { return }
+            (self.cursor, self.seq, self.wanted, self.count) = (cursor, cursor, nil, 0)
+        }
+
+        /// Notes a change that is wanted.
+        func found(_ seq: UInt64) {
+            self.wanted = seq
+            self.count += 1
         }
     }
 }
 
-/// Decides when a paced watch may be sent a line and when it is due a beat; sets no timer.
-struct WatchPace {
+/// Decides when a paced watch may be sent a line and when it is due a beat.
+///
+/// Belongs to the event loop.
+final class WatchPace {
     private let interval: TimeAmount?
     private let beat: TimeAmount?
     private var lastLine: NIODeadline?
     private var quietSince: NIODeadline
+    /// Set while the next line or beat waits for its time.
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
     /// A pace of at least `everyMs` between two lines (0 for none) and at most `beatMs` of silence (nil
-    /// for any).
-    init(everyMs: UInt64, beatMs: UInt64?, now: NIODeadline) {
+    /// for any); nil if that is none at all.
+    init?(everyMs: UInt64, beatMs: UInt64?, now: NIODeadline) {
+        guard everyMs > 0 || beatMs != nil else { return nil }
         self.interval = everyMs == 0 ? nil : .bounded(milliseconds: everyMs)
         self.beat = beatMs.map { .bounded(milliseconds: $0) }
         self.quietSince = now
     }
-
-    /// Whether time matters to it at all.
-    var isTimed: Bool { self.interval != nil || self.beat != nil }
 
     /// How long the next line has to wait; nil if it may go now.
     func wait(at now: NIODeadline) -> TimeAmount? {
@@ -182,9 +171,25 @@ struct WatchPace {
     }
 
     /// Notes that a line was sent; a beat, for one, does not make the next line wait.
-    mutating func wrote(at now: NIODeadline, holdsBackNext: Bool) {
+    func wrote(at now: NIODeadline, holdsBackNext: Bool) {
         self.quietSince = now
         if holdsBackNext { self.lastLine = now }
+    }
+
+    /// Requests a turn for the watch's connection at that time, unless one is set for sooner.
+    func setTimer(at deadline: NIODeadline, on loop: any EventLoop, for output: Output) {
+        if let timer = self.timer, timer.deadline <= deadline { return }
+        self.cancelTimer()
+        let task = loop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
+            self?.timer = nil
+            output.want()
+        }
+        self.timer = (deadline, task)
+    }
+
+    func cancelTimer() {
+        self.timer?.task.cancel()
+        self.timer = nil
     }
 }
 

@@ -97,7 +97,7 @@ final class Watches {
     func write() {
         for watch in self.watches where watch.isRunning && self.output.isFree {
             // One that rests may be due a beat.
-            if !watch.cursor.isResting || watch.pace.isTimed { self.write(watch) }
+            if !watch.cursor.isResting || watch.pace != nil { self.write(watch) }
         }
     }
 
@@ -156,25 +156,25 @@ final class Watches {
 
     /// Brings a watch up to the head of the ring, as far as its pace lets it.
     private func write(_ watch: Watch) {
-        guard watch.pace.isTimed else { return self.writeNew(of: watch) }
-        self.writeTimed(watch)
-        if self.output.isFree { self.setTimer(for: watch) }
+        guard let pace = watch.pace else { return self.writeNew(of: watch) }
+        self.write(watch, at: pace)
+        if self.output.isFree { self.setTimer(for: watch, at: pace) }
     }
 
-    private func writeTimed(_ watch: Watch) {
+    private func write(_ watch: Watch, at pace: WatchPace) {
         let now = NIODeadline.now()
         let isBehind = watch.cursor.seq < self.server.past.ring.head
-        if isBehind, !watch.isReplaying, watch.pace.wait(at: now) != nil {
-            return self.writeBeat(of: watch, ifDueAt: now)
+        if isBehind, !watch.isReplaying, pace.wait(at: now) != nil {
+            return self.writeBeat(of: watch, pace, ifDueAt: now)
         }
         let (reported, isReplaying) = (watch.reported, watch.isReplaying)
         self.writeNew(of: watch)
         if watch.reported != reported || watch.isReplaying != isReplaying {
             // What a watch begins with, replayed or not, makes its first change wait no longer.
-            watch.pace.wrote(at: now, holdsBackNext: !isReplaying)
+            pace.wrote(at: now, holdsBackNext: !isReplaying)
         } else if self.output.isFree, !self.output.isCutShort {
             // What there was no time for goes before it.
-            self.writeBeat(of: watch, ifDueAt: now)
+            self.writeBeat(of: watch, pace, ifDueAt: now)
         }
     }
 
@@ -239,25 +239,27 @@ final class Watches {
         case .all:
             let (selection, isReplayed) = (watch.selection, watch.isReplaying)
             watch.passed(self.output.write(changes, for: selection, isReplayed: isReplayed))
-        case .latest: self.writeNewest(of: changes, to: watch)
+        case .latest:
+            if let newest = watch.newest { self.write(newest, of: changes, to: watch) }
         }
     }
 
     /// Writes the newest change that the watch wants, with the number of those that it stands for, when all
     /// have been looked at.
-    private func writeNewest(of changes: ClosedRange<UInt64>, to watch: Watch) {
+    private func write(
+        _ newest: Watch.Newest,
+        of changes: ClosedRange<UInt64>,
+        to watch: Watch
+    ) {
         let (selection, end) = (watch.selection, changes.upperBound)
-        var newest = watch.newest.examined(after: watch.cursor.seq, through: end)
+        newest.examine(after: watch.cursor.seq, through: end)
         if newest.seq < end {
             self.output.look(at: newest.seq + 1...end, comparing: selection.patterns) { seq, row in
                 newest.seq = seq
-                guard selection.wants(row, shownBy: self.server.states) else { return true }
-                newest.wanted = seq
-                newest.count += 1
+                if selection.wants(row, shownBy: self.server.states) { newest.found(seq) }
                 return true
             }
         }
-        watch.newest = newest
         guard newest.seq == end else { return }
         guard let wanted = newest.wanted else { return watch.cursor.passed(to: end) }
         watch.passed(
@@ -275,9 +277,9 @@ final class Watches {
 
     /// Writes a beat if the watch has been silent for long enough; what its pace holds back stays
     /// to be sent, and is not lost to a reader that resumes from the beat.
-    private func writeBeat(of watch: Watch, ifDueAt now: NIODeadline) {
-        guard watch.pace.untilBeat(at: now) == .zero else { return }
-        watch.pace.wrote(at: now, holdsBackNext: false)
+    private func writeBeat(of watch: Watch, _ pace: WatchPace, ifDueAt now: NIODeadline) {
+        guard pace.untilBeat(at: now) == .zero else { return }
+        pace.wrote(at: now, holdsBackNext: false)
         watch.beatWent()
         let report = self.server.report
         self.output.write(
@@ -294,12 +296,12 @@ final class Watches {
     ///
     /// One timer a watch. A line that is written meanwhile does not move it: when it rings, the rest of
     /// the time is waited for. While the socket is full there is none, since nothing can be written.
-    private func setTimer(for watch: Watch) {
+    private func setTimer(for watch: Watch, at pace: WatchPace) {
         let now = NIODeadline.now()
         let isHeld = watch.cursor.seq < self.server.past.ring.head
-        let waits = [isHeld ? watch.pace.wait(at: now) : nil, watch.pace.untilBeat(at: now)]
+        let waits = [isHeld ? pace.wait(at: now) : nil, pace.untilBeat(at: now)]
         guard let wait = waits.compactMap({ $0 }).min() else { return }
-        watch.setTimer(at: now + wait, on: self.server.loop, for: self.output)
+        pace.setTimer(at: now + wait, on: self.server.loop, for: self.output)
     }
 
     // MARK: - The end

@@ -51,7 +51,7 @@ extension Channel {
     func addConnection(
         at door: Door,
         of server: StateServer,
-        inheriting inheritance: Connection.Inheritance? = nil
+        inheriting inheritance: ConnectionInheritance? = nil
     ) throws {
         let pipeline = self.pipeline.syncOperations
         let descriptor = try pipeline.withUnsafeTransportIfAvailable(

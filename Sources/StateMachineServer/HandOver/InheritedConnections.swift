@@ -5,9 +5,22 @@ import NIOPosix
 import StateMachineCore
 import Systemd
 
+/// What the last process recorded of a connection, and that process's whole record.
+///
+/// An object, since most connections have none.
+final class ConnectionInheritance: Sendable {
+    let record: HandOverRecord.Connection
+    let handOver: HandOverRecord
+
+    init(_ record: HandOverRecord.Connection, of handOver: HandOverRecord) {
+        self.record = record
+        self.handOver = handOver
+    }
+}
+
 /// What the last process left with the service manager, as far as it is usable.
 struct InheritedConnections: Sendable {
-    private let connections: [(descriptor: CInt, inheritance: Connection.Inheritance)]
+    private let connections: [(descriptor: CInt, inheritance: ConnectionInheritance)]
 
     /// No number up to this is given out again.
     let lastNumber: UInt64
@@ -25,11 +38,13 @@ struct InheritedConnections: Sendable {
     /// Sorts what came out of the store; what is useless is closed, and that is logged.
     init(_ handed: HandedSockets, logger: Logger) {
         let handOvers = Self.read(handed.records, logger)
-        var known: [UInt64: Connection.Inheritance] = [:]
+        var known: [UInt64: ConnectionInheritance] = [:]
         for handOver in handOvers {
-            for record in handOver.connections { known[record.socket] = (record, handOver) }
+            for record in handOver.connections {
+                known[record.socket] = ConnectionInheritance(record, of: handOver)
+            }
         }
-        var connections: [(descriptor: CInt, inheritance: Connection.Inheritance)] = []
+        var connections: [(descriptor: CInt, inheritance: ConnectionInheritance)] = []
         for descriptor in handed.connections {
             var status = stat()
             if fstat(descriptor, &status) == 0, DescriptorKind(of: descriptor) == .connected,

@@ -161,7 +161,8 @@ final class PastCursor<Piece: Sendable>: RestingCursor {
     fileprivate enum State {
         case idle
         case asked
-        case arrived(Chunk)
+        // Apart, since most cursors are never given one.
+        indirect case arrived(Chunk)
     }
 
     /// The last that it may come to; where the newest comes first, the one that comes next.

@@ -29,18 +29,21 @@ extension Peer {
             throw DaemonError(cannot: "read a peer's credentials", errno: errno)
         }
         let (pid, uid) = (credentials.pid, credentials.uid)
-        let found =
-            program ?? RunningProcess(pid: pid, uid: uid).program(at: descriptor)
-        guard let found else {
-            self.init(uid: uid, pid: pid)
-            return
-        }
-        let known = Peer(uid: uid, pid: pid, program: found)
-        let written = LineWriter.written(known)
         self.init(
             uid: uid,
             pid: pid,
-            program: Program(comm: found.comm, unit: found.unit, written: written)
+            program: program ?? RunningProcess(pid: pid, uid: uid).program(at: descriptor)
+        )
+    }
+
+    /// The same, with what lines say of it put together for all of them.
+    var written: Peer {
+        guard let program else { return self }
+        let written = LineWriter.written(self)
+        return Peer(
+            uid: self.uid,
+            pid: self.pid,
+            program: Program(comm: program.comm, unit: program.unit, written: written)
         )
     }
 }

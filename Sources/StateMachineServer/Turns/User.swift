@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineCore
 import StateMachineProtocol
 
 /// One user, and what its connections use together.
@@ -11,6 +12,8 @@ final class User {
 
     /// Its connections that wait for their turn.
     var waiting = CircularBuffer<Connection>()
+    /// The program of the connection that came last; the next one is most often of the same, and shares it.
+    private var program: Program?
     /// Its watches and waits that have nothing to do before a certain state comes.
     let readers = ReaderIndex()
     /// Whether they are to be looked up among the newest changes, and whether the current round waits for that.
@@ -30,6 +33,12 @@ final class User {
     init(_ uid: UInt32, isLimited: Bool) {
         self.uid = uid
         self.isLimited = isLimited
+    }
+
+    /// The peer of a new connection, which shares its program with the one before if that is the same.
+    func sharing(_ peer: Peer) -> Peer {
+        if peer.program != self.program { self.program = peer.program }
+        return Peer(uid: peer.uid, pid: peer.pid, program: self.program)
     }
 
     /// Whether there is something to do in its turn.
