@@ -60,6 +60,15 @@ final class Connection {
         self.inheritance = inheritance
     }
 
+    /// How much is read of a client at a time; its channel keeps a buffer of that size once it has sent anything.
+    ///
+    /// 512 bytes at first: a few requests. Who sends more has twice as much read each time, as NIO does it, up to its 64 KiB.
+    static let allocator = AdaptiveRecvByteBufferAllocator(
+        minimum: 256,
+        initial: 512,
+        maximum: 64 << 10
+    )
+
     // MARK: - Arrival
 
     /// Takes up the connection, now that its channel is active.

@@ -109,6 +109,7 @@ struct InheritedConnections: Sendable {
         for (descriptor, inheritance) in self.connections {
             let bootstrap = ClientBootstrap(group: group)
                 .channelOption(.allowRemoteHalfClosure, value: true)
+                .channelOption(.recvAllocator, value: Connection.allocator)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.addConnection(
