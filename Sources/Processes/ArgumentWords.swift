@@ -45,9 +45,8 @@ package enum ArgumentWords {
     ///   program that is to be run.
     /// - Returns: the objection, which names the word; nil if there is none.
     package static func objection(inFirst count: Int? = nil) -> String? {
-        let own = self.words.prefix(count.map { $0 + 1 } ?? .max)
-        if let word = own.lazy.compactMap({ self.unreadable($0) }).first {
-            return "\"\(word)\" is not UTF-8"
+        for word in self.words.prefix(count.map { $0 + 1 } ?? .max) {
+            if let shown = self.unreadable(word) { return "\"\(shown)\" is not UTF-8" }
         }
         var next = environ
         while let variable = next.pointee {

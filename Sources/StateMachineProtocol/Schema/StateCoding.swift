@@ -229,7 +229,8 @@ extension StateCoding.Examples {
     private var unread: [String] {
         self.cases.flatMap { found in
             found.states.compactMap { state in
-                let example = "the example \("\(state)".excerpt()) of \(State.self)"
+                // Most are as they should be: a description is made of what is not.
+                var example: String { "the example \("\(state)".excerpt()) of \(State.self)" }
                 do {
                     let written = try JSONValue(encoding: state)
                     let data = JSONCase(written)?.data.members ?? []
