@@ -34,15 +34,12 @@ extension HistoryDatabase {
             try RecordedTransition(row, hasStays: self.hasStays, &last)
         }
         guard var newest = found, newest.old == nil else { return found }
-        do {
-            newest.old = try self.left(by: newest, &last, db)
-        } catch is HistoryError {
-            // Nor does what was left: it is unknown then.
-        }
+        newest.old = try self.left(by: newest, &last, db)
         return newest
     }
 
-    /// What a row left that does not say it: what the row before entered; nil if there is none.
+    /// What a row left that does not say it: what the row before entered; nil if that is lost or damaged, which is no
+    /// reason to withhold this one.
     private func left(
         by transition: RecordedTransition,
         _ last: inout LastRow,
@@ -50,20 +47,20 @@ extension HistoryDatabase {
     ) throws -> RecordedTransition.State? {
         guard transition.seq > 0 else { return nil }
         let seq = transition.seq - 1
-        return try db.first("SELECT seq, state, data FROM change WHERE seq = ?", seq) { row in
-            RecordedTransition.State(
-                name: try row.presentText(1),
-                data: try last.checked(row.presentText(2), of: seq)
-            )
+        do {
+            return try db.first("SELECT seq, state, data FROM change WHERE seq = ?", seq) { row in
+                RecordedTransition.State(
+                    name: try row.presentText(1),
+                    data: try last.checked(row.presentText(2), of: seq)
+                )
+            }
+        } catch is HistoryError {
+            return nil
         }
     }
 
     /// Has each row say what it left: most often the row before, which says it otherwise, is beside it.
-    ///
-    /// - Throws: `HistoryError` if the row before the first is damaged; if that before a later one is, this and all behind
-    ///   it are removed.
-    /// - Returns: whether any were removed.
-    func complete(_ rows: inout [RecordedTransition], _ db: Database) throws -> Bool {
+    func complete(_ rows: inout [RecordedTransition], _ db: Database) throws {
         var last = LastRow()
         for index in rows.indices where rows[index].old == nil {
             let seq = rows[index].seq
@@ -72,15 +69,9 @@ extension HistoryDatabase {
             } else if index + 1 < rows.count, rows[index + 1].seq + 1 == seq {
                 rows[index].old = rows[index + 1].new
             } else {
-                do {
-                    rows[index].old = try self.left(by: rows[index], &last, db)
-                } catch is HistoryError where index > 0 {
-                    rows.removeSubrange(index...)
-                    return true
-                }
+                rows[index].old = try self.left(by: rows[index], &last, db)
             }
         }
-        return false
     }
 
     /// As many as are read at a time, and the last row that was looked at if there may be more.

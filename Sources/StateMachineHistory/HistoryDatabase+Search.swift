@@ -30,7 +30,7 @@ extension HistoryDatabase {
                 high = high - low > span ? low + span : high
             }
             var (rows, last) = try self.transitions(of: query, between: low, and: high, db)
-            if try self.complete(&rows, db) { last = rows.last?.seq }
+            try self.complete(&rows, db)
             // What was cut off is left to the next query.
             if let last {
                 if query.isNewestFirst { low = last - 1 } else { high = last + 1 }
