@@ -26,15 +26,6 @@ package struct JSONParser {
     }
 }
 
-extension JSONText {
-    /// Reads a request's line, whose outermost keys are noted.
-    static func reading(
-        request line: UnsafeBufferPointer<UInt8>
-    ) throws(JSONSyntaxError) -> RequestKeys {
-        try JSONReading.read(line, valueLimit: RequestLimits.values, isRequest: true)
-    }
-}
-
 /// The values of a text, while they are read; its memory is the caller's.
 struct JSONReading {
     /// How deep arrays and objects may be nested.
@@ -64,7 +55,7 @@ struct JSONReading {
         self.isRequest = isRequest
     }
 
-    /// Reads a text, with memory for so many parts at first.
+    /// Reads a text, with memory for so many parts at first; of a request the outermost keys are noted.
     static func read(
         _ bytes: UnsafeBufferPointer<UInt8>,
         valueLimit: Int,
@@ -106,8 +97,10 @@ struct JSONReading {
     /// 32: of what is set most often, half; with a line of 500 bytes, less than the kilobyte that Swift puts on the stack.
     private static let fewParts = 32
 
-    /// How many parts a text of that length has at most: each takes a byte and a separator, but for lists that have not
-    /// ended and the last.
+    /// How many parts there has to be room for in a text of that length.
+    ///
+    /// Each takes a byte and a separator, but for lists that have not ended and the last; two more, since each is read only
+    /// if there is room for it and for a key behind it.
     private static func mostParts(in length: Int) -> Int { (length + self.depthLimit) / 2 + 3 }
 
     private mutating func readAll(_ parts: inout OutputSpan<JSONPart>) throws(JSONSyntaxError) {
@@ -212,20 +205,6 @@ struct JSONReading {
         var spellings: Set<Spelling> = []
     }
 
-    /// The same of a request's outermost object; notes the key if it is one of the protocol's.
-    private mutating func isNew(
-        requestKey key: Int,
-        of object: Int,
-        in parts: borrowing OutputSpan<JSONPart>,
-        _ seen: inout SeenKeys
-    ) -> Bool {
-        if let known = self.scanner.word(parts[key]).flatMap({ RequestKey.table.number(of: $0) }) {
-            return self.places.note(known, at: key + 1)
-        }
-        self.places.noteUnknown()
-        return self.isNew(key, of: object, in: parts, &seen)
-    }
-
     /// Whether none of the object's keys before it is the same.
     private func isNew(
         _ key: Int,
@@ -249,6 +228,20 @@ struct JSONReading {
             }
         }
         return !isHashed || seen.spellings.insert(Spelling(self.scanner.text(parts[key]))).inserted
+    }
+
+    /// The same of a request's outermost object; notes the key if it is one of the protocol's.
+    private mutating func isNew(
+        requestKey key: Int,
+        of object: Int,
+        in parts: borrowing OutputSpan<JSONPart>,
+        _ seen: inout SeenKeys
+    ) -> Bool {
+        if let known = self.scanner.word(parts[key]).flatMap({ RequestKey.table.number(of: $0) }) {
+            return self.places.note(known, at: key + 1)
+        }
+        self.places.noteUnknown()
+        return self.isNew(key, of: object, in: parts, &seen)
     }
 
     private mutating func begin(

@@ -41,7 +41,7 @@ extension Request {
     private init(object line: UnsafeBufferPointer<UInt8>) throws(RefusedRequest) {
         let keys: RequestKeys
         do {
-            keys = try JSONText.reading(request: line)
+            keys = try JSONReading.read(line, valueLimit: RequestLimits.values, isRequest: true)
         } catch {
             throw RefusedRequest(
                 id: nil,
