@@ -1,0 +1,77 @@
+/// How a condition compares a field with a value.
+///
+/// Numbers are compared by value, exactly; texts byte by byte.
+package enum Comparator: String, Hashable, Sendable, CaseIterable {
+    case equal = "="
+    case unequal = "!="
+    case less = "<"
+    case atMost = "<="
+    case greater = ">"
+    case atLeast = ">="
+
+    /// Whether it asks which of two values is the larger one.
+    package var isOrder: Bool { self != .equal && self != .unequal }
+
+    /// Whether it holds of two values; what has no order is neither less nor greater.
+    package func holds(_ left: JSONValue, _ right: JSONValue) -> Bool {
+        switch self {
+        case .equal: left.equals(right)
+        case .unequal: !left.equals(right)
+        case .less: left.isLess(than: right) ?? false
+        case .atMost: right.isLess(than: left).map { !$0 } ?? false
+        case .greater: right.isLess(than: left) ?? false
+        case .atLeast: left.isLess(than: right).map { !$0 } ?? false
+        }
+    }
+}
+
+extension JSONValue {
+    /// Whether it is the smaller one of two numbers; nil if they have no order.
+    fileprivate func isLess(than other: JSONValue) -> Bool? {
+        guard case .number(let left) = self, case .number(let right) = other else { return nil }
+        if let left = Int64(left), let right = Int64(right) { return left < right }
+        // Rounding keeps the order of what it leaves different.
+        if let left = Double(left), let right = Double(right), left != right { return left < right }
+        guard let left = JSONDecimal(left), let right = JSONDecimal(right) else { return nil }
+        return left < right
+    }
+}
+
+/// `FIELD OP VALUE` as it is written; white space around the operator does not count.
+package struct ComparisonText: Hashable, Sendable {
+    package let name: String
+    package let comparator: Comparator
+    package let operand: String
+
+    /// Splits at the first operator; nil if there is none.
+    package init?(_ text: String) {
+        let bytes = text.utf8
+        /// Where the operator ends that begins there; nil if none does: a `!` alone is part of the name.
+        func end(of start: String.Index) -> String.Index? {
+            let next = bytes.index(after: start)
+            let isFollowed = next < bytes.endIndex && bytes[next] == UInt8(ascii: "=")
+            return switch bytes[start] {
+            case UInt8(ascii: "="): next
+            case UInt8(ascii: "<"), UInt8(ascii: ">"): isFollowed ? bytes.index(after: next) : next
+            case UInt8(ascii: "!") where isFollowed: bytes.index(after: next)
+            default: nil
+            }
+        }
+        guard let start = bytes.indices.first(where: { end(of: $0) != nil }), let end = end(of: start),
+            let comparator = Comparator(rawValue: String(text[start..<end]))
+        else { return nil }
+        self.name = String(text[..<start]).trimmed
+        self.comparator = comparator
+        self.operand = String(text[end...]).trimmed
+    }
+}
+
+extension String {
+    /// Without spaces and tabs at both ends.
+    package var trimmed: String {
+        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        let start = self.utf8.drop(while: isSpace)
+        guard let last = start.lastIndex(where: { !isSpace($0) }) else { return "" }
+        return String(Substring(start[...last]))
+    }
+}
