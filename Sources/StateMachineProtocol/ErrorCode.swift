@@ -14,14 +14,15 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     /// All codes of this version, in the order in which `describe` lists them.
     package static let allCases: [ErrorCode] = [
         .badJSON, .badRequest, .unknownOperation, .unknownState, .unknownEvent, .badData,
-        .illegalTransition, .conflict, .denied, .suspended, .forbidden, .timeout, .failedState,
+        .illegalTransition, .conflict, .denied, .refused, .suspended, .forbidden, .timeout,
+        .failedState,
         .notFound,
         .limit, .tooLong,
         .shuttingDown, .badFile, .internal,
     ]
 
     /// The codes that only a machine with events uses.
-    package static let ofEvents: [ErrorCode] = [.unknownEvent, .suspended]
+    package static let ofEvents: [ErrorCode] = [.unknownEvent, .refused, .suspended]
 
     /// The line is not JSON; `offset` says where.
     public static let badJSON = ErrorCode("bad-json")
@@ -41,6 +42,8 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     public static let conflict = ErrorCode("conflict")
     /// A guard or a hold said no.
     public static let denied = ErrorCode("denied")
+    /// The machine's file refuses the event where the machine is.
+    public static let refused = ErrorCode("refused")
     /// The machine makes no moves of its own at the moment; the request may be repeated later.
     public static let suspended = ErrorCode("suspended")
     /// This door, or this user, may not do that.

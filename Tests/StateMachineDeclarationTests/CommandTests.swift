@@ -147,36 +147,36 @@ import Testing
                 final: true
             """
         )
-        let run = try #require(machine.states[0].run)
         var progress = RunProgress()
-        #expect(progress.ended(.exit(1), of: run) == .again(after: .seconds(1)))
+        #expect(progress.ended(.exit(1), in: machine.initial) == .again(after: .seconds(1)))
         #expect(progress.attempt == 2)
-        #expect(progress.ended(.timeout, of: run) == .again(after: .seconds(3)))
-        #expect(progress.ended(.signal("SIGSEGV"), of: run) == .over(.signal("SIGSEGV")))
+        #expect(progress.ended(.timeout, in: machine.initial) == .again(after: .seconds(3)))
+        #expect(
+            progress.ended(.signal("SIGSEGV"), in: machine.initial) == .over(.signal("SIGSEGV"))
+        )
         var other = RunProgress()
-        #expect(other.ended(.exit(21), of: run) == .over(.exit(21)))
-        #expect(other.ended(.exit(0), of: run) == .over(.exit(0)))
+        #expect(other.ended(.exit(21), in: machine.initial) == .over(.exit(21)))
+        #expect(other.ended(.exit(0), in: machine.initial) == .over(.exit(0)))
     }
 
     @Test func anInterruptedRunIsRunAgainThreeTimesInARow() throws {
         let machine = try self.machine("{command: /bin/a, retry: {times: 9}}")
-        let run = try #require(machine.states[0].run)
         var progress = RunProgress()
         for _ in 0..<3 {
-            #expect(progress.ended(.interrupted, of: run) == .again(after: .zero))
+            #expect(progress.ended(.interrupted, in: machine.initial) == .again(after: .zero))
         }
         // The next one is a failure like any other, and begins the row again.
-        #expect(progress.ended(.interrupted, of: run) == .again(after: .seconds(1)))
+        #expect(progress.ended(.interrupted, in: machine.initial) == .again(after: .seconds(1)))
         #expect(progress.attempt == 2)
         for _ in 0..<3 {
-            #expect(progress.ended(.interrupted, of: run) == .again(after: .zero))
+            #expect(progress.ended(.interrupted, in: machine.initial) == .again(after: .zero))
         }
-        let unretried = try #require(try self.machine("/bin/a").states[0].run)
-        #expect(progress.ended(.interrupted, of: unretried) == .over(.interrupted))
+        let unretried = try self.machine("/bin/a").initial
+        #expect(progress.ended(.interrupted, in: unretried) == .over(.interrupted))
         var other = RunProgress()
         for _ in 0..<5 {
-            #expect(other.ended(.interrupted, of: run) == .again(after: .zero))
-            #expect(other.ended(.exit(1), of: run) == .again(after: .seconds(1)))
+            #expect(other.ended(.interrupted, in: machine.initial) == .again(after: .zero))
+            #expect(other.ended(.exit(1), in: machine.initial) == .again(after: .seconds(1)))
         }
     }
 
@@ -188,9 +188,11 @@ import Testing
         #expect(progress.lasting(retrying: retry, restarting: false) == nil)
         for (pause, lasting) in [(0, 60), (40, 60), (80, 80)] {
             if pause > 0 {
-                #expect(progress.ended(.exit(1), of: run) == .again(after: .seconds(pause)))
+                #expect(
+                    progress.ended(.exit(1), in: machine.initial) == .again(after: .seconds(pause))
+                )
             }
-            _ = progress.ended(.interrupted, of: run)
+            _ = progress.ended(.interrupted, in: machine.initial)
             #expect(
                 progress.lasting(retrying: retry, restarting: false) == .seconds(lasting)
             )
@@ -215,13 +217,13 @@ import Testing
         #expect(machine.states[1].run?.restarts == false)
         var progress = RunProgress()
         for end in [RunEnd.exit(0), .exit(1), .timeout, .signal("SIGSEGV"), .exit(0)] {
-            #expect(progress.ended(end, of: run) == .again(after: .seconds(3)))
+            #expect(progress.ended(end, in: machine.initial) == .again(after: .seconds(3)))
         }
-        #expect(progress.ended(.interrupted, of: run) == .again(after: .zero))
+        #expect(progress.ended(.interrupted, in: machine.initial) == .again(after: .zero))
         #expect(progress.attempt == 6)
         progress.lasted(restarting: true)
         #expect(progress == RunProgress())
-        #expect(machine.initial.decision(on: .exit(0)).cause == nil)
+        #expect(try machine.initial.decision(on: .runEnded(.exit(0))).cause == nil)
     }
 
     private func properties(_ command: String, defaults: String = "{}") throws -> [String] {

@@ -132,7 +132,7 @@ import Testing
         in state: DeclaredState
     ) throws -> String {
         let members = try #require(JSONValue(parsing: data)?.members)
-        switch try state.made(of: event, members) {
+        switch try state.decision(on: .event(event, members)).made {
         case .enter(let next): return self.written(next)
         case .keep: return "keep"
         case .renew: return "stay"

@@ -17,10 +17,8 @@ struct DeclarationBuilder {
     /// The declaration of the file with this text; nil if anything is wrong.
     func declaration(of text: String) -> Declaration? {
         self.tables.check(self.problems)
-        if case .target(let boot)? = self.file.boot {
-            // Checked even if no state uses it because each has a boot of its own.
-            _ = self.tables.state(boot.state, self.problems)
-        }
+        // Checked even if no state uses it because each has a boot of its own.
+        self.checkNames(self.file.boot ?? [], in: .boot)
         let always = self.tables.states(self.file.always, self.problems)
         let usual = self.file.to.map { self.names($0) }
         let groupReactions = self.groupReactions()
@@ -56,8 +54,7 @@ struct DeclarationBuilder {
             // Even a group without members may name something that does not exist.
             for reaction in group.reactions {
                 _ = self.tables.event(reaction.event, self.problems)
-                guard case .target(let target) = reaction.move else { continue }
-                _ = self.tables.state(target.state, self.problems)
+                self.checkNames(reaction.cases, in: .when)
             }
             for member in self.tables.members(group) { reactions[member] += group.reactions }
         }
@@ -71,7 +68,6 @@ struct DeclarationBuilder {
         _ shared: [ReactionDraft]
     ) -> DeclaredCase {
         let draft = self.tables.states[number]
-        let target = { (target: TargetDraft) in self.resolver.target(target, left: number) }
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
         for command in draft.commands { self.check(command, in: draft) }
         return DeclaredCase(
@@ -82,9 +78,11 @@ struct DeclarationBuilder {
             successors: Set(next + always).sorted(),
             reactions: self.reactions(number, draft.reactions + shared),
             after: draft.after.flatMap { after in
-                target(after.target).map { DeclaredCase.Deadline(delay: after.delay, target: $0) }
+                self.branches(after.cases, in: .after, of: number)
+                    .map { DeclaredCase.Deadline(delay: after.delay, cases: $0) }
             },
-            boot: (draft.boot ?? self.file.boot).flatMap { self.target($0, of: number) },
+            boot: (draft.boot ?? self.file.boot)
+                .flatMap { self.branches($0, in: .boot, of: number) },
             run: draft.run.flatMap { self.run($0, of: number) },
             enter: draft.enter.map(\.value),
             leave: draft.leave.map(\.value),
@@ -93,24 +91,13 @@ struct DeclarationBuilder {
         )
     }
 
-    /// A target, or `again`.
-    private func target(_ move: MoveDraft, of number: Int) -> DeclaredTarget? {
-        switch move {
-        case .target(let target): self.resolver.target(target, left: number)
-        case .word(_, let position): self.resolver.again(number, at: position, event: nil)
-        }
-    }
-
     private func run(_ draft: RunDraft, of number: Int) -> DeclaredCase.Run? {
-        let target = { (target: TargetDraft) in self.resolver.target(target, left: number) }
-        let interrupted = draft.interrupted.flatMap { move -> DeclaredCase.Interruption? in
-            switch move {
-            case .word: .again
-            case .target(let draft): target(draft).map { .enter($0) }
-            }
+        let end = { (cases: [CaseDraft]) in self.branches(cases, in: .end, of: number) }
+        let interrupted = draft.interrupted.flatMap {
+            self.branches($0, in: .interrupted, of: number)
         }
-        let (done, failed) = (draft.done.flatMap(target), draft.failed.flatMap(target))
-        let exits = draft.exits.compactMap { exit in target(exit.target).map { (exit.code, $0) } }
+        let (done, failed) = (draft.done.flatMap(end), draft.failed.flatMap(end))
+        let exits = draft.exits.compactMap { exit in end(exit.cases).map { (exit.code, $0) } }
         return draft.command.map {
             DeclaredCase.Run(
                 command: $0.value,
@@ -127,39 +114,156 @@ struct DeclarationBuilder {
     private func reactions(
         _ number: Int,
         _ drafts: [ReactionDraft]
-    ) -> [Int: DeclaredCase.Reaction] {
-        var reactions: [Int: DeclaredCase.Reaction] = [:]
+    ) -> [Int: [Branch]] {
+        var reactions: [Int: [Branch]] = [:]
         var seen: Set<Int> = []
         for draft in drafts {
             guard let event = self.tables.event(draft.event, self.problems) else {
-                self.lookAt(draft.move, in: number)
+                self.lookAt(draft.cases, in: number)
                 continue
             }
             guard seen.insert(event).inserted else { continue }
-            reactions[event] = self.reaction(draft.move, to: event, in: number)
+            reactions[event] = self.branches(draft.cases, in: .when, of: number, event)
         }
         return reactions
     }
 
-    /// Checks a move whose event does not exist, and which might provide fields that seem missing.
-    private func lookAt(_ move: MoveDraft, in number: Int) {
-        guard case .target(var target) = move else { return }
-        target.isWhole = false
-        _ = self.resolver.target(target, left: number)
+    /// Checks cases whose event does not exist, and which might provide fields that seem missing.
+    private func lookAt(_ cases: [CaseDraft], in number: Int) {
+        for draft in cases {
+            guard case .target(var target) = draft.move, !self.isKeep(target, in: .when) else {
+                continue
+            }
+            target.isWhole = false
+            _ = self.resolver.target(target, left: number)
+        }
     }
 
-    private func reaction(
+    /// Reports states that cases name and that there are not.
+    private func checkNames(_ cases: [CaseDraft], in place: CasePlace) {
+        for draft in cases {
+            guard case .target(let target) = draft.move, !self.isKeep(target, in: place) else {
+                continue
+            }
+            _ = self.tables.state(target.state, self.problems)
+        }
+    }
+
+    /// Whether a target is none, but changes fields while the stay goes on; a state of that name is meant where there is
+    /// one.
+    private func isKeep(_ target: TargetDraft, in place: CasePlace) -> Bool {
+        target.state.value == "keep" && place.isForEvents && !self.tables.hasState("keep")
+    }
+
+    /// The cases of a place, resolved; nil, after reporting it, if something is wrong with one.
+    private func branches(
+        _ drafts: [CaseDraft],
+        in place: CasePlace,
+        of number: Int,
+        _ event: Int? = nil
+    ) -> [Branch]? {
+        let conditions = ConditionResolver(self.tables, self.problems)
+        var isCovered = false
+        let branches = drafts.enumerated().compactMap { index, draft -> Branch? in
+            let isLast = index == drafts.count - 1
+            if isCovered, !self.problems.hasErrors {
+                self.problems.warn(
+                    draft.move.position,
+                    "this case is never reached, since one before it always holds; remove it, or move it up"
+                )
+            }
+            let required = draft.conditions.compactMap {
+                conditions.condition($0, left: number, event: event)
+            }
+            guard let outcome = self.outcome(draft.move, in: place, of: number, event, isLast),
+                required.count == draft.conditions.count
+            else { return nil }
+            if isLast { self.checkLast(draft, outcome, isOnly: index == 0) }
+            if required.isEmpty, outcome.target?.isDoubtful != true { isCovered = true }
+            return Branch(conditions: required, outcome: outcome)
+        }
+        return branches.count == drafts.count ? branches : nil
+    }
+
+    /// Reports a last case that need not hold.
+    private func checkLast(_ draft: CaseDraft, _ outcome: Branch.Outcome, isOnly: Bool) {
+        let remedy =
+            isOnly
+            ? "write a list of cases, and last where it leads otherwise"
+            : "add a case behind it, for what else there is"
+        if let condition = draft.conditions.first {
+            self.problems.error(
+                condition.position,
+                "the last case must always hold, so it has no \"if\"; \(remedy)"
+            )
+        }
+        if let step = outcome.target?.riskyStep {
+            self.problems.error(
+                draft.move.position,
+                "\(step) may leave what the field can be; \(remedy)"
+            )
+        }
+    }
+
+    private func outcome(
         _ move: MoveDraft,
-        to event: Int,
-        in number: Int
-    ) -> DeclaredCase.Reaction? {
+        in place: CasePlace,
+        of number: Int,
+        _ event: Int?,
+        _ isLast: Bool
+    ) -> Branch.Outcome? {
         switch move {
+        case .unread: return nil
         case .word("stay", _): return .stay
         case .word("ignore", _): return .ignore
         case .word(_, let position):
-            return .again(self.resolver.again(number, at: position, event: event))
+            guard place != .interrupted else { return .rerun }
+            let target = self.resolver.again(number, at: position, event: event, isLast: isLast)
+            return place == .when ? .again(target) : .enter(target)
+        case .refusal(let text): return .refuse(text.value)
+        case .target(let target) where self.isKeep(target, in: place):
+            return self.kept(target, of: number, event, isLast)
         case .target(let target):
-            return self.resolver.target(target, left: number, event: event).map { .enter($0) }
+            if target.state.value == "keep", !self.tables.hasState("keep") {
+                return self.problems.refuse(
+                    target.position,
+                    "\"keep\" changes fields when an event comes, so it may stand under \"when\" only"
+                )
+            }
+            if target.state.value == "keep", place.isForEvents, !target.data.isEmpty {
+                self.problems.warn(
+                    target.position,
+                    "\"keep\" is a state here, so this enters it; call the state otherwise if the stay is to go on"
+                )
+            }
+            return self.resolver.target(target, left: number, event: event, isLast: isLast)
+                .map { .enter($0) }
+        }
+    }
+
+    /// What a `keep` changes of a state: what it names, and the event's fields of those names.
+    private func kept(
+        _ draft: TargetDraft,
+        of number: Int,
+        _ event: Int?,
+        _ isLast: Bool
+    ) -> Branch.Outcome? {
+        let state = self.tables.states[number]
+        let taken = event.map { self.tables.events[$0].fields.map(\.name) } ?? []
+        guard !draft.data.isEmpty || state.fields.contains(where: { taken.contains($0.name) })
+        else {
+            return self.problems.refuse(
+                draft.position,
+                "\"keep\" changes nothing here; name a field, like keep tries+=1, or write ignore"
+            )
+        }
+        let own = TargetDraft(
+            state: Located(state.name.value, draft.position),
+            data: draft.data,
+            isWhole: draft.isWhole
+        )
+        return self.resolver.target(own, left: number, event: event, isLast: isLast).map {
+            .keep($0)
         }
     }
 

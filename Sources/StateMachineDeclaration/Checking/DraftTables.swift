@@ -18,6 +18,8 @@ struct DraftTables {
         self.groupNumbers = file.groups.map(\.name.value).numbered
     }
 
+    func hasState(_ name: String) -> Bool { self.stateNumbers[Spelling(name)] != nil }
+
     func state(_ name: Located<String>, _ problems: Problems) -> Int? {
         if let number = self.stateNumbers[Spelling(name.value)] { return number }
         let text = name.value.quoted

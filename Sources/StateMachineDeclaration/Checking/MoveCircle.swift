@@ -106,23 +106,21 @@ extension Declaration {
     package func edges(from number: Int) -> [Edge] {
         let state = self.states[number]
         var edges: [Edge] = []
-        func add(_ target: DeclaredTarget?, _ kind: Edge.Kind) {
-            guard let target else { return }
-            edges.append(Edge(from: number, to: target.state, kind: kind))
-        }
-        for (index, event) in self.events.enumerated() {
-            switch state.reactions[index] {
-            case .enter(let target), .again(let target): add(target, .event(event.name))
-            case .stay, .ignore, nil: break
+        func add(_ cases: [Branch]?, _ kind: Edge.Kind) {
+            for target in (cases ?? []).compactMap(\.outcome.entered) {
+                edges.append(Edge(from: number, to: target.state, kind: kind))
             }
         }
-        if let after = state.after { add(after.target, .after(after.delay)) }
+        for (index, event) in self.events.enumerated() {
+            add(state.reactions[index], .event(event.name))
+        }
+        if let after = state.after { add(after.cases, .after(after.delay)) }
         add(state.run?.done, .done)
-        for (code, target) in state.run?.exits.sorted(by: { $0.key < $1.key }) ?? [] {
-            add(target, .exit(code))
+        for (code, cases) in state.run?.exits.sorted(by: { $0.key < $1.key }) ?? [] {
+            add(cases, .exit(code))
         }
         add(state.run?.failed, .failed)
-        add(state.run?.interrupted?.target, .interrupted)
+        add(state.run?.interrupted, .interrupted)
         add(state.boot, .boot)
         for successor in state.successors {
             edges.append(Edge(from: number, to: successor, kind: .set))

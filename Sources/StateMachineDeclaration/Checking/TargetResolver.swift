@@ -14,66 +14,179 @@ struct TargetResolver {
 
     /// Where a target leads, and where its fields come from.
     ///
-    /// `left` and `event` are the numbers of the state that is left and of the event, if there are any.
-    func target(_ draft: TargetDraft, left: Int? = nil, event: Int? = nil) -> DeclaredTarget? {
+    /// - Parameters:
+    ///   - draft: the target.
+    ///   - left: the number of the state that is left, if there is one.
+    ///   - event: the number of the event, if there is one.
+    ///   - isLast: whether no case behind it is taken if its values do not fit.
+    /// - Returns: nil, after reporting it, if something is wrong with it.
+    func target(
+        _ draft: TargetDraft,
+        left: Int? = nil,
+        event: Int? = nil,
+        isLast: Bool = true
+    ) -> DeclaredTarget? {
         // Errors name the state that is left: once there are errors, each target is resolved anew.
-        guard !self.problems.hasErrors else { return self.newTarget(draft, left, event) }
-        let key = self.resolved.key(draft.position, left, event)
+        guard !self.problems.hasErrors else { return self.newTarget(draft, left, event, isLast) }
+        let key = self.resolved.key(draft.position, left, event, isLast)
         if let known = self.resolved.targets[key] { return known }
-        let target = self.newTarget(draft, left, event)
+        let target = self.newTarget(draft, left, event, isLast)
         if !self.problems.hasErrors { self.resolved.targets[key] = target }
         return target
     }
 
-    private func newTarget(_ draft: TargetDraft, _ left: Int?, _ event: Int?) -> DeclaredTarget? {
+    private func newTarget(
+        _ draft: TargetDraft,
+        _ left: Int?,
+        _ event: Int?,
+        _ isLast: Bool
+    ) -> DeclaredTarget? {
         guard let number = self.tables.state(draft.state, self.problems) else { return nil }
         let state = self.tables.states[number]
-        for literal in draft.data
-        where !self.problems.isDoubtful(field: literal.field.value)
-            && !state.fields.contains(where: { $0.name.isSpelled(literal.field.value) })
-        {
-            let known = state.fields.map(\.name)
-            self.problems.error(
-                literal.field.position,
-                "\(state.name.value.quoted) has no field \(literal.field.value.quoted)"
-                    + (known.isEmpty
-                        ? "; it has none"
-                        : self.problems.suggestion(for: literal.field.value, among: known))
-            )
+        var given: [Spelling: Assignment] = [:]
+        var written: [String] = []
+        for literal in draft.data {
+            let assignment = Assignment(literal, in: state)
+            written.append(assignment.written)
+            guard state.fields.contains(where: { $0.name.isSpelled(assignment.field) }) else {
+                self.refuseField(assignment.field, literal.field.position, of: state)
+                continue
+            }
+            if given.updateValue(assignment, forKey: Spelling(assignment.field)) != nil {
+                self.problems.error(
+                    literal.field.position,
+                    "\(assignment.field.quoted) is given twice; keep one"
+                )
+            }
+        }
+        var (isDoubtful, riskyStep) = (false, String?.none)
+        let sources = state.fields.map { field -> [DeclaredTarget.Source] in
+            switch given[Spelling(field.name)] {
+            case let assignment? where assignment.isStep:
+                isDoubtful = true
+                guard let step = self.step(assignment, of: field, draft.position, left, event)
+                else { return [] }
+                if step.isRisky { riskyStep = riskyStep ?? assignment.written }
+                return [step.source]
+            case let assignment?:
+                if field.type == .boolean { self.problems.booleans.note(assignment.value) }
+                return field.value(of: assignment.value, self.problems).map { [.literal($0)] } ?? []
+            case nil:
+                guard draft.isWhole else { return [] }
+                let chain = self.chain(field, of: state, at: draft.position, left, event, isLast)
+                if !chain.fits { isDoubtful = true }
+                return chain.sources
+            }
         }
         return DeclaredTarget(
             state: number,
-            sources: state.fields.map { field in
-                let literal = draft.data.first { $0.field.value.isSpelled(field.name) }
-                if let literal {
-                    if field.type == .boolean { self.problems.booleans.note(literal.value) }
-                    return field.value(of: literal.value, self.problems).map { [.literal($0)] }
-                        ?? []
-                }
-                guard draft.isWhole else { return [] }
-                return self.chain(field, of: state, at: draft.position, left, event)
-            }
+            sources: sources,
+            written: written,
+            isDoubtful: isDoubtful,
+            riskyStep: riskyStep
         )
+    }
+
+    private func refuseField(_ name: String, _ position: FilePosition, of state: StateDraft) {
+        guard !self.problems.isDoubtful(field: name) else { return }
+        let known = state.fields.map(\.name)
+        self.problems.error(
+            position,
+            "\(state.name.value.quoted) has no field \(name.quoted)"
+                + (known.isEmpty
+                    ? "; it has none" : self.problems.suggestion(for: name, among: known))
+        )
+    }
+
+    /// What is added to a field, or taken from it; nil, after reporting it, if nothing can be.
+    private func step(
+        _ assignment: Assignment,
+        of field: Field,
+        _ position: FilePosition,
+        _ left: Int?,
+        _ event: Int?
+    ) -> (source: DeclaredTarget.Source, isRisky: Bool)? {
+        let written = assignment.written
+        guard let left else {
+            return self.problems.refuse(
+                position,
+                "\(written): no state is left here whose field could be counted; write a value"
+            )
+        }
+        let state = self.tables.states[left]
+        let index = state.fields.firstIndex { $0.name.isSpelled(field.name) }
+        guard let index, field.type.isNumeric, field.hasType(of: state.fields[index]) else {
+            return self.problems.refuse(
+                position,
+                !field.type.isNumeric
+                    ? "\(written): \(field.name) is \(field.typeName), not a number"
+                    : index == nil
+                        ? "\(written) counts from the field of \(state.name.value.quoted), which has none of that name; write a value"
+                        : "\(written): \(field.name) is \(state.fields[index ?? 0].typeName) in \(state.name.value.quoted)"
+            )
+        }
+        let names = ConditionResolver(self.tables, self.problems)
+        let amount: DeclaredTarget.Source
+        var (mayRise, mayFall) = (true, true)
+        if let name = assignment.value.fieldName {
+            guard let found = names.field(name, position, left, event) else { return nil }
+            guard field.hasType(of: found.field), found.field.type.isNumeric else {
+                return self.problems.refuse(
+                    position,
+                    "\(written): \(name) is \(found.field.typeName), and \(field.name) is \(field.typeName)"
+                )
+            }
+            amount = found.source
+        } else {
+            guard
+                let value = Field(field.name, type: field.type).value(
+                    of: assignment.value,
+                    self.problems
+                )
+            else { return nil }
+            amount = .literal(value)
+            let isNegative = value.plainText.utf8.first == UInt8(ascii: "-")
+            mayRise = isNegative == assignment.isDown
+            mayFall = !mayRise
+        }
+        let isBounded =
+            !field.values.isEmpty || mayRise && field.bounds.most != nil
+            || mayFall && field.bounds.least != nil
+        return (.step(index, amount, isDown: assignment.isDown), isBounded)
     }
 
     /// The target of a new stay in the same state.
-    func again(_ number: Int, at position: FilePosition, event: Int?) -> DeclaredTarget {
+    func again(
+        _ number: Int,
+        at position: FilePosition,
+        event: Int?,
+        isLast: Bool
+    ) -> DeclaredTarget {
         let state = self.tables.states[number]
+        let chains = state.fields.map {
+            self.chain($0, of: state, at: position, number, event, isLast)
+        }
         return DeclaredTarget(
             state: number,
-            sources: state.fields.map { self.chain($0, of: state, at: position, number, event) }
+            sources: chains.map(\.sources),
+            written: [],
+            isDoubtful: chains.contains { !$0.fits },
+            riskyStep: nil
         )
     }
 
-    /// The sources of a field that the target does not name, up to the first certain one.
+    /// The sources of a field that the target does not name, up to the first certain one, and whether their values
+    /// always fit.
     private func chain(
         _ field: Field,
         of state: StateDraft,
         at position: FilePosition,
         _ left: Int?,
-        _ event: Int?
-    ) -> [DeclaredTarget.Source] {
+        _ event: Int?,
+        _ isLast: Bool
+    ) -> (sources: [DeclaredTarget.Source], fits: Bool) {
         var chain: [DeclaredTarget.Source] = []
+        var fits = true
         let event = event.map { self.tables.events[$0] }
         let left = left.map { self.tables.states[$0] }
         var own: String { state.name.value.quoted }
@@ -84,12 +197,15 @@ struct TargetResolver {
                 return false
             }
             let (source, from) = (fields[index], owner.value.quoted)
+            if !field.admitsAll(of: source) { fits = false }
             if !field.hasType(of: source) {
                 self.problems.error(
                     position,
                     "\(name) is \(field.typeName) in \(own) and \(source.typeName) in \(from); "
                         + "rename one, or write \(field.name)=…"
                 )
+            } else if !isLast {
+                // The next case is taken.
             } else if isEvent, !field.admitsAll(of: source) {
                 // The send is refused and nothing moves; seldom intended.
                 self.problems.warn(
@@ -108,8 +224,8 @@ struct TargetResolver {
             chain.append(isEvent ? .event(index) : .left(index))
             return !source.isOptional
         }
-        if let event, take(event.fields, of: event.name, isEvent: true) { return chain }
-        if let left, take(left.fields, of: left.name, isEvent: false) { return chain }
+        if let event, take(event.fields, of: event.name, isEvent: true) { return (chain, fits) }
+        if let left, take(left.fields, of: left.name, isEvent: false) { return (chain, fits) }
         if let fallback = field.fallback {
             chain.append(.fallback(fallback))
         } else if !field.isOptional, !self.problems.isDoubtful(field: field.name) {
@@ -128,7 +244,47 @@ struct TargetResolver {
                 ? "\(field.name)=…, or give it a default" : "\(state.name.value) \(field.name)=…"
             self.problems.error(position, "\(own) needs \(name)\(lack); write \(remedy)")
         }
-        return chain
+        return (chain, fits)
+    }
+}
+
+/// A value that a target gives a field, or a step.
+private struct Assignment {
+    let field: String
+    let value: YAMLNode
+    let isStep: Bool
+    let isDown: Bool
+    /// As the file has it.
+    let written: String
+
+    /// `a f-=1` is a step, unless the state has a field `f-`.
+    init(_ literal: TargetDraft.Literal, in state: StateDraft) {
+        let name = literal.field.value
+        let sign = name.utf8.last
+        let isSigned =
+            literal.kind == .word && (sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"))
+        let isWord = isSigned && !state.fields.contains { $0.name.isSpelled(name) }
+        self.isStep = isWord || literal.kind == .amount
+        self.isDown = isWord && sign == UInt8(ascii: "-")
+        self.field = isWord ? String(name.dropLast()) : name
+        self.value = literal.value
+        let text = literal.value.text?.excerpt() ?? "…"
+        self.written = literal.kind == .amount ? "\(name)+=\(text)" : "\(name)=\(text)"
+    }
+}
+
+extension YAMLNode {
+    /// The name in `{name}`; nil if it is anything else.
+    var fieldName: String? { self.text.flatMap(\.fieldName) }
+}
+
+extension String {
+    /// The name in `{name}`; nil if it is anything else.
+    var fieldName: String? {
+        guard self.utf8.first == UInt8(ascii: "{"), self.utf8.last == UInt8(ascii: "}"),
+            self.utf8.count > 2
+        else { return nil }
+        return String(self.dropFirst().dropLast())
     }
 }
 
@@ -142,6 +298,7 @@ private final class ResolvedTargets {
         let position: FilePosition
         let event: Int?
         let leftFields: Int?
+        let isLast: Bool
     }
 
     /// For each state the first one that has the same fields.
@@ -157,7 +314,12 @@ private final class ResolvedTargets {
         }
     }
 
-    func key(_ position: FilePosition, _ left: Int?, _ event: Int?) -> Key {
-        Key(position: position, event: event, leftFields: left.map { self.sameFields[$0] })
+    func key(_ position: FilePosition, _ left: Int?, _ event: Int?, _ isLast: Bool) -> Key {
+        Key(
+            position: position,
+            event: event,
+            leftFields: left.map { self.sameFields[$0] },
+            isLast: isLast
+        )
     }
 }

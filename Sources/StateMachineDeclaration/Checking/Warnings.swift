@@ -117,7 +117,10 @@ struct Warnings {
             let draft = self.file.states[number].run?.command
         else { return }
         // What time ends may wait for it, unless an event has the time begin again.
-        guard state.after == nil || state.reactions.values.contains(.stay) else { return }
+        guard
+            state.after == nil
+                || state.reactions.values.joined().contains(where: { $0.outcome == .stay })
+        else { return }
         self.problems.warn(
             draft.position,
             "when the run of \(state.name.quoted) ends with exit 0, the state continues and nothing runs; write "

@@ -123,22 +123,13 @@ extension Declaration: MachineRules {
         at place: Place
     ) throws(WireError) -> Decision {
         let state = place.value.declared
-        switch stimulus {
-        case .event(let name, let data): return Decision(try state.made(of: name, data))
-        case .update(let fields):
-            let data = try fields.members(
-                typedBy: state.declared.fields,
-                of: state.declared.name,
-                isUpdate: true
-            )
-            let next = try state.updated(with: data, adding: fields.amounts)
-            return Decision(.keep(TypedValue(next)))
-        case .time:
-            guard let due = state.due else { return Decision(.nothing(.unhandled)) }
-            return Decision(.enter(due.next), cause: due.cause)
-        case .boot: return state.boot
-        case .runEnded(let end): return state.decision(on: end)
-        }
+        guard case .update(let fields) = stimulus else { return try state.decision(on: stimulus) }
+        let data = try fields.members(
+            typedBy: state.declared.fields,
+            of: state.declared.name,
+            isUpdate: true
+        )
+        return Decision(.keep(TypedValue(try state.updated(with: data, adding: fields.amounts))))
     }
 
     package func due(at place: Place) -> Due? { place.value.declared.due }

@@ -101,20 +101,64 @@ extension DeclaredState {
         )
     }
 
-    /// What an event does in it.
+    /// The cases of what happens, in the file's order, and what a move because of it is called; nil if the file says
+    /// nothing about it.
     ///
-    /// - Throws: `unknown-event`, or `bad-data` if the data
-    ///   does not fit the event, or the state that it leads to.
-    package func made(of event: String, _ data: [JSONMember]) throws(WireError) -> Move.Made {
-        let number = try self.declaration.number(ofEvent: event)
-        let values = try self.declaration.events[number].fields.values(of: data, owner: event)
-        switch self.declared.reactions[number] {
-        case .enter(let target), .again(let target):
-            return .enter(TypedValue(try self.declaration.evaluated(target, from: self, values)))
-        case .stay: return .renew
-        case .ignore: return .nothing(.same)
-        case nil: return .nothing(.unhandled)
+    /// An interruption after which the command is to be run again leads where a failure does:
+    /// whoever runs the command has to run it again first.
+    ///
+    /// - Throws: `unknown-event`.
+    func cases(on stimulus: Stimulus) throws(WireError) -> (list: [Branch], kind: Edge.Kind)? {
+        let declared = self.declared
+        let (list, kind): ([Branch]?, Edge.Kind)
+        switch stimulus {
+        case .event(let name, _):
+            let number = try self.declaration.number(ofEvent: name)
+            (list, kind) = (declared.reactions[number], .event(name))
+        case .time:
+            guard let after = declared.after else { return nil }
+            (list, kind) = (after.cases, .after(after.delay))
+        case .boot: (list, kind) = (declared.boot, .boot)
+        case .runEnded(.exit(0)): (list, kind) = (declared.run?.done, .done)
+        case .runEnded(.exit(let code)) where declared.run?.exits[code] != nil:
+            (list, kind) = (declared.run?.exits[code], .exit(code))
+        case .runEnded(.interrupted) where !self.isRunAgain:
+            (list, kind) = (declared.run?.interrupted, .interrupted)
+        case .runEnded: (list, kind) = (declared.run?.failed, .failed)
+        case .update: return nil
         }
+        return list.map { ($0, kind) }
+    }
+
+    /// What the machine does about something, besides being changed by a client.
+    ///
+    /// - Throws: `unknown-event`, `bad-data` if the data does not fit the event, or the state that it leads to, or
+    ///   `refused`.
+    package func decision(on stimulus: Stimulus) throws(WireError) -> Decision {
+        let values = try self.values(of: stimulus)
+        guard let cases = try self.cases(on: stimulus) else {
+            return Decision(.nothing(.unhandled))
+        }
+        let made = try self.made(by: cases.list, values)
+        if case .event = stimulus { return Decision(made) }
+        return Decision(made, cause: cases.kind.label)
+    }
+
+    /// Which of several cases is taken, and why none before it is; nil if there are not several.
+    package func choice(on stimulus: Stimulus) throws(WireError) -> String? {
+        let values = try self.values(of: stimulus)
+        guard let cases = try self.cases(on: stimulus)?.list, cases.count > 1 else { return nil }
+        let objections = cases.dropLast().map { self.objection(to: $0, values) }
+        let passed = objections.prefix { $0 != nil }.compactMap(\.self)
+        let why = passed.isEmpty ? "" : ": " + passed.joined(separator: "; ")
+        return "case \(passed.count + 1) of \(cases.count)\(why)"
+    }
+
+    /// The values of an event's fields; empty for anything else.
+    private func values(of stimulus: Stimulus) throws(WireError) -> [JSONValue?] {
+        guard case .event(let name, let data) = stimulus else { return [] }
+        let number = try self.declaration.number(ofEvent: name)
+        return try self.declaration.events[number].fields.values(of: data, owner: name)
     }
 
     /// The state with some fields changed: a given value replaces, null removes an optional field,
@@ -151,40 +195,16 @@ extension DeclaredState {
 
     /// When `after` moves it, counted from the stay's start, and where; nil if never.
     package var due: Due? {
-        self.declared.after.map { after in
-            Due(
-                after: after.delay,
-                TypedValue(self.declaration.filled(after.target, from: self)),
-                cause: Edge.Kind.after(after.delay).label
-            )
-        }
+        guard let after = self.declared.after, let decision = try? self.decision(on: .time),
+            case .enter(let next) = decision.made
+        else { return nil }
+        return Due(after: after.delay, next, cause: decision.cause ?? "")
     }
 
-    /// What the first start in a new boot does.
-    package var boot: Decision { self.decision(self.declared.boot, .boot) }
-
-    /// What the end of a run that is not retried does.
-    ///
-    /// An interruption after which the command is to be run again leads where a failure does:
-    /// whoever runs the command has to run it again first.
-    package func decision(on end: RunEnd) -> Decision {
-        guard let run = self.declared.run else { return Decision(.nothing(.unhandled)) }
-        var failed: Decision { self.decision(run.failed, .failed) }
-        switch end {
-        case .exit(0): return self.decision(run.done, .done)
-        case .exit(let code):
-            return run.exits[code].map { self.decision($0, .exit(code)) } ?? failed
-        case .signal, .timeout: return failed
-        case .interrupted:
-            return run.interrupted?.target.map { self.decision($0, .interrupted) } ?? failed
-        }
-    }
-
-    /// The move there; nothing, if there is no target.
-    private func decision(_ target: DeclaredTarget?, _ kind: Edge.Kind) -> Decision {
-        guard let target else { return Decision(.nothing(.unhandled)) }
-        let next = self.declaration.filled(target, from: self)
-        return Decision(.enter(TypedValue(next)), cause: kind.label)
+    /// Whether a command that was interrupted is run again, and leads nowhere.
+    package var isRunAgain: Bool {
+        guard let cases = self.declared.run?.interrupted else { return true }
+        return cases.first { self.objection(to: $0) == nil }?.outcome == .rerun
     }
 
     /// Its data without fields that have their default: another declaration has its own defaults

@@ -25,20 +25,29 @@ extension Declaration {
     func behaviour(of number: Int) -> [JSONMember] {
         let state = self.states[number]
         let groups = self.groups(of: number).map { JSONValue.string($0.name) }
-        let when = state.reactions.sorted { $0.key < $1.key }.map { event, reaction in
-            JSONMember(self.events[event].name, .string(self.word(for: reaction)))
+        let when = state.reactions.sorted { $0.key < $1.key }.map { event, cases in
+            JSONMember(self.events[event].name, self.described(cases))
         }
-        let moves = self.edges(from: number).compactMap { edge -> JSONMember? in
-            switch edge.kind {
-            case .event, .after, .set: nil
-            case .done, .exit, .failed, .interrupted, .boot:
-                JSONMember(edge.kind.label, .string(self.states[edge.to].name))
-            }
+        let exits = (state.run?.exits ?? [:]).sorted { $0.key < $1.key }
+        let ends: [(Edge.Kind, [Branch]?)] =
+            [(.done, state.run?.done)] + exits.map { (.exit($0.key), $0.value) }
+            + [
+                (.failed, state.run?.failed), (.interrupted, state.run?.interrupted),
+                (.boot, state.boot),
+            ]
+        let moves = ends.compactMap { kind, cases -> JSONMember? in
+            // That a command is run again leads nowhere.
+            guard let cases, cases.contains(where: { $0.outcome != .rerun }) else { return nil }
+            return JSONMember(kind.label, self.described(cases))
         }
         let after = state.after.map { after in
-            JSONMember(
+            let leads = self.described(after.cases)
+            return JSONMember(
                 "after",
-                ["ms": .integer(after.delay.wholeMilliseconds), "state": self.name(after.target)]
+                .object([
+                    JSONMember("ms", .integer(after.delay.wholeMilliseconds)),
+                    JSONMember(leads.elements == nil ? "state" : "cases", leads),
+                ])
             )
         }
         return [
@@ -54,16 +63,36 @@ extension Declaration {
         ].compactMap(\.self)
     }
 
-    private func word(for reaction: DeclaredCase.Reaction) -> String {
-        switch reaction {
-        case .enter(let target): self.states[target.state].name
-        case .stay: "stay"
-        case .again: "again"
-        case .ignore: "ignore"
+    /// Cases: the state or the word where one alone always holds, else a list.
+    private func described(_ cases: [Branch]) -> JSONValue {
+        if cases.count == 1, cases[0].conditions.isEmpty {
+            switch cases[0].outcome {
+            case .enter(let target): return .string(self.states[target.state].name)
+            case .again: return "again"
+            case .stay: return "stay"
+            case .ignore: return "ignore"
+            case .rerun: return "again"
+            case .keep, .refuse: break
+            }
         }
+        return .array(cases.map { self.described($0) })
     }
 
-    private func name(_ target: DeclaredTarget) -> JSONValue {
-        .string(self.states[target.state].name)
+    private func described(_ branch: Branch) -> JSONValue {
+        let written = branch.outcome.target?.written.joined(separator: " ") ?? ""
+        let conditions = branch.conditions.map(\.written).joined(separator: ", ")
+        let leads: JSONMember =
+            switch branch.outcome {
+            case .enter(let target): JSONMember("to", .string(self.states[target.state].name))
+            case .again, .rerun: JSONMember("to", "again")
+            case .keep: JSONMember("to", "keep")
+            case .stay: JSONMember("to", "stay")
+            case .ignore: JSONMember("to", "ignore")
+            case .refuse(let why): JSONMember("refuse", .string(why))
+            }
+        return .object(
+            (conditions.isEmpty ? [] : [JSONMember("if", .string(conditions))]) + [leads]
+                + (written.isEmpty ? [] : [JSONMember("with", .string(written))])
+        )
     }
 }

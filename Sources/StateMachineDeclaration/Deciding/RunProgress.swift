@@ -29,10 +29,11 @@ package struct RunProgress: Hashable, Sendable {
         self.interruptions = interruptions
     }
 
-    /// Notes an end of the run, and returns what follows.
-    package mutating func ended(_ end: RunEnd, of run: DeclaredCase.Run) -> Step {
+    /// Notes an end of the run of that state, and returns what follows.
+    package mutating func ended(_ end: RunEnd, in state: DeclaredState) -> Step {
+        guard let run = state.declared.run else { return .over(end) }
         if case .exit(let code) = end, run.exits[code] != nil { return .over(end) }
-        if end == .interrupted, run.interrupted?.target != nil { return .over(end) }
+        if end == .interrupted, !state.isRunAgain { return .over(end) }
         if end == .exit(0), run.restarts { return self.triedAgain(after: end, run.command.retry) }
         return self.ended(end, retrying: run.command.retry)
     }

@@ -211,7 +211,14 @@ extension Drawing {
 extension String {
     /// The text without characters that mean something in Mermaid, which has no escape for them; a
     /// daemon's states may have any name.
-    fileprivate var harmless: String { String(self.map { "\"<>;#:%".contains($0) ? "_" : $0 }) }
+    fileprivate var harmless: String {
+        let signs = self.replacing("<=", with: "≤").replacing(">=", with: "≥").replacing(
+            "<",
+            with: "＜"
+        )
+        .replacing(">", with: "＞")
+        return String(signs.map { "\";#:%".contains($0) ? "_" : $0 })
+    }
 }
 
 extension Drawing {
@@ -302,21 +309,25 @@ extension Drawing {
             let isOpen = next.count == names.count
             var ways: [(label: String, to: Int)] = []
             var kept: [String] = []
-            for event in state["when"]?.members ?? [] {
-                switch event.value.string {
-                case "stay"?, "ignore"?:
-                    kept.append("\(event.key): \(event.value.plainText)".printable)
-                case "again"?: ways.append((event.key.printable, own))
-                case let target?: number(target).map { ways.append((event.key.printable, $0)) }
-                case nil: break
+            let time = Duration.milliseconds(state["after"]?["ms"]?.integer ?? 0).timeText
+            let after = (state["after"]?["state"] ?? state["after"]?["cases"])
+                .map { [JSONMember("after \(time)", $0)] }
+            let leads =
+                (state["when"]?.members ?? []) + (after ?? []) + (state["moves"]?.members ?? [])
+            for lead in leads {
+                for way in Self.ways(lead) {
+                    switch way.outcome {
+                    case "stay", "ignore", "keep":
+                        kept.append("\(way.label): \(way.text)".printable)
+                    case "again": ways.append((way.label.printable, own))
+                    default:
+                        if let to = number(way.outcome) {
+                            ways.append((way.label.printable, to))
+                        } else if lead.value.string == nil {
+                            kept.append("\(way.label): \(way.text)".printable)
+                        }
+                    }
                 }
-            }
-            if let after = state["after"], let to = after["state"]?.string.flatMap(number) {
-                let time = Duration.milliseconds(after["ms"]?.integer ?? 0).timeText
-                ways.append(("after \(time)", to))
-            }
-            for move in state["moves"]?.members ?? [] {
-                move.value.string.flatMap(number).map { ways.append((move.key.printable, $0)) }
             }
             let fields = (state["fields"]?.members ?? []).map { field in
                 let fallback = field.value["default"].map { " = \($0.plainText)" } ?? ""
@@ -333,6 +344,24 @@ extension Drawing {
                 arrows: Self.arrows(ways, sets: isOpen ? [] : next),
                 isOpen: isOpen
             )
+        }
+    }
+
+    /// Where something leads, for each of its cases: `wrong [tries<2]`, and what follows.
+    private static func ways(_ lead: JSONMember) -> [(label: String, outcome: String, text: String)]
+    {
+        guard let cases = lead.value.elements else {
+            let outcome = lead.value.plainText
+            return [(lead.key, outcome, outcome)]
+        }
+        return cases.enumerated().map { index, item in
+            let with = item["with"]?.string
+            // What is taken if it fits says by what it does when that is.
+            let condition = item["if"]?.string ?? (index < cases.count - 1 ? with : "else")
+            let label = cases.count > 1 ? "\(lead.key) [\(condition ?? "if it fits")]" : lead.key
+            if let why = item["refuse"] { return (label, "", "refused, \(why.plainText)") }
+            let outcome = item["to"]?.string ?? "?"
+            return (label, outcome, ([outcome] + [with].compactMap(\.self)).joined(separator: " "))
         }
     }
 

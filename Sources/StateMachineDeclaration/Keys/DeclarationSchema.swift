@@ -24,6 +24,7 @@ public enum DeclarationSchema {
         "scalar": type("string", "number", "boolean"),
         "time": pattern("^([0-9]+(w|d|h|min|m|s|ms))+$"),
         "target": any([type("string"), table(.target)]),
+        "case": table(.aCase),
         "words": any([type("string"), list(reference("scalar"))]),
     ]
 
@@ -69,7 +70,8 @@ public enum DeclarationSchema {
         case .values: self.list(self.reference("scalar"))
         case .fieldType: self.words(["boolean", "integer", "number", "string", "array", "object"])
         case .target: self.reference("target")
-        case .wordOrTarget(let words): self.any([self.words(words), self.reference("target")])
+        case .cases(let place): self.cases(place.words)
+        case .conditions: self.any([self.reference("scalar"), self.list(self.reference("scalar"))])
         case .names: self.list(self.reference("name"))
         case .namesOrOne: self.any([self.list(self.reference("name")), self.reference("name")])
         case .namesOrAny: self.any([self.list(self.reference("name")), self.words(["any"])])
@@ -84,8 +86,8 @@ public enum DeclarationSchema {
         case .field(let table): self.any([self.form(.fieldType), self.table(table)])
         case .map(let form):
             self.map("^[A-Za-z][A-Za-z0-9_-]{0,63}$", form, self.type("object", "null"))
-        case .exitCodes: self.map("^[0-9]{1,3}$", .target, self.type("object"))
-        case .oneTime: self.map("^[0-9]", .target, self.type("object"))
+        case .exitCodes: self.map("^[0-9]{1,3}$", .cases(.end), self.type("object"))
+        case .oneTime: self.map("^[0-9]", .cases(.after), self.type("object"))
         case .unitProperties:
             [
                 "type": "object", "propertyNames": self.pattern("^[A-Za-z0-9]+$"),
@@ -94,6 +96,12 @@ public enum DeclarationSchema {
                 ]),
             ]
         }
+    }
+
+    /// One of those words, a target, a case, or a list of these.
+    private static func cases(_ words: [String]) -> JSONValue {
+        let one = self.any([self.words(words), self.reference("target"), self.reference("case")])
+        return self.any([one, self.list(one)])
     }
 
     /// A map whose keys are names that the file defines.

@@ -46,8 +46,10 @@ indirect enum KeyForm: Sendable {
     case values
     case fieldType
     case target
-    /// One of these words, or a target.
-    case wordOrTarget([String])
+    /// A word of the place, a target, or cases.
+    case cases(CasePlace)
+    /// A text or a list of texts.
+    case conditions
     case names
     case namesOrOne
     case namesOrAny
@@ -78,7 +80,7 @@ extension KeyTable {
             Key("states", .map(.table(.state)), isNeeded: true, "The states."),
             Key(
                 "boot",
-                .wordOrTarget(["again"]),
+                .cases(.boot),
                 "Where the first start after a reboot leads; without it the state continues."
             ),
             Key("lost", .target, "Where a start leads if the file no longer has the state."),
@@ -100,15 +102,15 @@ extension KeyTable {
             Key("to", .namesOrAny, "What a client may set next."),
             Key(
                 "when",
-                .map(.wordOrTarget(["stay", "again", "ignore"])),
+                .map(.cases(.when)),
                 "Where events lead; goes before groups."
             ),
             Key("after", .oneTime, "Where time leads, from the stay's start."),
-            Key("boot", .wordOrTarget(["again"]), "Where the first start in a new boot leads."),
+            Key("boot", .cases(.boot), "Where the first start in a new boot leads."),
             Key("run", .command, "What runs while the stay lasts."),
-            Key("done", .target, "Where an end of the run with exit 0 leads."),
+            Key("done", .cases(.end), "Where an end of the run with exit 0 leads."),
             Key("exit", .exitCodes, "Where an end of the run with that exit code leads."),
-            Key("failed", .target, "Where any other end of the run leads."),
+            Key("failed", .cases(.end), "Where any other end of the run leads."),
             Key("enter", .hooks, "What is run on entering, each to its end."),
             Key("leave", .hooks, "What is run on leaving, each to its end."),
             Key("final", .boolean, "Whether it is intended that nothing leads out."),
@@ -126,7 +128,7 @@ extension KeyTable {
             Key("states", .names, isNeeded: true, "Its members."),
             Key(
                 "when",
-                .map(.wordOrTarget(["stay", "again", "ignore"])),
+                .map(.cases(.when)),
                 "Where events lead that a member does not name."
             ),
         ]
@@ -166,6 +168,16 @@ extension KeyTable {
         keys: [
             Key("state", .name, isNeeded: true, "Where it leads."),
             Key("data", .map(.value), "Values of its fields."),
+            Key("add", .map(.value), "What is added to the values of the state that is left."),
+        ]
+    )
+
+    static let aCase = KeyTable(
+        title: "a case",
+        keys: [
+            Key("if", .conditions, "What must hold of the event's and the state's fields; always."),
+            Key("to", .target, "Where it leads, or a word that may stand in its place."),
+            Key("refuse", .text, "What whoever sends the event is told, and nothing happens."),
         ]
     )
 
@@ -174,7 +186,7 @@ extension KeyTable {
         keys: KeyTable.hook.keys + [
             Key(
                 "interrupted",
-                .wordOrTarget(["again"]),
+                .cases(.interrupted),
                 "Where it leads if a stop of the daemon or a reboot ended it; again."
             ),
             Key(

@@ -83,10 +83,10 @@ public final class Declaration: Sendable {
     }
 
     /// The state in which the machine begins.
-    package var initial: DeclaredState { self.filled(self.start, from: nil) }
+    package var initial: DeclaredState { self.filled(self.start) }
 
     /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
-    package var lostState: DeclaredState? { self.lost.map { self.filled($0, from: nil) } }
+    package var lostState: DeclaredState? { self.lost.map { self.filled($0) } }
 }
 
 extension [String] {
@@ -97,43 +97,18 @@ extension [String] {
 }
 
 extension Declaration {
-    /// The state that a target leads to.
-    ///
-    /// That its values fit was checked when the file was read.
-    func filled(_ target: DeclaredTarget, from left: DeclaredState?) -> DeclaredState {
-        DeclaredState(self, target.state, self.values(target, from: left, []))
-    }
-
-    /// The state that a target leads to, if the values from the event and the left state fit it.
-    func evaluated(
-        _ target: DeclaredTarget,
-        from left: DeclaredState,
-        _ event: [JSONValue?]
-    ) throws(WireError) -> DeclaredState {
-        let values = self.values(target, from: left, event)
-        for (field, value) in zip(self.states[target.state].fields, values) {
-            if let misfit = value.flatMap({ field.misfit(ofKept: $0) }) { throw misfit.refusal }
+    /// The state that a target leads to in which the machine begins, or goes on: it has the values that the file gives.
+    private func filled(_ target: DeclaredTarget) -> DeclaredState {
+        let values = target.sources.map { sources in
+            sources.lazy.compactMap { source -> JSONValue? in
+                switch source {
+                case .literal(let value), .fallback(let value): value
+                case .event, .left, .step: nil
+                }
+            }
+            .first
         }
         return DeclaredState(self, target.state, values)
-    }
-
-    private func values(
-        _ target: DeclaredTarget,
-        from left: DeclaredState?,
-        _ event: [JSONValue?]
-    ) -> [JSONValue?] {
-        target.sources.map { sources in
-            for source in sources {
-                let value: JSONValue? =
-                    switch source {
-                    case .literal(let value), .fallback(let value): value
-                    case .event(let index): event[index]
-                    case .left(let index): left?.values[index]
-                    }
-                if let value { return value }
-            }
-            return nil
-        }
     }
 }
 

@@ -3,7 +3,7 @@ package import StateMachineProtocol
 /// Where a move leads, and where each field of the state there comes from.
 package struct DeclaredTarget: Hashable, Sendable {
     /// Where a field's value comes from.
-    package enum Source: Hashable, Sendable {
+    package indirect enum Source: Hashable, Sendable {
         /// It is written in the target.
         case literal(JSONValue)
         /// The event's field at that index.
@@ -12,6 +12,8 @@ package struct DeclaredTarget: Hashable, Sendable {
         case left(Int)
         /// The field's default.
         case fallback(JSONValue)
+        /// The left state's field at that index, and an amount that is added, or taken away.
+        case step(Int, Source, isDown: Bool)
     }
 
     /// The state's number in ``Declaration/states``.
@@ -20,4 +22,13 @@ package struct DeclaredTarget: Hashable, Sendable {
     /// For each field its sources, of which the first with a value counts; the last may lack a
     /// value only if the field may be absent.
     package let sources: [[Source]]
+
+    /// The values that the file gives, as it has them: `tries+=1`.
+    package let written: [String]
+
+    /// Whether only the moment can tell if the values fit.
+    let isDoubtful: Bool
+
+    /// A step that may leave its field's range, as the file has it; nil if none may.
+    let riskyStep: String?
 }

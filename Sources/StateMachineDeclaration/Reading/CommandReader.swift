@@ -20,8 +20,8 @@ extension DraftReader {
             }
             return nil
         }
-        let target = { (key: String) in state[key].flatMap { self.target($0, of: key) } }
-        let (done, failed) = (target("done"), target("failed"))
+        let cases = { (key: String) in state[key].map { self.cases($0, of: key, in: .end) } }
+        let (done, failed) = (cases("done"), cases("failed"))
         let exits = self.exits(state["exit"])
         let (command, section) = self.command(
             entry.value,
@@ -31,7 +31,7 @@ extension DraftReader {
             timeout: nil
         )
         let interrupted = section?["interrupted"]
-            .flatMap { self.move($0, of: "interrupted", words: ["again"]) }
+            .map { self.cases($0, of: "interrupted", in: .interrupted) }
         let restarts = section.map { self.restarts($0, in: state) } ?? false
         return RunDraft(
             command: restarts ? command.map { self.restarting($0) } : command,
@@ -128,7 +128,7 @@ extension DraftReader {
         return (Located(command, position), section)
     }
 
-    private func exits(_ node: YAMLNode?) -> [(code: Int, target: TargetDraft)] {
+    private func exits(_ node: YAMLNode?) -> [(code: Int, cases: [CaseDraft])] {
         (node?.entries(of: "exit", self.problems) ?? []).compactMap { entry in
             guard let code = Int(entry.key.text), (0...255).contains(code),
                 "\(code)" == entry.key.text
@@ -144,7 +144,7 @@ extension DraftReader {
                     "\"exit\" cannot contain 0; use \"done\" for it"
                 )
             }
-            return self.target(entry.value, of: "exit").map { (code, $0) }
+            return (code, self.cases(entry.value, of: "exit", in: .end))
         }
     }
 

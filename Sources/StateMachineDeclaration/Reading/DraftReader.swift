@@ -60,18 +60,28 @@ struct DraftReader {
             return self.target(scalar.text, node.position, of: key)
         case .mapping:
             guard let section = Section(node, .target, self.problems) else { return nil }
-            let data = section["data"]?.entries(of: "data", self.problems) ?? []
+            let data =
+                self.literals(section, "data", .datum) + self.literals(section, "add", .amount)
             guard let state = section["state"]?.text(of: "state", self.problems) else { return nil }
-            return TargetDraft(
-                state: state,
-                data: data.map {
-                    TargetDraft.Literal(field: Located($0.key.text, $0.position), value: $0.value)
-                }
-            )
+            return TargetDraft(state: state, data: data)
         case .scalar, .sequence:
             return self.problems.refuse(
                 node.position,
                 "\(key.quoted) must lead to a state; write it like: broken reason=menu"
+            )
+        }
+    }
+
+    private func literals(
+        _ section: Section,
+        _ key: String,
+        _ kind: TargetDraft.Literal.Kind
+    ) -> [TargetDraft.Literal] {
+        (section[key]?.entries(of: key, self.problems) ?? []).map {
+            TargetDraft.Literal(
+                field: Located($0.key.text, $0.position),
+                value: $0.value,
+                kind: kind
             )
         }
     }
@@ -106,24 +116,20 @@ struct DraftReader {
             data.append(
                 TargetDraft.Literal(
                     field: Located(name, position),
-                    value: YAMLNode(content: .scalar(value), position: position)
+                    value: YAMLNode(content: .scalar(value), position: position),
+                    kind: .word
                 )
             )
         }
         return TargetDraft(state: Located(state, position), data: data, isWhole: isWhole)
     }
 
-    /// One of some words, or a target.
-    func move(_ node: YAMLNode, of key: String, words: [String]) -> MoveDraft? {
-        if let text = node.text, words.contains(text) { return .word(text, node.position) }
-        return self.target(node, of: key).map { .target($0) }
-    }
-
     func reactions(_ node: YAMLNode?) -> [ReactionDraft] {
-        (node?.entries(of: "when", self.problems) ?? []).compactMap { entry in
-            self.move(entry.value, of: entry.key.text, words: ["stay", "again", "ignore"]).map {
-                ReactionDraft(event: Located(entry.key.text, entry.position), move: $0)
-            }
+        (node?.entries(of: "when", self.problems) ?? []).map { entry in
+            ReactionDraft(
+                event: Located(entry.key.text, entry.position),
+                cases: self.cases(entry.value, of: entry.key.text, in: .when)
+            )
         }
     }
 }

@@ -6,8 +6,17 @@ import StateMachineProtocol
 /// A target as it is written.
 struct TargetDraft {
     struct Literal {
+        enum Kind {
+            /// `key=value`, or `key+=value` unless a field is called like that.
+            case word
+            case datum
+            /// What is added.
+            case amount
+        }
+
         let field: Located<String>
         let value: YAMLNode
+        let kind: Kind
     }
 
     let state: Located<String>
@@ -18,10 +27,45 @@ struct TargetDraft {
     var position: FilePosition { self.state.position }
 }
 
-/// A word of the language, or a target.
+/// A word of the language, a target, or a refusal.
 enum MoveDraft {
+    /// It could not be read, which has been reported.
+    case unread(FilePosition)
     case word(String, FilePosition)
     case target(TargetDraft)
+    case refusal(Located<String>)
+
+    var position: FilePosition {
+        switch self {
+        case .unread(let position), .word(_, let position): position
+        case .target(let target): target.position
+        case .refusal(let text): text.position
+        }
+    }
+}
+
+/// One of the cases that stand where something leads.
+struct CaseDraft {
+    /// All of which have to hold.
+    let conditions: [Located<String>]
+    var move: MoveDraft
+}
+
+/// A place where something leads somewhere.
+enum CasePlace: Sendable {
+    case when, after, end, interrupted, boot
+
+    /// The words that may stand there in place of a target.
+    var words: [String] {
+        switch self {
+        case .when: ["stay", "again", "ignore"]
+        case .after, .interrupted: ["again"]
+        case .end, .boot: ["again", "ignore"]
+        }
+    }
+
+    /// Whether fields may change there while the stay goes on, and whoever asks may be refused.
+    var isForEvents: Bool { self == .when }
 }
 
 /// Names of states and groups.
@@ -32,7 +76,7 @@ enum NamesDraft {
 
 struct ReactionDraft {
     let event: Located<String>
-    let move: MoveDraft
+    let cases: [CaseDraft]
 }
 
 struct EventDraft {
@@ -55,8 +99,8 @@ struct StateDraft {
     var oldFieldNames: [Located<String>] = []
     var to: NamesDraft?
     var reactions: [ReactionDraft] = []
-    var after: (delay: Duration, target: TargetDraft)?
-    var boot: MoveDraft?
+    var after: (delay: Duration, cases: [CaseDraft])?
+    var boot: [CaseDraft]?
     var run: RunDraft?
     var enter: [Located<DeclaredCommand>] = []
     var leave: [Located<DeclaredCommand>] = []
@@ -72,10 +116,10 @@ struct StateDraft {
 struct RunDraft {
     /// Nil if it could not be read.
     let command: Located<DeclaredCommand>?
-    let done: TargetDraft?
-    let exits: [(code: Int, target: TargetDraft)]
-    let failed: TargetDraft?
-    let interrupted: MoveDraft?
+    let done: [CaseDraft]?
+    let exits: [(code: Int, cases: [CaseDraft])]
+    let failed: [CaseDraft]?
+    let interrupted: [CaseDraft]?
     let restarts: Bool
 }
 
@@ -85,7 +129,7 @@ struct FileDraft {
     let about: String?
     let start: TargetDraft?
     let lost: TargetDraft?
-    let boot: MoveDraft?
+    let boot: [CaseDraft]?
     let to: NamesDraft?
     let always: [Located<String>]
     let events: [EventDraft]

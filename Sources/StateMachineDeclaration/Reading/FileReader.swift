@@ -21,7 +21,7 @@ extension DraftReader {
             about: text("about")?.value,
             start: target("start"),
             lost: target("lost"),
-            boot: section["boot"].flatMap { self.move($0, of: "boot", words: ["again"]) },
+            boot: section["boot"].map { self.cases($0, of: "boot", in: .boot) },
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             always: self.names(section["always"], of: "always"),
             events: self.events(section["events"]),
@@ -86,9 +86,7 @@ extension DraftReader {
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             reactions: self.reactions(section["when"]),
             after: section.entry("after").flatMap { self.deadline($0) },
-            boot: section["boot"].flatMap {
-                self.move($0, of: "boot", words: ["again"])
-            },
+            boot: section["boot"].map { self.cases($0, of: "boot", in: .boot) },
             run: self.run(section),
             enter: self.hooks(section.entry("enter")),
             leave: self.hooks(section.entry("leave")),
@@ -102,7 +100,7 @@ extension DraftReader {
         return self.problems.refuse(node.position, "\"mark\" must be good, warn or bad")
     }
 
-    private func deadline(_ entry: YAMLEntry) -> (delay: Duration, target: TargetDraft)? {
+    private func deadline(_ entry: YAMLEntry) -> (delay: Duration, cases: [CaseDraft])? {
         guard case .mapping(let times) = entry.value.content, let time = times.first else {
             return self.problems.refuse(
                 entry.value.position,
@@ -115,10 +113,10 @@ extension DraftReader {
                 "\"after\" takes one time only, and this is a second; keep one"
             )
         }
-        let target = self.target(time.value, of: "after")
+        let cases = self.cases(time.value, of: "after", in: .after)
         let node = YAMLNode(content: .scalar(time.key), position: time.position)
         let delay = node.time(of: "after", self.problems)
-        // The target is checked even if the time is wrong.
-        return target.map { (delay ?? .zero, $0) }
+        // The cases are checked even if the time is wrong.
+        return (delay ?? .zero, cases)
     }
 }

@@ -59,6 +59,8 @@ struct Section {
             remark = "; only \"run\" has it"
         } else if KeyTable.run.has(key) && self.table.has("run") {
             remark = "; it belongs in a command: run: {command: …, \(key): …}"
+        } else if self.table.has("if"), ComparisonText(key) != nil {
+            remark = "; put conditions with a comma between them in quotes"
         } else {
             remark = self.problems.suggestion(for: key, among: self.table.names)
         }

@@ -180,7 +180,10 @@ struct YAMLTree {
 
     private func refuse(_ properties: YAMLEvents.Properties, _ position: FilePosition) {
         if properties.hasTag {
-            self.problems.error(position, "tags are not supported; remove this one")
+            self.problems.error(
+                position,
+                "tags are not supported; remove this one, or put a text that begins with ! in quotes"
+            )
         }
         if properties.hasAnchor {
             self.problems.error(position, "anchors are not supported; remove this one")

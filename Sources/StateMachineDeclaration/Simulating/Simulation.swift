@@ -33,6 +33,8 @@ package struct Simulation {
     /// A move that the breaker withholds.
     private var withheld: Value?
     private var breaker = MoveBreaker()
+    /// Which cases were taken since they were last asked for, and why none before them.
+    private var choices: [String] = []
 
     /// A machine that has just begun.
     package init(_ declaration: Declaration) {
@@ -44,7 +46,7 @@ package struct Simulation {
     /// Sends an event, as a client does.
     package mutating func send(_ event: String, data: [JSONMember]) throws {
         self.clientAsks()
-        self.make(try self.declaration.decide(.event(event, data), at: self.place).made)
+        self.make(try self.decision(on: .event(event, data)).made)
         try self.pass(.zero)
     }
 
@@ -77,6 +79,7 @@ package struct Simulation {
             moves += 1
             guard moves <= Self.mostMoves else { throw SimulationError.restless(Self.mostMoves) }
             self.now = max(self.now, self.began + due.delay)
+            self.noteChoice(on: .time)
             self.move(to: due.next)
         }
         self.now = end
@@ -122,7 +125,7 @@ package struct Simulation {
         {
             self.progress.lasted(restarting: restarts)
         }
-        switch self.progress.ended(end, of: run) {
+        switch self.progress.ended(end, in: self.state) {
         case .again(let wait): self.phase = .waiting(until: self.now + wait)
         case .over(let end):
             self.phase = .over
@@ -150,10 +153,24 @@ package struct Simulation {
     /// Has the machine move by itself; returns whether it does anything about that.
     @discardableResult
     private mutating func move(on stimulus: Stimulus) throws(WireError) -> Bool {
-        let made = try self.declaration.decide(stimulus, at: self.place).made
+        let made = try self.decision(on: stimulus).made
         guard case .enter(let next) = made else { return false }
         self.move(to: next)
         return true
+    }
+
+    /// Which cases were taken since this was last asked, and why none before them; where there was no choice, nothing.
+    package mutating func takeChoices() -> [String] { exchange(&self.choices, with: []) }
+
+    private mutating func decision(on stimulus: Stimulus) throws(WireError) -> Decision {
+        self.noteChoice(on: stimulus)
+        return try self.declaration.decide(stimulus, at: self.place)
+    }
+
+    private mutating func noteChoice(on stimulus: Stimulus) {
+        if let choice = (try? self.state.choice(on: stimulus)) ?? nil {
+            self.choices.append(choice)
+        }
     }
 
     private mutating func move(to next: Value) {

@@ -11,13 +11,27 @@ package struct Trace: Sendable {
 
     /// Runs a simulated machine through it.
     ///
+    /// - Parameters:
+    ///   - declaration: the machine.
+    ///   - tell: called after each step with its line, where that led, and which cases were taken.
     /// - Throws: The first line that cannot be carried out, or leads elsewhere.
     /// - Returns: The state after the last step.
-    package func run(on declaration: Declaration) throws(TraceFailure) -> DeclaredState {
+    package func run(
+        on declaration: Declaration,
+        telling tell: (Int, DeclaredState, [String]) -> Void = { _, _, _ in }
+    ) throws(TraceFailure) -> DeclaredState {
         var simulation = Simulation(declaration)
         for step in self.steps {
-            guard let sentence = self.fault(of: step, declaration, &simulation) else { continue }
-            throw TraceFailure(line: step.line, sentence: sentence)
+            let fault = self.fault(of: step, declaration, &simulation)
+            let choices = simulation.takeChoices()
+            guard let fault else {
+                tell(step.line, simulation.state, choices)
+                continue
+            }
+            throw TraceFailure(
+                line: step.line,
+                sentence: ([fault] + choices).joined(separator: "; ")
+            )
         }
         return simulation.state
     }

@@ -57,7 +57,8 @@ package struct ComparisonText: Hashable, Sendable {
             default: nil
             }
         }
-        guard let start = bytes.indices.first(where: { end(of: $0) != nil }), let end = end(of: start),
+        guard let start = bytes.indices.first(where: { end(of: $0) != nil }),
+            let end = end(of: start),
             let comparator = Comparator(rawValue: String(text[start..<end]))
         else { return nil }
         self.name = String(text[..<start]).trimmed

@@ -172,7 +172,7 @@ package struct Conductor: Sendable {
     /// The time of an alarm has come.
     package mutating func woke(_ alarm: Int, at now: StayMoment) -> [Action] {
         if self.activity.hasLasted(alarm) {
-            self.record.lasted(restarting: self.presentRun?.restarts ?? false)
+            self.record.lasted(restarting: self.presentState?.declared.run?.restarts ?? false)
             return [.record]
         }
         guard self.activity.ends(.pausing(alarm)) else { return [] }
@@ -209,10 +209,10 @@ extension Conductor {
         return self.stepRun(now)
     }
 
-    /// The run that the file declares of the present state.
-    private var presentRun: DeclaredCase.Run? {
+    /// The state whose run is due or runs; nil if the file does not know it.
+    private var presentState: DeclaredState? {
         guard self.record.hooks == nil, let stay = self.record.stay else { return nil }
-        return self.file.state(stay.state)?.declared.run
+        return self.file.state(stay.state)
     }
 
     private mutating func stepToEnd(_ ending: Ending) -> Bool {
@@ -284,7 +284,7 @@ extension Conductor {
         // One that the record does not have ended all the same, as far as is known.
         if case .ended = before.phase, before.name == nil { before.name = order.name }
         var work = before
-        let step = work.step(isAgreed ? order : nil, of: run, at: now)
+        let step = work.step(isAgreed ? order : nil, in: state, at: now)
         self.record.run = work
         if work.phase != before.phase { self.activity.order(.record) }
         self.noteEnd(of: before, step, work.progress)
@@ -299,7 +299,7 @@ extension Conductor {
         if case .blocked = step { return }
         let isOver = if case .tell = step { true } else { false }
         // One that leads where "interrupted" says is in no row.
-        if end == .interrupted, !isOver || self.presentRun?.interrupted?.target == nil {
+        if end == .interrupted, !isOver || self.presentState?.isRunAgain != false {
             let row = work.progress.interruptions + 1
             let isFailure = now.interruptions < row
             let attempt = work.progress.attempt

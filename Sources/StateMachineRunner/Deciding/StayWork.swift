@@ -211,16 +211,17 @@ package struct RunWork: Hashable, Sendable {
     }
 
     /// Decides what is next and enters the phase for it; `order` is the command if it may be begun
-    /// now, `run` what is declared, nil while that is not known.
+    /// now, `state` the one whose command it is, nil while that is not known.
     mutating func step(
         _ order: CommandOrder?,
-        of run: DeclaredCase.Run?,
+        in state: DeclaredState,
         at now: StayMoment
     ) -> WorkStep {
         if case .ended(let end) = self.phase {
             // What another end leads to, or whether it is retried, only the daemon's file can say.
-            guard let run, order != nil || end == .exit(0) && !run.restarts else { return .blocked }
-            switch self.progress.ended(end, of: run) {
+            guard let run = state.declared.run, order != nil || end == .exit(0) && !run.restarts
+            else { return .blocked }
+            switch self.progress.ended(end, in: state) {
             case .over(let end): self.phase = .telling(end)
             case .again(let wait): self.again(after: wait, at: now)
             }

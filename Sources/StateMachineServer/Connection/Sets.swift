@@ -231,7 +231,9 @@ final class Sets: @unchecked Sendable {
             self.accept(after: place.seq)
         case .failure(let refused):
             if let error = refused.error as? WireError {
-                self.refuse(request.id, error, refused.current)
+                self.refuse(request.id, error, refused.current) { writer in
+                    if error.code == .refused { writer.bool(.handled, true) }
+                }
             } else {
                 self.refuse(request, refused)
             }

@@ -68,7 +68,9 @@ struct TryCommand: ParsableCommand {
 
             "refused" is a request that the machine refuses; it changes nothing. # begins a comment. Time passes only \
             with wait, until a timeout, and between retries; a run is retried, and leads on, as with \
-            statemachine-runner, and each reboot interrupts what runs by then. Exit codes: 0 as expected, 1 not, 78 the file has errors.
+            statemachine-runner, and each reboot interrupts what runs by then. --verbose says after each step where it led, \
+            and where there are cases, which was taken and why none before it was. Exit codes: 0 as expected, 1 not, \
+            78 the file has errors.
 
             Examples:
 
@@ -83,13 +85,24 @@ struct TryCommand: ParsableCommand {
     @Argument(help: "The trace.", completion: .file())
     var trace: String
 
+    @Flag(name: .shortAndLong, help: "Say where each step leads, and by which case.")
+    var verbose = false
+
     func run() throws {
         let declaration = try DeclaredMachine.declaration(self.file)
         let text = try DeclaredMachine.text(of: self.trace)
-        do {
-            let state = try Trace(text).run(on: declaration)
+        var told: [String] = []
+        let result = Result { () throws(TraceFailure) in
+            try Trace(text).run(on: declaration) { line, state, choices in
+                let way = ["\(line): \(state.written)"] + choices
+                if self.verbose { told.append(way.joined(separator: "; ").printable) }
+            }
+        }
+        for line in told { try StandardOutput.offer(line) }
+        switch result {
+        case .success(let state):
             try StandardOutput.offer("as expected; at the end: \(state.written.printable)")
-        } catch let failure as TraceFailure {
+        case .failure(let failure):
             StandardError.write(failure.text(in: self.trace).printable)
             throw ExitStatus.no
         }

@@ -1,0 +1,205 @@
+import StateMachineProtocol
+
+/// Finds the fields that conditions and steps name; reports what is none, and what cannot be compared.
+struct ConditionResolver {
+    let tables: DraftTables
+    let problems: Problems
+
+    init(_ tables: DraftTables, _ problems: Problems) {
+        self.tables = tables
+        self.problems = problems
+    }
+
+    /// A field that a condition or a step names.
+    struct Found {
+        let source: DeclaredTarget.Source
+        let field: Field
+    }
+
+    /// The condition of a text; nil, after reporting it, if something is wrong with it.
+    ///
+    /// `left` and `event` are the numbers of the state that is left and of the event, if there is one.
+    func condition(_ text: Located<String>, left: Int, event: Int?) -> DeclaredCondition? {
+        guard let comparison = ComparisonText(text.value) else {
+            return self.presence(text, left, event)
+        }
+        guard let found = self.field(comparison.name, text.position, left, event),
+            let operand = self.operand(of: comparison, found.field, text, left, event)
+        else { return nil }
+        return DeclaredCondition(
+            written: text.value,
+            subject: found.source,
+            test: .compares(comparison.comparator, operand)
+        )
+    }
+
+    /// `FIELD` or `!FIELD`.
+    private func presence(_ text: Located<String>, _ left: Int, _ event: Int?) -> DeclaredCondition?
+    {
+        let isNegated = text.value.utf8.first == UInt8(ascii: "!")
+        let name = isNegated ? String(text.value.dropFirst()).trimmed : text.value
+        guard !name.isEmpty else {
+            return self.problems.refuse(
+                text.position,
+                "a condition is missing; write one, like tries<3"
+            )
+        }
+        guard let found = self.field(name, text.position, left, event) else { return nil }
+        guard found.field.type == .boolean || found.field.isOptional else {
+            return self.problems.refuse(
+                text.position,
+                "\(name) is always there, and no boolean; compare it, like \(name)=…"
+            )
+        }
+        return DeclaredCondition(
+            written: text.value,
+            subject: found.source,
+            test: isNegated ? .isNotThere : .isThere
+        )
+    }
+
+    private func operand(
+        of comparison: ComparisonText,
+        _ field: Field,
+        _ text: Located<String>,
+        _ left: Int,
+        _ event: Int?
+    ) -> DeclaredTarget.Source? {
+        guard field.type.isScalar else {
+            return self.problems.refuse(
+                text.position,
+                "\(text.value.excerpt()): \(field.name) is \(field.typeName), of which only whether it is there can be asked"
+            )
+        }
+        guard !comparison.comparator.isOrder || field.type.isNumeric else {
+            return self.problems.refuse(
+                text.position,
+                "\(text.value.excerpt()): \(field.name) is \(field.typeName), and has no order; use = or !="
+            )
+        }
+        if let name = comparison.operand.fieldName {
+            guard let other = self.field(name, text.position, left, event) else { return nil }
+            guard field.hasType(of: other.field) || other.field.hasType(of: field) else {
+                return self.problems.refuse(
+                    text.position,
+                    "\(text.value.excerpt()): \(field.name) is \(field.typeName), and \(name) is \(other.field.typeName)"
+                )
+            }
+            return other.source
+        }
+        do {
+            let literal = try field.literal(comparison.operand)
+            self.warn(of: comparison, literal, field, text)
+            return .literal(literal)
+        } catch {
+            return self.problems.refuse(
+                text.position,
+                "\(text.value.excerpt()): \(error.sentence)"
+            )
+        }
+    }
+
+    /// Warns of a comparison whose result is known.
+    private func warn(
+        of comparison: ComparisonText,
+        _ literal: JSONValue,
+        _ field: Field,
+        _ text: Located<String>
+    ) {
+        guard let result = comparison.comparator.result(for: field, literal) else { return }
+        self.problems.warn(
+            text.position,
+            "\(text.value.excerpt()) \(result ? "always" : "never") holds: \(field.name) is \(field.takes)"
+        )
+    }
+
+    /// The field of that name: the event's, else the left state's; `event.x` and `state.x` say whose.
+    ///
+    /// Nil, after reporting it, if there is none, or one of each.
+    func field(_ name: String, _ position: FilePosition, _ left: Int, _ event: Int?) -> Found? {
+        let state = self.tables.states[left]
+        let fields = event.map { self.tables.events[$0].fields } ?? []
+        func found(_ name: String, in fields: [Field], isEvent: Bool) -> Found? {
+            fields.firstIndex { $0.name.isSpelled(name) }
+                .map { Found(source: isEvent ? .event($0) : .left($0), field: fields[$0]) }
+        }
+        let parts = name.split(at: ".", maxSplits: 1)
+        if parts.count == 2, parts[0] == "event" || parts[0] == "state" {
+            let isEvent = parts[0] == "event"
+            let own = isEvent ? fields : state.fields
+            if let found = found(parts[1], in: own, isEvent: isEvent) { return found }
+            let owner =
+                isEvent
+                ? event.map { "the event \(self.tables.events[$0].name.value.quoted)" }
+                    ?? "what happens here"
+                : state.name.value.quoted
+            return self.refuse(parts[1], position, "\(owner) has no", own)
+        }
+        let ofEvent = found(name, in: fields, isEvent: true)
+        let ofState = found(name, in: state.fields, isEvent: false)
+        if ofEvent != nil, ofState != nil {
+            return self.problems.refuse(
+                position,
+                "the event and \(state.name.value.quoted) have a field \(name.quoted); write event.\(name) or state.\(name)"
+            )
+        }
+        if let found = ofEvent ?? ofState { return found }
+        let lack =
+            event == nil
+            ? "\(state.name.value.quoted) has no"
+            : "neither the event nor \(state.name.value.quoted) has a"
+        return self.refuse(name, position, lack, fields + state.fields)
+    }
+
+    private func refuse(
+        _ name: String,
+        _ position: FilePosition,
+        _ lack: String,
+        _ known: [Field]
+    ) -> Found? {
+        guard !self.problems.isDoubtful(field: name) else { return nil }
+        return self.problems.refuse(
+            position,
+            "\(lack) field \(name.quoted)"
+                + self.problems.suggestion(for: name, among: known.map(\.name))
+        )
+    }
+}
+
+extension JSONFieldType {
+    /// Whether its values are numbers.
+    var isNumeric: Bool { self == .integer || self == .number }
+}
+
+extension Field {
+    /// The value with which it is compared: of its type, and one of its values if they are listed, in whatever range.
+    fileprivate func literal(_ text: String) throws(Misfit) -> JSONValue {
+        var unbounded = self
+        unbounded.bounds = Bounds()
+        return try unbounded.value(ofText: text)
+    }
+}
+
+extension Comparator {
+    /// What it comes to for every value that the field can have; nil if that depends.
+    fileprivate func result(for field: Field, _ literal: JSONValue) -> Bool? {
+        let values = field.type == .boolean ? [.bool(false), .bool(true)] : field.values
+        let results: Set<Bool>
+        if !values.isEmpty {
+            results = Set(values.map { self.holds($0, literal) })
+        } else if field.type.isNumeric, let least = field.bounds.least, let most = field.bounds.most
+        {
+            // Between the ends a comparison for equality may come out otherwise.
+            let ends = [least, most].map { self.holds(.number("\($0)"), literal) }
+            let isInside =
+                Comparator.atLeast.holds(literal, .number("\(least)"))
+                && Comparator.atMost.holds(literal, .number("\(most)"))
+            results = Set(ends + (isInside ? [self.holds(literal, literal)] : []))
+        } else {
+            return nil
+        }
+        guard results.count == 1, let result = results.first else { return nil }
+        // Where the field is absent it does not hold.
+        return result && field.isOptional ? nil : result
+    }
+}
