@@ -231,7 +231,7 @@ struct Restoration {
         } catch {
             if declaration == nil, last.seq == 0 { return (schema.initial, true) }
             if (declaration == nil) == (schema.declaration == nil), let lost = schema.lost {
-                return (lost, false)
+                return (lost(data), false)
             }
             guard schema.declaration != nil else {
                 throw HistoryError(

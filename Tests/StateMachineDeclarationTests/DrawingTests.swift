@@ -117,8 +117,8 @@ import Testing
         let properties = try #require(schema["properties"]?.members)
         #expect(
             properties.map(\.key) == [
-                "machine", "version", "about", "start", "states", "boot", "lost", "to", "always",
-                "events", "groups", "defaults", "moves",
+                "machine", "version", "about", "start", "states", "fields", "boot", "lost", "to",
+                "always", "events", "groups", "defaults", "moves",
             ]
         )
         #expect(schema["required"] == .array([.string("start"), .string("states")]))

@@ -5,6 +5,8 @@ struct DraftTables {
     let states: [StateDraft]
     let events: [EventDraft]
     let groups: [GroupDraft]
+    private let shared: [Field]
+    private let oldSharedNames: [Located<String>]
     private let stateNumbers: [Spelling: Int]
     private let eventNumbers: [Spelling: Int]
     private let groupNumbers: [Spelling: Int]
@@ -13,6 +15,8 @@ struct DraftTables {
         self.states = file.states
         self.events = file.events
         self.groups = file.groups
+        self.shared = file.shared
+        self.oldSharedNames = file.oldSharedNames
         self.stateNumbers = file.states.map(\.name.value).numbered
         self.eventNumbers = file.events.map(\.name.value).numbered
         self.groupNumbers = file.groups.map(\.name.value).numbered
@@ -69,6 +73,12 @@ struct DraftTables {
 
     /// Reports clashing names of groups and states, unknown members, and clashing old names.
     func check(_ problems: Problems) {
+        Self.checkOldNames(
+            self.oldSharedNames,
+            of: self.shared,
+            "the machine",
+            problems
+        )
         for group in self.groups {
             if let state = self.stateNumbers[Spelling(group.name.value)] {
                 problems.error(
@@ -98,23 +108,33 @@ struct DraftTables {
                     owners[Spelling(old.value)] = Located(state.name.value, old.position)
                 }
             }
-            Self.checkOldNames(of: state, problems)
+            Self.checkOldNames(
+                state.oldFieldNames,
+                of: state.fields,
+                state.name.value.quoted,
+                problems
+            )
         }
     }
 
-    private static func checkOldNames(of state: StateDraft, _ problems: Problems) {
-        let names = Set(state.fields.map(\.name))
+    private static func checkOldNames(
+        _ oldNames: [Located<String>],
+        of fields: [Field],
+        _ owner: String,
+        _ problems: Problems
+    ) {
+        let names = Set(fields.map(\.name))
         var seen: Set<String> = []
-        for old in state.oldFieldNames {
+        for old in oldNames {
             if names.contains(old.value) {
                 problems.error(
                     old.position,
-                    "\(state.name.value.quoted) still has a field \(old.value.quoted); remove that name from \"was\""
+                    "\(owner) still has a field \(old.value.quoted); remove that name from \"was\""
                 )
             } else if !seen.insert(old.value).inserted {
                 problems.error(
                     old.position,
-                    "\(old.value.quoted) is in \"was\" of two fields of \(state.name.value.quoted); keep one"
+                    "\(old.value.quoted) is in \"was\" of two fields of \(owner); keep one"
                 )
             }
         }

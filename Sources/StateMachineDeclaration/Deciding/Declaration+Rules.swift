@@ -41,7 +41,11 @@ extension Declaration {
             codec: self,
             rules: self,
             initial: TypedValue(self.initial),
-            lost: self.lostState.map { TypedValue($0) }
+            lost: self.lost.map { lost in
+                { @Sendable (data: [JSONMember]) -> Value in
+                    TypedValue(self.filled(lost, carrying: data))
+                }
+            }
         )
     }
 }
@@ -111,11 +115,13 @@ extension Declaration: StateCodec {
 
 extension Declaration: MachineRules {
     package func restated(_ wanted: Value, at place: Place) throws(WireError) -> Value {
-        let (state, present) = (wanted.declared, place.value.declared.declaration)
-        guard state.declaration !== present else { return wanted }
-        return TypedValue(
-            try present.state(state.declared.name, data: state.membersBesideDefaults)
-        )
+        let (state, present) = (wanted.declared, place.value.declared)
+        if state.declaration === present.declaration {
+            return state.isWhole ? wanted : TypedValue(state.completed(by: present))
+        }
+        let restated = try present.declaration
+            .state(state.declared.name, data: state.membersBesideDefaults)
+        return TypedValue(restated.completed(by: present))
     }
 
     package func decide(

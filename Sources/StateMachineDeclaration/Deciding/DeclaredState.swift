@@ -11,9 +11,18 @@ package struct DeclaredState: MachineState, Hashable {
     package let number: Int
     /// The values of all fields, in the order of the declaration; nil for those that are absent.
     package let values: [JSONValue?]
+    /// Whether it has its own values of the machine's fields; else it is what a client has asked for, and has those
+    /// of the state before from when it is set.
+    let isWhole: Bool
 
     /// A state with values that have been evaluated: one for each field.
-    init(_ declaration: Declaration, _ number: Int, _ values: [JSONValue?]) {
+    init(
+        _ declaration: Declaration,
+        _ number: Int,
+        _ values: [JSONValue?],
+        isWhole: Bool = true
+    ) {
+        self.isWhole = isWhole
         self.declaration = declaration
         self.number = number
         // Numbers may be spelled in several ways; they are kept in one.
@@ -207,11 +216,24 @@ extension DeclaredState {
         return cases.first { self.objection(to: $0) == nil }?.outcome == .rerun
     }
 
+    /// The same with the values of the machine's fields that it does not give.
+    func completed(by left: DeclaredState) -> DeclaredState {
+        guard !self.isWhole else { return self }
+        let count = self.declaration.sharedFields
+        let values =
+            self.values.dropLast(count)
+            + zip(self.values.suffix(count), left.values.suffix(count)).map { $0 ?? $1 }
+        return DeclaredState(self.declaration, self.number, Array(values))
+    }
+
     /// Its data without fields that have their default: another declaration has its own defaults
-    /// and need not have the field.
+    /// and need not have the field. What was given of the machine's fields stays: the others are carried.
     var membersBesideDefaults: [JSONMember] {
-        zip(self.declared.fields, self.values).compactMap { field, value in
-            value.flatMap { $0 == field.fallback ? nil : JSONMember(field.name, $0) }
+        let own = self.values.count - self.declaration.sharedFields
+        return zip(self.declared.fields, self.values).enumerated().compactMap { index, pair in
+            let (field, value) = pair
+            guard let value, index >= own || value != field.fallback else { return nil }
+            return JSONMember(field.name, value)
         }
     }
 }
@@ -219,7 +241,8 @@ extension DeclaredState {
 extension Declaration {
     /// The state of that name with that data, as a client may ask for it or as it has been recorded.
     ///
-    /// A missing field gets its default; null counts as missing.
+    /// A missing field gets its default; null counts as missing. The machine's fields are carried by a set, so that one
+    /// that is missing has no value yet.
     package func state(_ name: String, data: [JSONMember]) throws(WireError) -> DeclaredState {
         try self.state(try self.number(ofState: name), data)
     }
@@ -227,7 +250,10 @@ extension Declaration {
     /// The state of that number.
     func state(_ number: Int, _ data: [JSONMember]) throws(WireError) -> DeclaredState {
         let state = self.states[number]
-        return DeclaredState(self, number, try state.fields.values(of: data, owner: state.name))
+        let own = state.fields.count - self.sharedFields
+        let values = try state.fields.values(of: data, owner: state.name, carriedFrom: own)
+        let isWhole = self.sharedFields == 0 || values[own...].allSatisfy { $0 != nil }
+        return DeclaredState(self, number, values, isWhole: isWhole)
     }
 
     /// The members that `key=value` words stand for, each typed as its field is declared; a key
@@ -262,14 +288,20 @@ extension Declaration {
 
 extension [Field] {
     /// The values that members give, evaluated; a missing field gets its default, and null counts as missing.
-    func values(of data: [JSONMember], owner: String) throws(WireError) -> [JSONValue?] {
+    ///
+    /// Fields from `carried` on may have no value yet.
+    func values(
+        of data: [JSONMember],
+        owner: String,
+        carriedFrom carried: Int = .max
+    ) throws(WireError) -> [JSONValue?] {
         var values = [JSONValue?](repeating: nil, count: self.count)
         for member in data {
             let index = try self.index(of: member.key, owner: owner)
             guard member.value != .null else { continue }
             values[index] = try self[index].taken(member.value)
         }
-        for (index, field) in self.enumerated() where values[index] == nil {
+        for (index, field) in self.enumerated() where values[index] == nil && index < carried {
             values[index] = field.fallback
             guard values[index] != nil || field.isOptional else {
                 throw .lacks(field, owner: owner)

@@ -79,6 +79,11 @@ extension KeyTable {
             Key("start", .target, isNeeded: true, "The state in which it begins."),
             Key("states", .map(.table(.state)), isNeeded: true, "The states."),
             Key(
+                "fields",
+                .map(.field(.field)),
+                "Fields that every state has, and every move carries."
+            ),
+            Key(
                 "boot",
                 .cases(.boot),
                 "Where the first start after a reboot leads; without it the state continues."

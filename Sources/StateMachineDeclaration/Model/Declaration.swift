@@ -32,9 +32,12 @@ public final class Declaration: Sendable {
     package let events: [Event]
     package let groups: [Group]
     package let breaker: MoveBreaker.Limit
+    /// How many of each state's fields, the last ones, are the machine's: all states have them.
+    let sharedFields: Int
 
     private let start: DeclaredTarget
-    private let lost: DeclaredTarget?
+    /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
+    let lost: DeclaredTarget?
     private let stateNumbers: [Spelling: Int]
     private let eventNumbers: [Spelling: Int]
     /// What ``schema`` gives.
@@ -61,6 +64,7 @@ public final class Declaration: Sendable {
         self.events = file.events.map { Event(name: $0.name.value, fields: $0.fields) }
         self.groups = groups
         self.breaker = file.breaker
+        self.sharedFields = file.shared.count
         self.start = start
         self.lost = lost
         self.stateNumbers = states.map(\.name).numbered
@@ -84,9 +88,6 @@ public final class Declaration: Sendable {
 
     /// The state in which the machine begins.
     package var initial: DeclaredState { self.filled(self.start) }
-
-    /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
-    package var lostState: DeclaredState? { self.lost.map { self.filled($0) } }
 }
 
 extension [String] {
@@ -97,16 +98,23 @@ extension [String] {
 }
 
 extension Declaration {
-    /// The state that a target leads to in which the machine begins, or goes on: it has the values that the file gives.
-    private func filled(_ target: DeclaredTarget) -> DeclaredState {
-        let values = target.sources.map { sources in
-            sources.lazy.compactMap { source -> JSONValue? in
-                switch source {
-                case .literal(let value), .fallback(let value): value
-                case .event, .left, .step: nil
-                }
+    /// The state that a target leads to in which the machine begins, or goes on: it has the values that the file gives;
+    /// the machine's own fields have those of `data` that still fit.
+    func filled(_ target: DeclaredTarget, carrying data: [JSONMember] = []) -> DeclaredState {
+        let fields = self.states[target.state].fields
+        let own = fields.count - self.sharedFields
+        let values = zip(fields, target.sources).enumerated().map { index, pair -> JSONValue? in
+            let (field, sources) = pair
+            for source in sources {
+                if case .literal(let value) = source { return value }
             }
-            .first
+            if index >= own, let member = field.member(in: data),
+                field.misfit(of: member.value) == nil,
+                member.value != .null
+            {
+                return member.value
+            }
+            return field.fallback
         }
         return DeclaredState(self, target.state, values)
     }

@@ -5,6 +5,8 @@ struct DraftReader {
     let problems: Problems
     /// What holds for every command that does not say otherwise.
     var defaults = CommandSettings()
+    /// The fields of the machine, which every state has.
+    var shared: [Field] = []
 
     /// A name that the file defines; a bad one is reported, but still known where it is used.
     func name(_ text: String, _ position: FilePosition) -> Located<String> {

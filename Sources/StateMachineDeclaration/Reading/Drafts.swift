@@ -135,5 +135,8 @@ struct FileDraft {
     let events: [EventDraft]
     let groups: [GroupDraft]
     let breaker: MoveBreaker.Limit
+    /// The fields that every state has, and their old names.
+    let shared: [Field]
+    let oldSharedNames: [Located<String>]
     let states: [StateDraft]
 }

@@ -19,6 +19,29 @@ extension DraftReader {
         }
     }
 
+    /// The fields of a state: its own, and behind them those of the machine.
+    func stateFields(_ node: YAMLNode?, of state: Located<String>) -> [Field] {
+        let own = self.fields(node, of: "fields", .field)
+        let entries =
+            if case .mapping(let entries)? = node?.content { entries } else { [YAMLEntry]() }
+        for entry in entries
+        where self.shared.contains(where: { $0.name.isSpelled(entry.key.text) }) {
+            self.problems.error(
+                entry.position,
+                "\(entry.key.text.quoted) is a field of the machine, which every state has; remove one of them"
+            )
+        }
+        let all =
+            own.filter { field in !self.shared.contains { $0.name.isSpelled(field.name) } }
+            + self.shared
+        guard all.count > Self.mostFields else { return all }
+        self.problems.error(
+            node?.position ?? state.position,
+            "\(state.value.quoted) has \(all.count) fields, with those of the machine; at most \(Self.mostFields) are allowed"
+        )
+        return own
+    }
+
     /// The fields' old names and their places; what is wrong with them as names is reported with the fields.
     func oldNames(ofFields node: YAMLNode?) -> [Located<String>] {
         guard case .mapping(let fields)? = node?.content else { return [] }

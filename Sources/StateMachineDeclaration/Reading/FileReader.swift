@@ -5,6 +5,7 @@ extension DraftReader {
     private static let mostStates = 256
     private static let mostEvents = 128
     private static let mostGroups = 32
+    private static let mostSharedFields = 16
 
     /// Nil, after reporting it, if the file is not a map.
     func file(_ root: YAMLNode) -> FileDraft? {
@@ -15,6 +16,7 @@ extension DraftReader {
         if let defaults = section.section("defaults", .defaults) {
             reader.defaults = CommandSettings(defaults)
         }
+        reader.shared = self.sharedFields(section["fields"])
         return FileDraft(
             machine: text("machine").map { self.name($0.value, $0.position).value },
             version: text("version")?.value,
@@ -27,8 +29,19 @@ extension DraftReader {
             events: self.events(section["events"]),
             groups: self.groups(section["groups"]),
             breaker: self.breaker(section.section("moves", .moves)),
+            shared: reader.shared,
+            oldSharedNames: self.oldNames(ofFields: section["fields"]),
             states: reader.states(section.entry("states"))
         )
+    }
+
+    private func sharedFields(_ node: YAMLNode?) -> [Field] {
+        let fields = self.fields(node, of: "fields", .field)
+        guard let node, fields.count > Self.mostSharedFields else { return fields }
+        return self.problems.refuse(
+            node.position,
+            "the machine has \(fields.count) fields; at most \(Self.mostSharedFields) are allowed"
+        ) ?? []
     }
 
     private func events(_ node: YAMLNode?) -> [EventDraft] {
@@ -81,7 +94,7 @@ extension DraftReader {
             name: name,
             about: section["about"]?.text(of: "about", self.problems)?.value,
             oldNames: self.names(section["was"], of: "was", orOne: true),
-            fields: self.fields(section["fields"], of: "fields", .field),
+            fields: self.stateFields(section["fields"], of: name),
             oldFieldNames: self.oldNames(ofFields: section["fields"]),
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             reactions: self.reactions(section["when"]),

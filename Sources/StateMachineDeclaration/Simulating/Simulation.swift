@@ -53,7 +53,7 @@ package struct Simulation {
     /// Sets a state, as a client does; setting the present state changes nothing.
     package mutating func set(_ name: String, data: [JSONMember]) throws {
         self.clientAsks()
-        let next = try self.declaration.state(name, data: data)
+        let next = try self.declaration.state(name, data: data).completed(by: self.state)
         if next != self.state {
             if let refusal = self.state.legality(of: next) { throw refusal }
             self.enter(next)

@@ -25,8 +25,8 @@ package final class Schema: Sendable {
     package let hasStays: Bool
     /// The state that a machine is in before anybody has set one.
     package let initial: Value
-    /// The state to start in if the present state cannot be carried over; nil refuses to start.
-    package let lost: Value?
+    /// The state to start in if the present state, with that data, cannot be carried over; nil refuses to start.
+    package let lost: (@Sendable ([JSONMember]) -> Value)?
     /// Why no machine can have such states, one sentence each; empty if one can.
     package let problems: [String]
 
@@ -38,7 +38,7 @@ package final class Schema: Sendable {
         codec: any StateCodec,
         rules: (any MachineRules)? = nil,
         initial: Value,
-        lost: Value? = nil,
+        lost: (@Sendable ([JSONMember]) -> Value)? = nil,
         problems: [String] = []
     ) {
         self.states = states

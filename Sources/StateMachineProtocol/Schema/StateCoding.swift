@@ -181,7 +181,7 @@ extension StateCoding {
                 states,
                 codec: EnumCodec<State>(examples: self.cases.map { $0.data ?? [] }),
                 initial: TypedValue(State.initial),
-                lost: State.lost.map { TypedValue($0) },
+                lost: State.lost.map { lost in { @Sendable (_: [JSONMember]) -> Value in TypedValue(lost) } },
                 problems: self.problems
             )
         }

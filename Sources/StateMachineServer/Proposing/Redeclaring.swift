@@ -54,15 +54,15 @@ extension Schema {
         _ value: Value,
         isKept: Bool
     ) throws(ReloadRefusal) -> (value: Value, looksSame: Bool) {
+        let data = self.encoded(value).data.members ?? []
         do {
-            let data = self.encoded(value).data.members ?? []
             let carried = try self.carried(value.name, data: data)
             return (carried, self.encoded(carried).fragment == self.encoded(value).fragment)
         } catch {
             guard isKept else { throw ReloadRefusal([error.sentence]) }
             let start =
                 self.lost.map {
-                    "\"lost\" applies only at a start, and would lead to \($0.name)"
+                    "\"lost\" applies only at a start, and would lead to \($0(data).name)"
                 }
                 ?? "the next start would fail too; write \"lost: STATE\" in the file for where to go then"
             throw ReloadRefusal(["\(error.sentence); \(start)"])
