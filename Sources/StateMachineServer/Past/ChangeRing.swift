@@ -27,9 +27,14 @@ struct ChangeRing: ~Copyable {
     }
 
     private let memory: UnsafeMutableRawBufferPointer
-    private var rows: [Row?]
+    /// How many changes are kept at most.
+    private let capacity: Int
+    /// The first change that came, from which slots are counted.
+    private let origin: UInt64
+    /// A slot for each change until there are as many as are kept: a machine that is seldom set needs few.
+    private var rows: [Row?] = []
     /// Apart from the rows, which have references.
-    private var extents: [Extent]
+    private var extents: [Extent] = []
     private var end: UInt64 = 0
     /// Bytes of all lines and states since the ring was made.
     private var weight: UInt64 = 0
@@ -42,8 +47,10 @@ struct ChangeRing: ~Copyable {
 
     init(changes: Int, bytes: Int, after seq: UInt64) {
         self.memory = .allocate(byteCount: bytes, alignment: 1)
-        self.rows = Array(repeating: nil, count: changes)
-        self.extents = Array(repeating: Extent(), count: changes)
+        self.capacity = changes
+        self.origin = seq + 1
+        self.rows.reserveCapacity(changes)
+        self.extents.reserveCapacity(changes)
         self.head = seq
         self.first = seq + 1
     }
@@ -68,6 +75,11 @@ struct ChangeRing: ~Copyable {
             "change \(change.seq) came to the ring after \(self.head)"
         )
         self.head = change.seq
+        let slot = self.slot(self.head)
+        if slot == self.rows.count {
+            self.rows.append(nil)
+            self.extents.append(Extent())
+        }
         guard line.count <= self.memory.count else {
             self.drop(before: self.head + 1)
             return
@@ -77,14 +89,13 @@ struct ChangeRing: ~Copyable {
         // The state is kept as bytes and as values, and the cause beside the line.
         let kept = 2 * length + change.causeLength
         self.weight += UInt64(line.count + kept)
-        if self.head >= UInt64(self.rows.count) {
-            self.drop(before: self.head - UInt64(self.rows.count) + 1)
+        if self.head - self.origin >= UInt64(self.capacity) {
+            self.drop(before: self.head - UInt64(self.capacity) + 1)
         }
         let bytes = UInt64(self.memory.count)
         while self.first < self.head, self.weight - self.extent(self.first).weight > bytes {
             self.drop(before: self.first + 1)
         }
-        let slot = self.slot(self.head)
         self.rows[slot] = Row(change: change, due: due)
         self.extents[slot] = Extent(line: start..<self.end, weight: weight)
         let index = Int(start % UInt64(self.memory.count))
@@ -111,7 +122,7 @@ struct ChangeRing: ~Copyable {
     func isFull(toQuarters quarters: Int, after seq: UInt64) -> Bool {
         guard seq < self.head else { return false }
         guard self.reaches(back: seq) else { return true }
-        return (self.head - seq) * 4 > UInt64(quarters * self.rows.count)
+        return (self.head - seq) * 4 > UInt64(quarters * self.capacity)
             || (self.weight - self.extent(seq + 1).weight) * 4
                 > UInt64(quarters * self.memory.count)
     }
@@ -124,7 +135,7 @@ struct ChangeRing: ~Copyable {
         return row
     }
 
-    private func slot(_ seq: UInt64) -> Int { Int(seq % UInt64(self.rows.count)) }
+    private func slot(_ seq: UInt64) -> Int { Int((seq &- self.origin) % UInt64(self.capacity)) }
 
     private func extent(_ seq: UInt64) -> Extent { self.extents[self.slot(seq)] }
 
