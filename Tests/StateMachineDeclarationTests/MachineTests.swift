@@ -36,12 +36,30 @@ import Testing
         #expect(problems(try Fixture.text("machines/worker.yaml")).isEmpty)
     }
 
-    @Test(arguments: Self.names) func theExamplesHaveNeitherErrorsNorWarnings(name: String) throws {
-        let file = URL(filePath: #filePath)
-            .appending(path: "../../../contrib/machines/\(name).yaml").standardized
-        let bytes = Array(try String(contentsOf: file, encoding: .utf8).utf8)
+    private static let examples = URL(filePath: #filePath)
+        .appending(path: "../../../contrib/machines").standardized
+
+    /// The examples' names, of those files that end so.
+    private static func examples(_ ending: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: self.examples.path)
+            .filter { $0.hasSuffix(ending) }.map { String($0.dropLast(ending.count)) }.sorted()
+    }
+
+    private static func text(of name: String) throws -> String {
+        try String(contentsOf: self.examples.appending(path: name), encoding: .utf8)
+    }
+
+    @Test(arguments: try Self.examples(".yaml"))
+    func theExamplesHaveNeitherErrorsNorWarnings(name: String) throws {
+        let bytes = Array(try Self.text(of: "\(name).yaml").utf8)
         let problems = DeclarationReading(bytes, isStrict: true).problems
         #expect(problems.map { $0.line(in: name) } == [])
+    }
+
+    @Test(arguments: try Self.examples(".trace"))
+    func theExamplesGoAsTheirTracesSay(name: String) throws {
+        let machine = try declaration(try Self.text(of: "\(name).yaml"))
+        _ = try Trace(try Self.text(of: "\(name).trace")).run(on: machine)
     }
 
     @Test func theKioskIsReadAsItIsMeant() throws {
