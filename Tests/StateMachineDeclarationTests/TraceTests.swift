@@ -47,6 +47,7 @@ import Testing
         // An update leaves the deadline as it is.
         ("send go\nwait 1min\nupdate n=5\nwait 1min -> idle n=3", "idle n=3"),
         ("update n+=5\nupdate n+=-2 -> idle n=3\nupdate n+=one -> refused", "idle n=3"),
+        ("update n-=5\nupdate n-=-2 -> idle n=-3\nupdate n-=one -> refused", "idle n=-3"),
         // Each attempt has its timeout, and the pauses between them pass.
         ("send go\nrun times out x2\nwait 39s -> busy\nwait 1s -> idle n=3", "idle n=3"),
         ("send go\nrun ends 1 x2\n-> busy", "busy n=0"),

@@ -260,13 +260,11 @@ private struct Assignment {
     /// `a f-=1` is a step, unless the state has a field `f-`.
     init(_ literal: TargetDraft.Literal, in state: StateDraft) {
         let name = literal.field.value
-        let sign = name.utf8.last
-        let isSigned =
-            literal.kind == .word && (sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"))
-        let isWord = isSigned && !state.fields.contains { $0.name.isSpelled(name) }
-        self.isStep = isWord || literal.kind == .amount
-        self.isDown = isWord && sign == UInt8(ascii: "-")
-        self.field = isWord ? String(name.dropLast()) : name
+        let isField = { (name: String) in state.fields.contains { $0.name.isSpelled(name) } }
+        let step = literal.kind == .word ? FieldStep(name, isField: isField) : nil
+        self.isStep = step != nil || literal.kind == .amount
+        self.isDown = step?.isDown ?? false
+        self.field = step?.field ?? name
         self.value = literal.value
         let text = literal.value.text?.excerpt() ?? "…"
         self.written = literal.kind == .amount ? "\(name)+=\(text)" : "\(name)=\(text)"

@@ -129,12 +129,10 @@ extension Declaration: MachineRules {
         at place: Place
     ) throws(WireError) -> Decision {
         let state = place.value.declared
-        guard case .update(let fields) = stimulus else { return try state.decision(on: stimulus) }
-        let data = try fields.members(
-            typedBy: state.declared.fields,
-            of: state.declared.name,
-            isUpdate: true
-        )
+        guard case .update(let words) = stimulus else { return try state.decision(on: stimulus) }
+        let (name, known) = (state.declared.name, state.declared.fields)
+        let fields = try words.steppingDown(in: known)
+        let data = try fields.members(typedBy: known, of: name, isUpdate: true)
         return Decision(.keep(TypedValue(try state.updated(with: data, adding: fields.amounts))))
     }
 

@@ -226,8 +226,10 @@ extension DeclaredState {
         return DeclaredState(self.declaration, self.number, Array(values))
     }
 
-    /// Its data without fields that have their default: another declaration has its own defaults
-    /// and need not have the field. What was given of the machine's fields stays: the others are carried.
+    /// Its data without fields that have their default: another declaration has its own defaults, and need not have the
+    /// field.
+    ///
+    /// What was given of the machine's fields stays, since others than those are carried.
     var membersBesideDefaults: [JSONMember] {
         let own = self.values.count - self.declaration.sharedFields
         return zip(self.declared.fields, self.values).enumerated().compactMap { index, pair in

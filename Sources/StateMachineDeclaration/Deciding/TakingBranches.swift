@@ -110,11 +110,3 @@ extension DeclaredState {
         }
     }
 }
-
-extension JSONValue {
-    /// The number with the other sign.
-    fileprivate var negated: JSONValue {
-        guard case .number(let text) = self else { return self }
-        return .number(text.utf8.first == UInt8(ascii: "-") ? String(text.dropFirst()) : "-" + text)
-    }
-}

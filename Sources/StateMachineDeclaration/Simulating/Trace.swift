@@ -81,24 +81,31 @@ package struct Trace: Sendable {
         case .set(let state, let words):
             try simulation.set(state, data: declaration.data(ofWords: words, forState: state))
         case .update(let words):
-            let name = simulation.state.declared.name
-            // No field's name ends with a plus.
-            let isAmount = { (word: (key: String, value: String)) in
-                word.key.utf8.last == UInt8(ascii: "+")
-            }
+            let declared = simulation.state.declared
+            let isField = { (name: String) in declared.fields.contains { $0.name.isSpelled(name) } }
+            let steps = words.map { FieldStep($0.key, isField: isField) }
             try simulation.update(
-                declaration.data(ofWords: words.filter { !isAmount($0) }, forState: name),
-                adding: words.filter(isAmount).map { try Self.amount($0.key, $0.value) }
+                declaration.data(
+                    ofWords: zip(words, steps).filter { $1 == nil }.map(\.0),
+                    forState: declared.name
+                ),
+                adding: zip(words, steps).compactMap { word, step in
+                    try step.map { try Self.amount($0, word.key, word.value) }
+                }
             )
         }
     }
 
-    /// What `key+=number` adds to which field.
-    private static func amount(_ key: String, _ value: String) throws(WireError) -> JSONMember {
+    /// What `key+=number` or `key-=number` adds to which field.
+    private static func amount(
+        _ step: FieldStep,
+        _ key: String,
+        _ value: String
+    ) throws(WireError) -> JSONMember {
         guard let amount = JSONValue(parsing: value), case .number = amount else {
             throw WireError(.badData, "\(key)=\(value): write a number")
         }
-        return JSONMember(String(key.dropLast()), amount)
+        return JSONMember(step.field, step.isDown ? amount.negated : amount)
     }
 
     private func difference(
@@ -165,7 +172,7 @@ private struct TraceStep: Sendable {
 
 /// Reads traces: what happens to a machine, line by line, and where that leads.
 ///
-/// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3 tries+=1`, `wait 24h -> idle`,
+/// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3 tries+=1 left-=2`, `wait 24h -> idle`,
 /// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
 /// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, and comments after `#`. A value with spaces stands in double quotes,
 /// in which \\" is a quote and \\\\ a backslash.

@@ -174,3 +174,55 @@ package struct FieldWords: Hashable, Sendable {
         )
     }
 }
+
+extension FieldWords {
+    /// The same, where `key-=number` takes away from a field; a field that is called `key-` is meant where there is one.
+    package func steppingDown(in fields: [Field]) throws(WireError) -> FieldWords {
+        var (words, amounts) = ([JSONMember](), self.amounts)
+        for word in self.words {
+            guard
+                let step = FieldStep(
+                    word.key,
+                    isField: { name in fields.contains { $0.name.isSpelled(name) } }
+                )
+            else {
+                words.append(word)
+                continue
+            }
+            let text = word.value.string ?? ""
+            guard let amount = JSONValue(parsing: text), case .number = amount else {
+                throw WireError(.badData, "\(word.key)=\(text.excerpt()): write a number")
+            }
+            guard !(self.values + words + amounts).contains(where: { $0.key.isSpelled(step.field) })
+            else {
+                throw WireError(.badRequest, "\(step.field.quoted) is given twice")
+            }
+            amounts.append(JSONMember(step.field, step.isDown ? amount.negated : amount))
+        }
+        return FieldWords(values: self.values, words: words, amounts: amounts)
+    }
+}
+
+/// What stands before the `=` of a step: `tries+` or `tries-`.
+package struct FieldStep {
+    package let field: String
+    package let isDown: Bool
+
+    /// Nil if it is none: `f-` is a field where there is one of that name.
+    package init?(_ key: String, isField: (String) -> Bool) {
+        let sign = key.utf8.last
+        guard sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"), key.utf8.count > 1,
+            !isField(key)
+        else { return nil }
+        self.field = String(Substring(key.utf8.dropLast()))
+        self.isDown = sign == UInt8(ascii: "-")
+    }
+}
+
+extension JSONValue {
+    /// The number with the other sign.
+    package var negated: JSONValue {
+        guard case .number(let text) = self else { return self }
+        return .number(text.utf8.first == UInt8(ascii: "-") ? String(text.dropFirst()) : "-" + text)
+    }
+}

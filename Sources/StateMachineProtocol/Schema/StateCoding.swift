@@ -181,7 +181,9 @@ extension StateCoding {
                 states,
                 codec: EnumCodec<State>(examples: self.cases.map { $0.data ?? [] }),
                 initial: TypedValue(State.initial),
-                lost: State.lost.map { lost in { @Sendable (_: [JSONMember]) -> Value in TypedValue(lost) } },
+                lost: State.lost.map { lost in
+                    { @Sendable (_: [JSONMember]) -> Value in TypedValue(lost) }
+                },
                 problems: self.problems
             )
         }

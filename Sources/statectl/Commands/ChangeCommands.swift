@@ -95,16 +95,17 @@ struct UpdateCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Change fields of the present state without leaving it.",
-        usage: "statectl update key=value key+=NUMBER … | --data JSON \(ChangeOptions.usage)",
+        usage:
+            "statectl update key=value key+=NUMBER key-=NUMBER … | --data JSON \(ChangeOptions.usage)",
         discussion: """
             Deadlines and commands continue. key:=null removes a field that may be absent. key+=1 adds to the value that the field has \
-            when the update's turn comes (key+=-1 subtracts), so several clients can count without losing anything. \
+            when the update's turn comes (key-=1 subtracts), so several clients can count without losing anything. \
             A hold or guard of certain values is asked about an update that leads to them: it may be denied, and may wait.
 
             Examples:
 
               statectl update level=60
-              statectl update level+=-10
+              statectl update level-=10
             """
     )
 
@@ -113,7 +114,7 @@ struct UpdateCommand: DaemonCommand {
     @Argument(
         help: .value(
             "key=value",
-            "The new values: key=value, or key+=NUMBER to add to the present one."
+            "The new values: key=value, or key+=NUMBER and key-=NUMBER to count from the present one."
         ),
         completion: .offering { await $0.valuesOfPresent }
     )
