@@ -2,11 +2,6 @@ internal import Glibc
 
 /// An entry of the user database.
 package struct Account: Sendable {
-    /// The size in bytes of an entry.
-    ///
-    /// 16 KiB: getpwnam_r(3) has nothing to say on a limit; glibc asks for 1 KiB to begin with.
-    private static let bytes = 16384
-
     package let name: String
     package let uid: UInt32
     package let gid: UInt32
@@ -38,13 +33,18 @@ package struct Account: Sendable {
             UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
         ) -> CInt
     ) {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        // What the entry points to lies there.
-        let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: Self.bytes)
-        defer { buffer.deallocate() }
-        guard look(&entry, buffer, Self.bytes, &found) == 0, found != nil,
-            let name = entry.pw_name, let home = entry.pw_dir, let shell = entry.pw_shell
+        let found = EntryBuffer.read { buffer, size -> (CInt, Account?) in
+            var entry = passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            let result = look(&entry, buffer, size, &found)
+            return (result, found == nil ? nil : Account(entry))
+        }
+        guard let found else { return nil }
+        self = found
+    }
+
+    private init?(_ entry: passwd) {
+        guard let name = entry.pw_name, let home = entry.pw_dir, let shell = entry.pw_shell
         else { return nil }
         (self.uid, self.gid) = (entry.pw_uid, entry.pw_gid)
         self.name = String(cString: name)
@@ -53,13 +53,29 @@ package struct Account: Sendable {
     }
 }
 
+/// Room for what an entry of the user or group database points to.
+private enum EntryBuffer {
+    /// The sizes in bytes that are tried, one after the other.
+    ///
+    /// 16 KiB: a user, and most groups; 16 MiB: a group of a million. getgrnam_r(3) has nothing to say on a limit.
+    private static let sizes = [16 << 10, 256 << 10, 16 << 20]
+
+    /// What `look` reads with the first of them that is large enough; it returns the error of the call as well.
+    static func read<Entry>(
+        _ look: (UnsafeMutablePointer<CChar>, Int) -> (result: CInt, entry: Entry?)
+    ) -> Entry? {
+        for size in self.sizes {
+            let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+            defer { buffer.deallocate() }
+            let (result, entry) = look(buffer, size)
+            guard result == ERANGE else { return result == 0 ? entry : nil }
+        }
+        return nil
+    }
+}
+
 /// An entry of the group database.
 package struct AccountGroup: Sendable {
-    /// The size in bytes of an entry.
-    ///
-    /// 64 KiB: a group of thousands.
-    private static let bytes = 65_536
-
     package let name: String
     package let gid: UInt32
     package let members: [String]
@@ -80,14 +96,18 @@ package struct AccountGroup: Sendable {
             UnsafeMutablePointer<UnsafeMutablePointer<group>?>
         ) -> CInt
     ) {
-        var entry = group()
-        var found: UnsafeMutablePointer<group>?
-        // What the entry points to lies there.
-        let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: Self.bytes)
-        defer { buffer.deallocate() }
-        guard look(&entry, buffer, Self.bytes, &found) == 0, found != nil,
-            let name = entry.gr_name
-        else { return nil }
+        let found = EntryBuffer.read { buffer, size -> (CInt, AccountGroup?) in
+            var entry = group()
+            var found: UnsafeMutablePointer<group>?
+            let result = look(&entry, buffer, size, &found)
+            return (result, found == nil ? nil : AccountGroup(entry))
+        }
+        guard let found else { return nil }
+        self = found
+    }
+
+    private init?(_ entry: group) {
+        guard let name = entry.gr_name else { return nil }
         self.name = String(cString: name)
         self.gid = entry.gr_gid
         var (members, next) = ([String](), entry.gr_mem)
