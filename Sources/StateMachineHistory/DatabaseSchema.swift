@@ -8,13 +8,17 @@ enum DatabaseSchema {
         case changes
         /// Stays as well.
         case stays
+        /// The programs that changes came from as well.
+        case programs
         /// Everything.
         case all
 
         static func of(_ db: Database) throws -> Self {
             guard try db.hasTable("stay") else { return .changes }
-            let sql = "SELECT 1 FROM pragma_table_info('change') WHERE name = 'comm'"
-            return try db.first(sql) { _ in true } == nil ? .stays : .all
+            let sql = "SELECT name FROM pragma_table_info('change')"
+            let columns = Set(try db.all(sql) { $0.text(0) ?? "" })
+            guard columns.contains("comm") else { return .stays }
+            return columns.contains("forced") ? .all : .programs
         }
     }
 
@@ -113,8 +117,10 @@ enum DatabaseSchema {
         DROP TABLE required;
         CREATE TABLE numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT;
         """,
-        // A row whose `fromState` is null left what the row before it entered.
+        // A row whose `fromState` is null left what the row before it entered. And whether no hold and no guard was asked:
+        // 1, else null.
         """
+        ALTER TABLE change ADD COLUMN forced INTEGER;
         DROP VIEW IF EXISTS history;
         CREATE VIEW history AS
             SELECT
@@ -125,7 +131,7 @@ enum DatabaseSchema {
                 coalesce(change.fromState, before.state) AS fromState,
                 coalesce(change.fromData, before.data) AS fromData,
                 change.uid, change.pid, change.cause, change.stay, change.due,
-                change.comm, change.unit
+                change.comm, change.unit, change.forced
             FROM change LEFT JOIN change AS before
                 ON before.seq = change.seq - 1 AND change.fromState IS NULL
             ORDER BY change.seq;

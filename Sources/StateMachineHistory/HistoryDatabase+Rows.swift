@@ -17,13 +17,14 @@ extension HistoryDatabase {
     /// By name: a table of another program may have fewer columns, or another order.
     private static let columns = "seq, at, state, data, fromState, fromData, uid, pid, cause"
 
-    /// Those, the peer's program, and the columns of a machine with stays; a database may lack them
+    /// Those, the peer's program, whether it was forced, and the columns of a machine with stays; a database may lack them
     /// until it was migrated.
     var columns: String {
         let extent = self.extent
-        let program = extent >= .all ? ", comm, unit" : ", NULL, NULL"
-        guard self.hasStays else { return Self.columns + program }
-        return Self.columns + program + (extent >= .stays ? ", stay, due" : ", NULL, NULL")
+        let program = extent >= .programs ? ", comm, unit" : ", NULL, NULL"
+        let forced = extent >= .all ? ", forced" : ", NULL"
+        guard self.hasStays else { return Self.columns + program + forced }
+        return Self.columns + program + forced + (extent >= .stays ? ", stay, due" : ", NULL, NULL")
     }
 
     func newest(_ db: Database) throws -> RecordedTransition? {
@@ -235,8 +236,9 @@ extension RecordedTransition {
             at: WallTime(microseconds: at),
             cause: row.text(8),
             by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0, program: program) } },
-            stay: hasStays ? try row.value(11) ?? seq : nil,
-            due: hasStays ? try last.checked(due: row.text(12), of: seq) : nil
+            isForced: !row.isNull(11),
+            stay: hasStays ? try row.value(12) ?? seq : nil,
+            due: hasStays ? try last.checked(due: row.text(13), of: seq) : nil
         )
     }
 
@@ -335,8 +337,8 @@ extension HistoryDatabase {
         try db.run(
             """
             INSERT INTO change
-                (seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit, stay, due)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit, stay, due, forced)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             transition.seq,
             transition.at.microseconds,
@@ -350,7 +352,8 @@ extension HistoryDatabase {
             by?.comm,
             by?.unit,
             stay,
-            transition.due
+            transition.due,
+            transition.isForced ? 1 : nil
         )
     }
 
@@ -404,6 +407,13 @@ extension HistoryDatabase {
                 )
             }
             for index in start..<start + count {
+                // Few are: the others bind no column for it.
+                if rows[index].change.origin?.isForced == true {
+                    try db.run(
+                        "UPDATE change SET forced = 1 WHERE seq = ?",
+                        rows[index].change.seq
+                    )
+                }
                 guard let old = rows[index].old else { continue }
                 try db.run(
                     "UPDATE change SET fromState = ?, fromData = ? WHERE seq = ?",

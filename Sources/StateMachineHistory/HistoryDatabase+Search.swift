@@ -88,7 +88,7 @@ extension HistoryDatabase {
             values += [uid]
         }
         if let program = query.origin.program {
-            if self.extent >= .all {
+            if self.extent >= .programs {
                 conditions.append(
                     "(comm = ? OR unit = ? OR substr(unit, instr(unit, '/') + 1) = ?)"
                 )

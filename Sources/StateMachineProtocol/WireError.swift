@@ -7,18 +7,22 @@ package struct WireError: Error, Hashable, Sendable {
     package let offset: Int?
     /// The existing ones, where an unknown one was requested: names, or values of a field.
     package let known: [JSONValue]
+    /// For ``ErrorCode/forbidden``: who may, as a machine's file lists them; nil if no file says.
+    package let may: [String]?
 
     package init(
         _ code: ErrorCode,
         _ message: String,
         offset: Int? = nil,
         known: [String] = [],
-        values: [JSONValue] = []
+        values: [JSONValue] = [],
+        may: [String]? = nil
     ) {
         self.code = code
         self.message = message
         self.offset = offset
         self.known = known.map { .string($0) } + values
+        self.may = may
     }
 }
 

@@ -44,8 +44,8 @@ package final class YAMLEvents {
         package let problem: String
         /// What it was reading, in its words; empty if it does not say.
         package let context: String
-        /// Whether there is a tab at the position.
-        package let isAtTab: Bool
+        /// What stands at the position; nil if nothing does, or the place is not known.
+        package let character: Unicode.Scalar?
     }
 
     private let input: UnsafeMutableBufferPointer<UInt8>
@@ -109,16 +109,16 @@ package final class YAMLEvents {
         }
     }
 
-    /// Whether there is a tab at that position.
-    private func isTab(at position: YAMLPosition) -> Bool {
+    /// What stands at that position.
+    private func character(at position: YAMLPosition) -> Unicode.Scalar? {
         let lines = self.input.split(
             separator: UInt8(ascii: "\n"),
             maxSplits: position.line,
             omittingEmptySubsequences: false
         )
-        guard lines.indices.contains(position.line - 1) else { return false }
+        guard lines.indices.contains(position.line - 1) else { return nil }
         let line = String(decoding: lines[position.line - 1], as: UTF8.self)
-        return line.unicodeScalars.dropFirst(position.column - 1).first == "\t"
+        return line.unicodeScalars.dropFirst(position.column - 1).first
     }
 
     private var syntaxError: SyntaxError {
@@ -135,7 +135,7 @@ package final class YAMLEvents {
             position: position,
             problem: problem + character,
             context: parser.context.map { String(cString: $0) } ?? "",
-            isAtTab: self.isTab(at: position)
+            character: self.character(at: position)
         )
     }
 

@@ -49,7 +49,7 @@ struct DeclaredMachine {
         } catch {
             throw ConfigurationError(error.sentence)
         }
-        let reading = file.reading
+        let reading = file.reading(accounts: .demanding)
         guard let declaration = reading.declaration else {
             throw ConfigurationError(
                 reading.problems.filter { $0.severity == .error }.map { $0.line(in: path) }

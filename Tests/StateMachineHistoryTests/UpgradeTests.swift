@@ -76,6 +76,8 @@ import Testing
             try other(
                 directory,
                 """
+                DROP VIEW history;
+                ALTER TABLE change DROP COLUMN forced;
                 DROP TABLE kept;
                 DROP TABLE numbering;
                 CREATE TABLE required (

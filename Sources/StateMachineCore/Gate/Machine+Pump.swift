@@ -263,6 +263,11 @@ extension Machine {
             if let (new, beginsStay) = made.entered, hasVoters, let question = proposal.question {
                 let motion = move.motion(to: new, beginsStay: beginsStay, at: base)
                 let asked = self.voters(on: motion)
+                guard !move.isForced else {
+                    return .settle(
+                        self.fate(of: move.passing(over: asked), proposal, made, from: base)
+                    )
+                }
                 guard asked.isEmpty else {
                     let ballot = self.ballot(on: motion, under: question, of: proposal)
                     let waited = proposal.waited?() ?? .zero
@@ -314,7 +319,7 @@ extension Machine {
             return .renewing(base.renewed, starts.renewal(of: base.stay))
         case .nothing(let why): return .answered(.success(.unchanged(base, why)))
         }
-        guard let denials = proposal.question?.denialsWithoutVoters else {
+        guard !move.isForced, let denials = proposal.question?.denialsWithoutVoters else {
             return .entering(self.entry(of: move, from: base, to: new, beginsStay: beginsStay))
         }
         let motion = move.motion(to: new, beginsStay: beginsStay, at: base)

@@ -56,25 +56,62 @@ package final class Origin: Hashable, Sendable {
     package let cause: String?
     /// Who asked for it from outside the process; nil for the process itself.
     package let peer: Peer?
+    /// What is known of the peer where a machine's file says who may do what.
+    package let credentials: Credentials
+    /// The labels of the voters who were not asked, since that was asked for; nil: all were who wanted to be.
+    package let passedOver: [String]?
 
-    private init(_ cause: String?, _ peer: Peer?) {
+    private init(
+        _ cause: String?,
+        _ peer: Peer?,
+        _ credentials: Credentials,
+        _ passedOver: [String]?
+    ) {
         self.cause = cause
         self.peer = peer
+        self.credentials = credentials
+        self.passedOver = passedOver
     }
 
-    /// Nil if there is neither.
-    package static func of(_ peer: Peer?, because cause: String?) -> Origin? {
-        cause == nil && peer == nil ? nil : Origin(cause, peer)
+    /// Nil if there is nothing to say; `isForced`: no voter is asked.
+    package static func of(
+        _ peer: Peer?,
+        because cause: String?,
+        as credentials: Credentials = .unknown,
+        isForced: Bool = false
+    ) -> Origin? {
+        guard cause != nil || peer != nil || isForced else { return nil }
+        return Origin(cause, peer, credentials, isForced ? [] : nil)
+    }
+
+    /// Whether no voter is asked.
+    package var isForced: Bool { self.passedOver != nil }
+
+    /// The same, where those would have been asked.
+    func passing(over voters: [VoterMember]) -> Origin {
+        Origin(self.cause, self.peer, self.credentials, voters.map(\.terms.label))
     }
 
     package static func == (left: Origin, right: Origin) -> Bool {
-        left === right || left.cause == right.cause && left.peer == right.peer
+        left === right
+            || left.cause == right.cause && left.peer == right.peer
+                && left.isForced == right.isForced
     }
 
     package func hash(into hasher: inout Hasher) {
         hasher.combine(self.cause)
         hasher.combine(self.peer)
     }
+}
+
+/// What is known of a peer where a machine's file says who may do what.
+package enum Credentials: Sendable {
+    /// Root, or the machine's own user: may do everything.
+    case privileged
+    /// A user with these groups.
+    case user(groups: [UInt32])
+    /// Nobody has asked the kernel, as the file said nothing of that.
+    case unknown
 }
 
 /// One change of a machine's state; ``Transition`` is its typed face.

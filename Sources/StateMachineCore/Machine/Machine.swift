@@ -213,8 +213,9 @@ extension Machine {
             }
             if let question, hasVoters || question.denialsWithoutVoters != nil {
                 let motion = move.motion(to: new, beginsStay: beginsStay, at: base)
+                // One that is forced is told in its turn whom it passes over.
                 guard !hasVoters || self.voters(on: motion).isEmpty else { return nil }
-                if let denials = question.denialsWithoutVoters {
+                if !move.isForced, let denials = question.denialsWithoutVoters {
                     return .failure(Refused(motion, deniedBy: denials))
                 }
             }

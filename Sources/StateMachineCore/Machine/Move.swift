@@ -3,7 +3,7 @@ package struct Move: Sendable {
     /// Which state.
     package enum Target: Sendable {
         /// That one, if it may follow the current one; the function, if any, makes of it what it is by the declaration
-        /// in force there. It is pure, and may be called again.
+        /// in force there, for whoever asks. It is pure, and may be called again.
         case state(Value, restated: Restating?)
         /// What the function makes of the current one at the move's turn; a state that it makes need not
         /// be one that may follow. It is pure, and may be called again. With where it is noted that a deadline begins
@@ -14,7 +14,7 @@ package struct Move: Sendable {
         case recast(@Sendable (Place) throws(Refused) -> (value: Value, looksSame: Bool))
     }
 
-    package typealias Restating = @Sendable (Value, Place) throws(Refused) -> Value
+    package typealias Restating = @Sendable (Value, Place, Origin?) throws(Refused) -> Value
 
     /// What is to happen where the machine stands at the move's turn.
     package enum Made: Sendable {
@@ -106,15 +106,27 @@ package struct Move: Sendable {
     /// Who sets, if not the process itself.
     package var setter: Peer? { self.origin?.peer }
 
+    /// The same move, which passes over those voters.
+    func passing(over voters: [VoterMember]) -> Move {
+        Move(
+            to: self.target,
+            if: self.condition,
+            reenter: self.reenter,
+            from: self.origin?.passing(over: voters)
+        )
+    }
+
+    /// Whether no voter is asked.
+    var isForced: Bool { self.origin?.isForced ?? false }
+
     /// What is to happen to a machine at `base`.
     func made(from base: Place, announcingEqual: Bool) throws(Refused) -> Made {
-        guard self.condition.isMet(by: base) else {
-            throw Refused(.conflict, current: base)
-        }
         switch self.target {
         case .state(let wanted, let restated):
             var new = consume wanted
-            if let restated { new = try restated(new, base) }
+            // Who may not ask is not told whether what it expects holds.
+            if let restated { new = try restated(new, base, self.origin) }
+            try self.checkCondition(at: base)
             let isSame = base.value.equals(new)
             guard isSame || base.value.mayBecome(new) else {
                 throw Refused(.illegal, current: base, proposed: new)
@@ -122,11 +134,18 @@ package struct Move: Sendable {
             guard isSame, !self.reenter else { return .enter(new) }
             return announcingEqual ? .keep(new) : .nothing(.same)
         case .made(let make, _):
+            try self.checkCondition(at: base)
             let made = try make(base)
             guard case .keep(let new) = made, base.value.equals(new) else { return made }
             return .nothing(.same)
-        case .recast(let make): return .keep(try make(base).value)
+        case .recast(let make):
+            try self.checkCondition(at: base)
+            return .keep(try make(base).value)
         }
+    }
+
+    private func checkCondition(at base: Place) throws(Refused) {
+        guard self.condition.isMet(by: base) else { throw Refused(.conflict, current: base) }
     }
 
     /// The change of a machine at `base` into that state.

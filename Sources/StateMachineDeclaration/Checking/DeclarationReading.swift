@@ -17,14 +17,16 @@ public struct DeclarationReading: Sendable {
     ///   - refusal: why the file may not have commands; nil if it may.
     ///   - warning: why commands in it will be refused; nil if they will not.
     ///   - isStrict: whether to warn about matters of the author's choice as well.
+    ///   - accounts: what is made of the users and groups that it names.
     public init(
         _ bytes: [UInt8],
         refusingCommands refusal: String? = nil,
         warningOfCommands warning: String? = nil,
-        isStrict: Bool = false
+        isStrict: Bool = false,
+        accounts: AccountLookup = .none
     ) {
         let problems = Problems()
-        self.declaration = Self.read(bytes, refusal, warning, isStrict, problems)
+        self.declaration = Self.read(bytes, refusal, warning, isStrict, accounts, problems)
         self.problems = problems.sorted
     }
 
@@ -38,6 +40,7 @@ public struct DeclarationReading: Sendable {
         _ refusal: String?,
         _ warning: String?,
         _ isStrict: Bool,
+        _ accounts: AccountLookup,
         _ problems: Problems
     ) -> Declaration? {
         guard bytes.count <= Self.maxBytes else {
@@ -55,9 +58,8 @@ public struct DeclarationReading: Sendable {
             if !problems.hasErrors { problems.error(.start, "the file is empty") }
             return nil
         }
-        guard let file = DraftReader(problems: problems).file(root), !problems.isCut else {
-            return nil
-        }
+        let reader = DraftReader(problems: problems, accounts: accounts)
+        guard let file = reader.file(root), !problems.isCut else { return nil }
         let declaration = DeclarationBuilder(file, problems).declaration(of: text)
         let hasCommands = file.states.contains { state in
             state.run != nil || !state.enter.isEmpty || !state.leave.isEmpty

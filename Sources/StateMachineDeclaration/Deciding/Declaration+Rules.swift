@@ -37,6 +37,7 @@ extension Declaration {
             groups: self.groups.map { group in
                 StateGroup(group.name, of: group.members.map { states[$0] })
             },
+            rights: self.rights,
             origin: .file(self.recorded),
             codec: self,
             rules: self,
@@ -137,4 +138,20 @@ extension Declaration: MachineRules {
     }
 
     package func due(at place: Place) -> Due? { place.value.declared.due }
+
+    package func right(to act: RestrictedAct, at place: Place) -> Right? {
+        place.value.declared.declaration.right(to: act)
+    }
+
+    /// Who may do that; nil: everybody, or there is nothing of that name.
+    func right(to act: RestrictedAct) -> Right? {
+        guard let rights else { return nil }
+        switch act {
+        case .set(let state) where self.stateNumber(state) == nil: return nil
+        case .send(let event)
+        where self.eventNumber(event) == nil && event != EventShape.endOfRun.name:
+            return nil
+        case .set, .send, .update, .vote: return rights.right(to: act)
+        }
+    }
 }

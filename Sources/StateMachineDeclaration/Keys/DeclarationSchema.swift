@@ -75,6 +75,7 @@ public enum DeclarationSchema {
         case .names: self.list(self.reference("name"))
         case .namesOrOne: self.any([self.list(self.reference("name")), self.reference("name")])
         case .namesOrAny: self.any([self.list(self.reference("name")), self.words(["any"])])
+        case .accounts: self.list(self.reference("scalar"))
         case .words: self.reference("words")
         case .command: self.any([self.reference("words"), self.table(.run)])
         case .hooks:
@@ -86,6 +87,14 @@ public enum DeclarationSchema {
         case .field(let table): self.any([self.form(.fieldType), self.table(table)])
         case .map(let form):
             self.map("^[A-Za-z][A-Za-z0-9_-]{0,63}$", form, self.type("object", "null"))
+        case .event(let table):
+            // "by" is a field unless it is a list.
+            self.map(
+                "^(?!by$)[A-Za-z][A-Za-z0-9_-]{0,63}$",
+                .field(table),
+                self.type("object", "null"),
+                [JSONMember("^by$", self.any([self.form(.accounts), self.form(.field(table))]))]
+            )
         case .exitCodes: self.map("^[0-9]{1,3}$", .cases(.end), self.type("object"))
         case .oneTime: self.map("^[0-9]", .cases(.after), self.type("object"))
         case .unitProperties:
@@ -104,13 +113,19 @@ public enum DeclarationSchema {
         return self.any([one, self.list(one)])
     }
 
-    /// A map whose keys are names that the file defines.
-    private static func map(_ keys: String, _ form: KeyForm, _ type: JSONValue) -> JSONValue {
+    /// A map whose keys are names that the file defines; `others` are patterns of further keys.
+    private static func map(
+        _ keys: String,
+        _ form: KeyForm,
+        _ type: JSONValue,
+        _ others: [JSONMember] = []
+    ) -> JSONValue {
         var value = self.form(form)
         // A state, a group and an event may be empty.
         if case .table = form { value = self.any([value, self.type("null")]) }
         return [
-            "type": type["type"] ?? .null, "patternProperties": .object([JSONMember(keys, value)]),
+            "type": type["type"] ?? .null,
+            "patternProperties": .object([JSONMember(keys, value)] + others),
             "additionalProperties": false,
         ]
     }

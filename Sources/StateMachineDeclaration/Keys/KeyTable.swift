@@ -53,6 +53,8 @@ indirect enum KeyForm: Sendable {
     case names
     case namesOrOne
     case namesOrAny
+    /// A list of users, groups with `@` before their names, and `any`.
+    case accounts
     case command
     /// A string or a list of words, alone.
     case words
@@ -62,6 +64,8 @@ indirect enum KeyForm: Sendable {
     case field(KeyTable)
     /// A map whose keys are names that the file defines.
     case map(KeyForm)
+    /// Fields of such a table, and perhaps who may.
+    case event(KeyTable)
     case exitCodes
     case oneTime
     /// Properties of a unit, and their values, which systemd judges.
@@ -91,7 +95,16 @@ extension KeyTable {
             Key("lost", .target, "Where a start leads if the file no longer has the state."),
             Key("to", .namesOrAny, "What a client may set next, for states that do not say."),
             Key("always", .names, "What may be set from everywhere."),
-            Key("events", .map(.map(.field(.eventField))), "What can be sent, with its fields."),
+            Key(
+                "by",
+                .accounts,
+                "Who may set, update and send what does not say, and hold and guard; any."
+            ),
+            Key(
+                "events",
+                .map(.event(.eventField)),
+                "What can be sent, with its fields, and by whom."
+            ),
             Key("groups", .map(.table(.group)), "States that share events."),
             Key("defaults", .table(.defaults), "Settings of all commands."),
             Key("moves", .table(.moves), "The limit on automatic transitions."),
@@ -105,6 +118,7 @@ extension KeyTable {
             Key("was", .namesOrOne, "Its old names: a renamed state is carried over."),
             Key("fields", .map(.field(.field)), "The fields of this state."),
             Key("to", .namesOrAny, "What a client may set next."),
+            Key("by", .accounts, "Who may set it, and update it."),
             Key(
                 "when",
                 .map(.cases(.when)),

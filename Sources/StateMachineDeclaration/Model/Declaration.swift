@@ -34,6 +34,8 @@ public final class Declaration: Sendable {
     package let breaker: MoveBreaker.Limit
     /// How many of each state's fields, the last ones, are the machine's: all states have them.
     let sharedFields: Int
+    /// Who may do what; nil: everybody everything.
+    package let rights: Rights?
 
     private let start: DeclaredTarget
     /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
@@ -65,6 +67,7 @@ public final class Declaration: Sendable {
         self.groups = groups
         self.breaker = file.breaker
         self.sharedFields = file.shared.count
+        self.rights = file.rights
         self.start = start
         self.lost = lost
         self.stateNumbers = states.map(\.name).numbered

@@ -46,12 +46,16 @@ public struct DeclarationFile: Sendable {
 
     /// What it says, or what is wrong with it; for those who run its commands, which are refused if
     /// somebody else could have written them.
-    public var reading: DeclarationReading {
+    public var reading: DeclarationReading { self.reading(accounts: .none) }
+
+    /// The same for those who say who may do what, with what is made of the users and groups that it names.
+    public func reading(accounts: AccountLookup) -> DeclarationReading {
         DeclarationReading(
             self.bytes,
             refusingCommands: self.exposure.map {
                 "\($0.fact); commands are refused until you \($0.remedy)"
-            }
+            },
+            accounts: accounts
         )
     }
 
@@ -63,7 +67,8 @@ public struct DeclarationFile: Sendable {
             warningOfCommands: self.exposure.map {
                 "\($0.fact); the daemon and the runner refuse its commands until you \($0.remedy)"
             },
-            isStrict: isStrict
+            isStrict: isStrict,
+            accounts: .warning
         )
     }
 }

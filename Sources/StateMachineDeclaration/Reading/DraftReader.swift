@@ -3,6 +3,8 @@ import StateMachineProtocol
 /// Reads parts that occur in several places of a file: names, targets, lists of names.
 struct DraftReader {
     let problems: Problems
+    /// What is made of the names of users and groups.
+    var accounts = AccountLookup.none
     /// What holds for every command that does not say otherwise.
     var defaults = CommandSettings()
     /// The fields of the machine, which every state has.

@@ -82,6 +82,7 @@ struct ReactionDraft {
 struct EventDraft {
     let name: Located<String>
     let fields: [Field]
+    let by: Right?
 }
 
 struct GroupDraft {
@@ -106,6 +107,7 @@ struct StateDraft {
     var leave: [Located<DeclaredCommand>] = []
     var isFinal = false
     var mark: StateMark?
+    var by: Right?
 
     /// All commands that could be read.
     var commands: [Located<DeclaredCommand>] {
@@ -132,6 +134,7 @@ struct FileDraft {
     let boot: [CaseDraft]?
     let to: NamesDraft?
     let always: [Located<String>]
+    let by: Right?
     let events: [EventDraft]
     let groups: [GroupDraft]
     let breaker: MoveBreaker.Limit

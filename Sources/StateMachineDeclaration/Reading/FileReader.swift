@@ -26,6 +26,7 @@ extension DraftReader {
             boot: section["boot"].map { self.cases($0, of: "boot", in: .boot) },
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             always: self.names(section["always"], of: "always"),
+            by: section["by"].map { self.right($0) },
             events: self.events(section["events"]),
             groups: self.groups(section["groups"]),
             breaker: self.breaker(section.section("moves", .moves)),
@@ -45,8 +46,13 @@ extension DraftReader {
     }
 
     private func events(_ node: YAMLNode?) -> [EventDraft] {
-        self.named(node, "events", most: Self.mostEvents, "events").map {
-            EventDraft(name: $0.name, fields: self.fields($0.value, of: $0.name.value, .eventField))
+        self.named(node, "events", most: Self.mostEvents, "events").map { name, node in
+            let (by, fields) = self.takeRight(of: node)
+            return EventDraft(
+                name: name,
+                fields: self.fields(fields, of: name.value, .eventField),
+                by: by
+            )
         }
     }
 
@@ -104,7 +110,8 @@ extension DraftReader {
             enter: self.hooks(section.entry("enter")),
             leave: self.hooks(section.entry("leave")),
             isFinal: section["final"]?.boolean(of: "final", self.problems) ?? false,
-            mark: section["mark"].flatMap { self.mark($0) }
+            mark: section["mark"].flatMap { self.mark($0) },
+            by: section["by"].map { self.right($0) }
         )
     }
 

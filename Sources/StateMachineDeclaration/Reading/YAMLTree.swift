@@ -245,7 +245,12 @@ extension FilePosition {
 
 extension YAMLEvents.SyntaxError {
     fileprivate var sentence: String {
-        if self.isAtTab { return "write spaces, not a tab" }
+        switch self.character {
+        case "\t": return "write spaces, not a tab"
+        case "@" where self.problem.hasSuffix("cannot start any token"):
+            return "a text that begins with @ needs quotes; write \"@operators\""
+        default: break
+        }
         return "this is not YAML: \(self.problem)"
             + (self.context.isEmpty ? "" : " \(self.context)")
     }

@@ -71,6 +71,11 @@ package struct Trace: Sendable {
         _ declaration: Declaration,
         _ simulation: inout Simulation
     ) throws {
+        if let client = step.client, let act = step.action.act(in: simulation.state.declared.name),
+            let right = declaration.right(to: act), !right.allows(client.user, in: client.groups)
+        {
+            throw right.refusal(to: act)
+        }
         switch step.action {
         case .look: break
         case .reboot: try simulation.reboot()
@@ -148,12 +153,30 @@ private struct TraceStep: Sendable {
         case reboot
         /// Nothing happens: the state is only checked.
         case look
+
+        /// What of it the machine's file may restrict to some users; nil: no client asks for it.
+        func act(in state: String) -> RestrictedAct? {
+            switch self {
+            case .send(let event, _): .send(event)
+            case .set(let state, _): .set(state)
+            case .update: .update(state)
+            case .wait, .run, .reboot, .look: nil
+            }
+        }
+    }
+
+    /// Who asks for it.
+    struct Client: Sendable {
+        let user: String
+        let groups: [String]
     }
 
     /// What is written instead of an expected state if the step is to be refused.
     static let refusal = "refused"
 
     let line: Int
+    /// Who asks for it; nil: root.
+    let client: Client?
     let action: Action
     /// The state that is expected afterwards, with some of its fields; nil if none is.
     let expected: Expectation?
@@ -174,7 +197,7 @@ private struct TraceStep: Sendable {
 ///
 /// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3 tries+=1 left-=2`, `wait 24h -> idle`,
 /// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
-/// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, and comments after `#`. A value with spaces stands in double quotes,
+/// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, `as anna, @operators: send press`, and comments after `#`. A value with spaces stands in double quotes,
 /// in which \\" is a quote and \\\\ a backslash.
 private enum TraceReader {
     /// The most ends of a run in one line.
@@ -200,8 +223,15 @@ private enum TraceReader {
         _ line: Int
     ) throws(TimeText.Objection) -> TraceStep? {
         guard !words.isEmpty else { return nil }
+        var words = words
+        let client = try self.takeClient(&words)
         let arrow = words.firstIndex(of: "->")
         let action = try self.action(Array(words[..<(arrow ?? words.endIndex)]))
+        guard client == nil || action.act(in: "") != nil else {
+            throw TimeText.Objection(
+                sentence: "nobody asks for that; \"as\" stands before send, set or update"
+            )
+        }
         var expected: TraceStep.Expectation?
         if let arrow {
             let words = words[(arrow + 1)...]
@@ -213,7 +243,28 @@ private enum TraceReader {
                 fields: try self.fields(words.dropFirst())
             )
         }
-        return TraceStep(line: line, action: action, expected: expected)
+        return TraceStep(line: line, client: client, action: action, expected: expected)
+    }
+
+    /// Takes `as anna, @operators:`, if a line begins so: the client's user and its groups.
+    private static func takeClient(
+        _ words: inout [String]
+    ) throws(TimeText.Objection) -> TraceStep.Client? {
+        guard words.first == "as" else { return nil }
+        let colon = UInt8(ascii: ":")
+        let end = words.firstIndex { $0.utf8.last == colon }
+        let names = words[1..<(end.map { $0 + 1 } ?? 1)].joined().dropLast().split(separator: ",")
+        let groups = names.filter { $0.first == "@" }
+        guard let end, let user = names.first, groups.count == names.count - 1,
+            user.first != "@", groups.allSatisfy({ $0.count > 1 })
+        else {
+            throw TimeText.Objection(
+                sentence:
+                    "write who asks as one user and its groups: as anna, @operators: send press"
+            )
+        }
+        words.removeFirst(end + 1)
+        return TraceStep.Client(user: String(user), groups: groups.map { String($0.dropFirst()) })
     }
 
     private static func action(_ words: [String]) throws(TimeText.Objection) -> TraceStep.Action {

@@ -30,6 +30,8 @@ package struct RecordedTransition: Hashable, Sendable {
     package let cause: String?
     /// Who set it from outside the process; nil for the process itself.
     package let by: Peer?
+    /// Whether no hold and no guard was asked.
+    package let isForced: Bool
     /// The seq that began the stay in the state; nil for a machine that has no stays.
     package let stay: UInt64?
     /// What time was to do to the state, and when: the text of a JSON object; nil if nothing.
@@ -43,6 +45,7 @@ package struct RecordedTransition: Hashable, Sendable {
         at: WallTime,
         cause: String? = nil,
         by: Peer? = nil,
+        isForced: Bool = false,
         stay: UInt64? = nil,
         due: String? = nil
     ) {
@@ -52,6 +55,7 @@ package struct RecordedTransition: Hashable, Sendable {
         self.at = at
         self.cause = cause
         self.by = by
+        self.isForced = isForced
         self.stay = stay
         self.due = due
     }
@@ -121,7 +125,12 @@ extension RecordedTransition {
         ServerLine.change(
             self.report(in: epoch),
             from: self.old?.fragment ?? [],
-            .of(self.by, because: self.cause)
+            self.origin
         )
+    }
+
+    /// Who made it, and why; nil for the process itself, without a word.
+    package var origin: Origin? {
+        .of(self.by, because: self.cause, isForced: self.isForced)
     }
 }

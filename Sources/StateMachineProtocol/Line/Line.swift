@@ -121,6 +121,12 @@ extension Line {
     /// Why, in the words of whoever requested the transition.
     public var cause: String? { self[.cause]?.string }
 
+    /// Whether no hold and no guard was asked about the transition.
+    public var isForced: Bool { self[.forced]?.bool ?? false }
+
+    /// For a refusal with ``ErrorCode/forbidden``: who may, as the machine's file lists them; nil if no file says.
+    public var may: [String]? { self[.may]?.elements?.map { $0.string ?? $0.description } }
+
     /// The SHA-256 of the file that declares the states, from here on or, in `describe`, now.
     public var declaration: String? { self[.declaration]?.string }
 

@@ -17,6 +17,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var offset: LineKey { "offset" }
     package static var message: LineKey { "message" }
     static var known: LineKey { "known" }
+    static var may: LineKey { "may" }
 
     // A state, and how it came about.
     package static var seq: LineKey { "seq" }
@@ -26,6 +27,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var comm: LineKey { "comm" }
     package static var unit: LineKey { "unit" }
     package static var cause: LineKey { "cause" }
+    static var forced: LineKey { "forced" }
     static var cursor: LineKey { "cursor" }
 
     // The declaration of the states, and the stay.

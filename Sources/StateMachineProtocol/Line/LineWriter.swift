@@ -149,6 +149,7 @@ package struct LineWriter: ~Copyable {
     package mutating func origin(_ origin: Origin) {
         if let by = origin.peer { self.peer(.by, by) }
         if let cause = origin.cause { self.string(.cause, cause) }
+        if origin.isForced { self.bool(.forced, true) }
     }
 
     package mutating func peer(_ key: LineKey, _ peer: Peer) {

@@ -78,6 +78,7 @@ package enum ServerLine {
             if !error.known.isEmpty {
                 writer.json(.known, .array(error.known))
             }
+            if let may = error.may { writer.json(.may, .array(may.map { .string($0) })) }
             own(&writer)
             if let report { writer.report(report) }
             rest(&writer)

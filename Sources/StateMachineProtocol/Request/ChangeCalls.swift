@@ -8,7 +8,12 @@ package struct ChangeTerms: Hashable, Sendable {
     /// What most requests have none of: an object of its own, so that they are passed on for little.
     private indirect enum Rest: Hashable, Sendable {
         case none
-        case some(words: [JSONMember], condition: ChangeCondition, cause: String?)
+        case some(
+            words: [JSONMember],
+            condition: ChangeCondition,
+            cause: String?,
+            isForced: Bool
+        )
     }
 
     package var data: GivenValue?
@@ -20,26 +25,33 @@ package struct ChangeTerms: Hashable, Sendable {
         data: JSONValue?,
         words: [JSONMember] = [],
         condition: ChangeCondition = ChangeCondition(),
-        cause: String? = nil
+        cause: String? = nil,
+        isForced: Bool = false
     ) {
         self.data = data.map { GivenValue($0) }
-        self.keep(words, condition, cause)
+        self.keep(words, condition, cause, isForced)
     }
 
     /// Further fields, as words that the fields' types interpret.
     package var words: [JSONMember] {
-        get { if case .some(let words, _, _) = self.rest { words } else { [] } }
-        set { self.keep(newValue, self.condition, self.cause) }
+        get { if case .some(let words, _, _, _) = self.rest { words } else { [] } }
+        set { self.keep(newValue, self.condition, self.cause, self.isForced) }
     }
 
     package var condition: ChangeCondition {
-        get { if case .some(_, let condition, _) = self.rest { condition } else { .init() } }
-        set { self.keep(self.words, newValue, self.cause) }
+        get { if case .some(_, let condition, _, _) = self.rest { condition } else { .init() } }
+        set { self.keep(self.words, newValue, self.cause, self.isForced) }
     }
 
     package var cause: String? {
-        get { if case .some(_, _, let cause) = self.rest { cause } else { nil } }
-        set { self.keep(self.words, self.condition, newValue) }
+        get { if case .some(_, _, let cause, _) = self.rest { cause } else { nil } }
+        set { self.keep(self.words, self.condition, newValue, self.isForced) }
+    }
+
+    /// Whether no hold and no guard is to be asked.
+    package var isForced: Bool {
+        get { if case .some(_, _, _, let isForced) = self.rest { isForced } else { false } }
+        set { self.keep(self.words, self.condition, self.cause, newValue) }
     }
 
     /// Whether there is nothing but data.
@@ -48,10 +60,13 @@ package struct ChangeTerms: Hashable, Sendable {
     private mutating func keep(
         _ words: [JSONMember],
         _ condition: ChangeCondition,
-        _ cause: String?
+        _ cause: String?,
+        _ isForced: Bool
     ) {
-        let isPlain = words.isEmpty && condition.isEmpty && cause == nil
-        self.rest = isPlain ? .none : .some(words: words, condition: condition, cause: cause)
+        let isPlain = words.isEmpty && condition.isEmpty && cause == nil && !isForced
+        self.rest =
+            isPlain
+            ? .none : .some(words: words, condition: condition, cause: cause, isForced: isForced)
     }
 }
 
@@ -74,6 +89,11 @@ extension ChangeCall {
     package var cause: String? {
         get { self.terms.cause }
         set { self.terms.cause = newValue }
+    }
+
+    package var isForced: Bool {
+        get { self.terms.isForced }
+        set { self.terms.isForced = newValue }
     }
 }
 
@@ -120,10 +140,7 @@ package struct SetCall: ChangeCall, RequestArguments {
 
     static let arguments = RequestTable(
         [.init(.state, \.state, .string) { $0.state = $1 }] + fields + conditions
-            + [
-                .init(.reenter, \.reenter, .bool, unless: false) { $0.reenter = $1 },
-                .init(.cause, \.cause, .text) { $0.cause = $1 },
-            ]
+            + [.init(.reenter, \.reenter, .bool, unless: false) { $0.reenter = $1 }] + reasons
     )
 
     func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
@@ -142,9 +159,7 @@ package struct SendCall: ChangeCall, RequestArguments {
     }
 
     static let arguments = RequestTable(
-        [.init(.event, \.event, .string) { $0.event = $1 }] + fields + conditions + [
-            .init(.cause, \.cause, .text) { $0.cause = $1 }
-        ]
+        [.init(.event, \.event, .string) { $0.event = $1 }] + fields + conditions + reasons
     )
 
     func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
@@ -164,8 +179,7 @@ package struct UpdateCall: ChangeCall, RequestArguments {
     }
 
     static let arguments = RequestTable(
-        fields + [.init(.add, \.add, .amounts, unless: []) { $0.add = $1 }] + conditions
-            + [.init(.cause, \.cause, .text) { $0.cause = $1 }]
+        fields + [.init(.add, \.add, .amounts, unless: []) { $0.add = $1 }] + conditions + reasons
     )
 
     func complete(_ operation: Operation) throws(WireError) {
@@ -196,6 +210,13 @@ extension ChangeCall where Self: RequestArguments {
             .init(.ifSeq, \.condition.ifSeq, .expectedChange) { $0.condition.ifSeq = $1 },
             .init(.ifState, \.condition.ifState, .plainPatterns) { $0.condition.ifState = $1 },
             .init(.ifStay, \.condition.ifStay, .expectedChange) { $0.condition.ifStay = $1 },
+        ]
+    }
+
+    fileprivate static var reasons: [RequestArgument<Self>] {
+        [
+            .init(.cause, \.cause, .text) { $0.cause = $1 },
+            .init(.force, \.isForced, .bool, unless: false) { $0.isForced = $1 },
         ]
     }
 
@@ -291,6 +312,7 @@ extension Request {
     ///   - ifStay: only in the stay that began with this change.
     ///   - reenter: whether even the identical state makes a transition.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    ///   - force: whether no hold and no guard is asked; for root and the daemon's own user.
     /// - Returns: the request.
     public static func set(
         _ state: String,
@@ -300,13 +322,15 @@ extension Request {
         ifState: [Pattern] = [],
         ifStay: ExpectedChange? = nil,
         reenter: Bool = false,
-        cause: String? = nil
+        cause: String? = nil,
+        force: Bool = false
     ) -> Request {
         let terms = ChangeTerms(
             data: data.map { .object($0) },
             words: words,
             condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
-            cause: cause
+            cause: cause,
+            isForced: force
         )
         return Request(.set(SetCall(state, reenter: reenter, terms)))
     }
@@ -322,6 +346,7 @@ extension Request {
     ///   - ifState: only if these patterns together select the current state; if empty, any state.
     ///   - ifStay: only in the stay that began with this change.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    ///   - force: whether no hold and no guard is asked; for root and the daemon's own user.
     /// - Returns: the request.
     public static func send(
         _ event: String,
@@ -330,13 +355,15 @@ extension Request {
         ifSeq: ExpectedChange? = nil,
         ifState: [Pattern] = [],
         ifStay: ExpectedChange? = nil,
-        cause: String? = nil
+        cause: String? = nil,
+        force: Bool = false
     ) -> Request {
         let terms = ChangeTerms(
             data: data.map { .object($0) },
             words: words,
             condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
-            cause: cause
+            cause: cause,
+            isForced: force
         )
         return Request(.send(SendCall(event, terms)))
     }
@@ -352,6 +379,7 @@ extension Request {
     ///   - ifState: only if these patterns together select the current state; if empty, any state.
     ///   - ifStay: only in the stay that began with this change.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    ///   - force: whether no hold and no guard is asked; for root and the daemon's own user.
     /// - Returns: the request.
     public static func update(
         _ data: [JSONMember],
@@ -360,13 +388,15 @@ extension Request {
         ifSeq: ExpectedChange? = nil,
         ifState: [Pattern] = [],
         ifStay: ExpectedChange? = nil,
-        cause: String? = nil
+        cause: String? = nil,
+        force: Bool = false
     ) -> Request {
         let terms = ChangeTerms(
             data: data.isEmpty && !amounts.isEmpty ? nil : .object(data),
             words: words,
             condition: ChangeCondition(ifSeq: ifSeq, ifState: ifState, ifStay: ifStay),
-            cause: cause
+            cause: cause,
+            isForced: force
         )
         return Request(.update(UpdateCall(adding: amounts, terms)))
     }

@@ -60,7 +60,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
 /// The keys of requests, shared by the code that reads requests and the code that writes them.
 package enum RequestKey: String, CaseIterable, Sendable {
     case op, id
-    case state, event, data, words, add, ifSeq, ifState, ifStay, reenter, cause
+    case state, event, data, words, add, ifSeq, ifState, ifStay, reenter, cause, force
     case since, only, mode, everyMs, beatMs
     case until, fail, timeoutMs
     case before, maxMs, onTimeout, why

@@ -17,6 +17,8 @@ package final class Schema: Sendable {
     /// The events that may be sent to the machine.
     package let events: [EventShape]
     package let groups: [StateGroup]
+    /// Who may do what; nil: everybody everything.
+    package let rights: Rights?
     package let origin: Origin
     package let codec: any StateCodec
     /// What the machine does besides being set; nil: it can only be set, and so has no stays.
@@ -34,6 +36,7 @@ package final class Schema: Sendable {
         _ states: [StateShape],
         events: [EventShape] = [],
         groups: [StateGroup] = [],
+        rights: Rights? = nil,
         origin: Origin = .program,
         codec: any StateCodec,
         rules: (any MachineRules)? = nil,
@@ -44,6 +47,7 @@ package final class Schema: Sendable {
         self.states = states
         self.events = events
         self.groups = groups
+        self.rights = rights
         self.origin = origin
         self.codec = codec
         self.rules = rules
@@ -161,6 +165,9 @@ package protocol MachineRules: Sendable {
 
     /// What time does to the machine at that place; nil if nothing.
     func due(at place: Place) -> Due?
+
+    /// Who may do that at that place; nil: everybody, or there is nothing of that name.
+    func right(to act: RestrictedAct, at place: Place) -> Right?
 }
 
 /// What happens to a machine, besides being set.
@@ -391,6 +398,9 @@ extension Schema {
             self.states.map { JSONMember($0.name, .array($0.successors.map { .string($0) })) }
         )
     }
+
+    /// Who may do what, as `describe` has it; nil if everybody may do everything.
+    package var describedRights: JSONValue? { self.rights?.described(self) }
 
     /// The events that may be sent, with the fields of each, as `describe` has them; nil if the machine takes none.
     package var describedEvents: JSONValue? {

@@ -58,6 +58,12 @@ final class Connection {
         self.voters = HoldsAndGuards(output, standing)
         self.sets = Sets(output)
         self.inheritance = inheritance
+        if door.takes(.set) { output.readCredentials() }
+    }
+
+    /// Reads who the client is, as another file may say who may do what.
+    func readCredentials() {
+        if self.door.takes(.set), self.channel.isActive { self.output.readCredentials() }
     }
 
     /// How much is read of a client at a time; its channel keeps a buffer of that size once it has sent anything.

@@ -161,9 +161,27 @@ final class Output {
     }
 
     /// Who the client is, and why it asks for something.
-    func origin(because cause: String?) -> Origin? {
-        if self.origin == nil { self.origin = .of(self.peer.written, because: nil) }
-        return cause == nil ? self.origin : .of(self.origin?.peer, because: cause)
+    func origin(because cause: String?, isForced: Bool = false) -> Origin? {
+        if self.origin == nil { self.keepOrigin(self.user.isLimited ? .unknown : .privileged) }
+        guard cause != nil || isForced else { return self.origin }
+        return .of(
+            self.origin?.peer,
+            because: cause,
+            as: self.origin?.credentials ?? .unknown,
+            isForced: isForced
+        )
+    }
+
+    /// Reads the client's groups where the machine's file says who may do what.
+    ///
+    /// While it is there: what it has sent is carried out also when its socket is another one's.
+    func readCredentials() {
+        guard self.user.isLimited, self.server.hasRights else { return }
+        self.keepOrigin(Credentials(groupsOf: self.descriptor))
+    }
+
+    private func keepOrigin(_ credentials: Credentials) {
+        self.origin = .of(self.peer.written, because: nil, as: credentials)
     }
 
     // MARK: - In order

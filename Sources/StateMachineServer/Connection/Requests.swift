@@ -83,7 +83,9 @@ extension Connection {
                 guard mayAnswer else { return self.again(.handled) }
                 self.server.counters.add(.requests)
                 self.server.counters.add(.refusals)
-                self.output.reply(ServerLine.refusal(id: request.id, error))
+                // Who may not ask is not told what would have been right.
+                let objection = error.code == .badData ? self.objection(to: request.call) : nil
+                self.output.reply(ServerLine.refusal(id: request.id, objection ?? error))
             }
         } catch {
             guard mayAnswer else { return self.again(.handled) }
@@ -91,6 +93,21 @@ extension Connection {
             self.output.reply(ServerLine.refusal(id: error.id, error.error))
         }
         return .handled
+    }
+
+    /// Why the client may not ask for that now; nil if it may.
+    private func objection(to call: Request.Call) -> WireError? {
+        let act: RestrictedAct
+        switch call {
+        case .set(let call): act = .set(call.state)
+        case .send(let call): act = .send(call.event)
+        case .update: act = .update(self.server.snapshot.value.name)
+        case .hold, .guard: act = .vote
+        case .get, .watch, .unwatch, .wait, .release, .vote, .history, .reload, .describe, .stats,
+            .ping, .help:
+            return nil
+        }
+        return self.server.objection(to: act, from: self.output.origin(because: nil))
     }
 
     /// Keeps the line: it comes again when there is time, or the sets before it are decided.

@@ -82,7 +82,7 @@ final class Sets: @unchecked Sendable {
         let server = self.server
         let state = try server.state(call.state, data: call.terms.data)
         self.noteSet()
-        let origin = self.output.origin(because: call.terms.cause)
+        let origin = try self.origin(of: call)
         let move = server.move(to: consume state, call, from: consume origin)
         let asked = Asked(id: id, call.terms)
         if let answer = server.machine.enterAtOnce(move, asking: Self.question) {
@@ -97,7 +97,7 @@ final class Sets: @unchecked Sendable {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
-        let move = try self.server.move(for: call, from: self.output.origin(because: call.cause))
+        let move = try self.server.move(for: call, from: try self.origin(of: call))
         self.propose(move, Asked(id: id, call.terms, isEvent: true))
     }
 
@@ -106,8 +106,20 @@ final class Sets: @unchecked Sendable {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
-        let move = try self.server.move(for: call, from: self.output.origin(because: call.cause))
+        let move = try self.server.move(for: call, from: try self.origin(of: call))
         self.propose(move, Asked(id: id, call.terms))
+    }
+
+    /// Who asks, and why; refuses to pass over voters for all but root and the daemon's own user.
+    private func origin(of call: some ChangeCall) throws(WireError) -> Origin? {
+        guard !call.terms.isPlain else { return self.output.origin(because: nil) }
+        guard !call.isForced || !self.output.user.isLimited else {
+            throw WireError(
+                .forbidden,
+                "only root and the daemon's own user may use \"force\""
+            )
+        }
+        return self.output.origin(because: call.cause, isForced: call.isForced)
     }
 
     private func noteSet() {

@@ -57,6 +57,21 @@ final class TransitionLogger: Sendable {
         }
     }
 
+    /// Logs whom a change has passed over, which is never summed up with others.
+    func log(forced change: Change, by origin: Origin) {
+        guard let passed = origin.passedOver, !passed.isEmpty else { return }
+        let by = origin.peer.map { "uid \($0.uid) pid \($0.pid)" } ?? "the daemon"
+        self.queue.async {
+            self.logger.notice(
+                "a change was forced, passing over holds and guards",
+                metadata: [
+                    "seq": "\(change.seq)", "by": "\(by)",
+                    "passedOver": "\(passed.joined(separator: ", "))",
+                ]
+            )
+        }
+    }
+
     /// Waits until everything is in the log, or the log has not taken it for a while.
     func finish() async {
         self.ending.signal()
@@ -114,6 +129,7 @@ final class TransitionLogger: Sendable {
         }
         // As JSON: a client's words must not be taken for a line of the log.
         if let cause = change["cause"] { metadata["cause"] = "\([cause].listed)" }
+        if change["forced"]?.bool == true { metadata["forced"] = "true" }
         return metadata
     }
 

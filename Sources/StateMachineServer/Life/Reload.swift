@@ -90,7 +90,9 @@ struct Reload: Sendable {
         for warning in new.warnings { self.logger.warning("\(warning)") }
         let promise = self.server.loop.makePromise(of: UInt64?.self)
         self.server.loop.execute {
-            guard let old = self.server.schema.declaration, old.hash != declaration.hash
+            // A user's number may be another one by now.
+            guard let old = self.server.schema.declaration,
+                old.hash != declaration.hash || self.server.schema.rights != new.schema.rights
             else {
                 return promise.succeed(nil)
             }

@@ -166,7 +166,7 @@ final class StateServer: @unchecked Sendable {
         self.turns.flush = { self.scheduleFlush() }
         self.turns.search = { self.search(for: $0, until: $1) }
         guard let last = disk?.history.beginning.newest, last.seq == place.seq else { return }
-        self.origin = .of(last.by, because: last.cause)
+        self.origin = last.origin
     }
 
     // MARK: - Changes
@@ -201,6 +201,7 @@ final class StateServer: @unchecked Sendable {
         self.due = due
         self.origin = change.origin
         if change.beginsStay { self.beganStay = change.at }
+        if let origin, origin.isForced { self.log?.log(forced: change, by: origin) }
         ServerLine.writeChange(
             to: &self.scratch.line,
             change,
@@ -268,6 +269,9 @@ final class StateServer: @unchecked Sendable {
     func search(for user: User, until end: NIODeadline) -> Bool {
         user.readers.search(self.past, by: self.states, until: end)
     }
+
+    /// Whether the machine's file says who may do what, or the next one does.
+    var hasRights: Bool { self.schema.rights != nil || self.voters.next?.rights != nil }
 
     /// Has every connection write what there is, once this turn's transitions are all in the ring.
     func scheduleFlush() {

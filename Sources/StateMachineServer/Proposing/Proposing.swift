@@ -12,9 +12,20 @@ extension StateServer {
         return state
     }
 
+    /// Why a client may not ask for something now; nil if it may.
+    func objection(to act: RestrictedAct, from origin: @autoclosure () -> Origin?) -> WireError? {
+        self.schema.rights?.right(to: act)?.objection(to: act, from: origin())
+    }
+
+    /// Has the machine move by itself again, as a client has asked for something that it may ask for.
+    private func lift(for act: RestrictedAct, _ origin: Origin?) {
+        guard let stays, self.objection(to: act, from: origin) == nil else { return }
+        stays.lift()
+    }
+
     /// The move to that state, if it may follow the one that there is at its turn.
     func move(to state: consuming Value, _ call: SetCall, from origin: consuming Origin?) -> Move {
-        self.stays?.lift()
+        if self.stays != nil { self.lift(for: .set(call.state), origin) }
         return Move(
             to: .state(consume state, restated: self.restating),
             if: call.terms.isPlain ? .none : Move.Condition(call.terms.condition, by: self.states),
@@ -29,15 +40,12 @@ extension StateServer {
             throw WireError(.unknownEvent, "this machine has no events; set a state")
         }
         try call.checkData(of: call.event.excerpt())
-        if call.isEndOfRun { return try self.move(forEndOfRun: call, by: rules) }
+        if call.isEndOfRun { return try self.move(forEndOfRun: call, from: origin, by: rules) }
         // What is no event of the machine's asks for nothing.
         if self.schema.events.contains(where: { $0.name.isSpelled(call.event) }) {
-            self.stays?.lift()
+            self.lift(for: .send(call.event), origin)
         }
-        let stimulus = Stimulus.event(call.event, call.members)
-        return self.move(call, from: origin) { (place) throws(WireError) in
-            try rules.decide(stimulus, at: place).made
-        }
+        return self.move(call, on: .event(call.event, call.members), from: origin, by: rules)
     }
 
     /// The move that an update comes to at its turn.
@@ -46,26 +54,35 @@ extension StateServer {
             throw WireError(.unknownOperation, "this machine has no update; set the whole state")
         }
         try call.checkData(of: StateMachineProtocol.Operation.update.rawValue)
-        self.stays?.lift()
-        let stimulus = Stimulus.update(call.given)
-        return self.move(call, from: origin) { (place) throws(WireError) in
-            try rules.decide(stimulus, at: place).made
-        }
+        self.lift(for: .update(self.snapshot.value.name), origin)
+        return self.move(call, on: .update(call.given), from: origin, by: rules)
     }
 
     private func move(
         _ call: some ChangeCall,
+        on stimulus: Stimulus,
         from origin: Origin?,
-        _ decide: @escaping @Sendable (Place) throws(WireError) -> Move.Made
+        by rules: any MachineRules
     ) -> Move {
-        let schema = self.states
+        let (schema, expected) = (self.states, call.condition)
         let target = Move.Target.made(
             { (place) throws(Refused) in
-                try place.judged { () throws(WireError) in try schema.checked(try decide(place)) }
+                if let act = stimulus.act(at: place) {
+                    try place.judged { () throws(WireError) in
+                        try rules.admit(origin, to: act, at: place)
+                    }
+                }
+                // Who may not ask is not told whether what it expects holds.
+                guard schema.matches(expected, place) else {
+                    throw Refused(.conflict, current: place)
+                }
+                return try place.judged { () throws(WireError) in
+                    try schema.checked(try rules.decide(stimulus, at: place).made)
+                }
             },
             renewingIn: self.stays?.renewable
         )
-        return Move(to: target, if: Move.Condition(call.condition, by: schema), from: origin)
+        return Move(to: target, from: origin)
     }
 
     /// Has what a client proposed change what is known of the machine's stays.
@@ -117,9 +134,11 @@ extension StateServer {
     /// stay is over.
     private func move(
         forEndOfRun call: SendCall,
+        from origin: Origin?,
         by rules: any MachineRules
     ) throws(WireError) -> Move {
         let name = EventShape.endOfRun.name
+        if let objection = self.objection(to: .send(name), from: origin) { throw objection }
         guard let stay = call.condition.ifStay else {
             throw WireError(
                 .badRequest,
@@ -130,6 +149,12 @@ extension StateServer {
             throw WireError(
                 .badRequest,
                 "\(name) takes no \"cause\"; the cause is how the command ended"
+            )
+        }
+        guard !call.isForced else {
+            throw WireError(
+                .badRequest,
+                "\(name) takes no \"force\"; its move is the machine's own"
             )
         }
         let end = try RunEnd(call.members)
@@ -144,6 +169,7 @@ extension StateServer {
         let (schema, cause) = (self.states, foreseen?.cause)
         let target = Move.Target.made { (place) throws(Refused) in
             try place.judged { () throws(WireError) in
+                try rules.admit(origin, to: .send(name), at: place)
                 let decision = try rules.decide(.runEnded(end), at: place)
                 guard case .enter = decision.made else { return decision.made }
                 // Another file has come into force meanwhile, in the same stay.
@@ -166,6 +192,30 @@ extension ChangeCall {
     fileprivate func checkData(of name: String) throws(WireError) {
         guard let data = self.data, !data.isObject else { return }
         throw WireError(.badData, "data of \(name) must be an object")
+    }
+}
+
+extension Stimulus {
+    /// What of it the machine's file may restrict to some users; nil: no client asks for it.
+    fileprivate func act(at place: Place) -> RestrictedAct? {
+        switch self {
+        case .event(let event, _): .send(event)
+        case .update: .update(place.value.name)
+        case .time, .runEnded, .boot: nil
+        }
+    }
+}
+
+extension MachineRules {
+    /// Refuses whoever the declaration in force at a place does not let in.
+    fileprivate func admit(
+        _ origin: Origin?,
+        to act: RestrictedAct,
+        at place: Place
+    ) throws(WireError) {
+        if let objection = self.right(to: act, at: place)?.objection(to: act, from: origin) {
+            throw objection
+        }
     }
 }
 
@@ -210,8 +260,9 @@ extension Schema {
     /// Makes of a requested state what it is by the declaration in force; nil of a machine whose states never change.
     var restating: Move.Restating? {
         guard let rules = self.rules else { return nil }
-        return { (wanted, place) throws(Refused) in
+        return { (wanted, place, origin) throws(Refused) in
             try place.judged { () throws(WireError) in
+                try rules.admit(origin, to: .set(wanted.name), at: place)
                 let restated = try rules.restated(wanted, at: place)
                 return restated === wanted ? wanted : try self.checked(restated)
             }

@@ -14,6 +14,7 @@ extension StateServer {
         done: @escaping @Sendable (Result<UInt64, ReloadRefusal>) -> Void
     ) {
         self.voters.expect(schema)
+        for client in self.clients { client.readCredentials() }
         let isKept = self.past.disk != nil
         self.machine.propose(
             Move(

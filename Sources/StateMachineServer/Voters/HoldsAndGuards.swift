@@ -21,6 +21,7 @@ final class HoldsAndGuards {
     // MARK: - Requests
 
     func hold(_ call: HoldCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        try self.checkRight()
         if let name = call.name, let untilMs = call.untilMs {
             return try self.hold(as: name, for: untilMs, id: id, line)
         }
@@ -28,7 +29,14 @@ final class HoldsAndGuards {
     }
 
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        try self.checkRight()
         try self.begin(VoterRequest(call), id: id, line)
+    }
+
+    /// Refuses a client that may not hold or guard states; whoever has a hold or a guard may vote, and release it.
+    private func checkRight() throws(WireError) {
+        let objection = self.server.objection(to: .vote, from: self.output.origin(because: nil))
+        if let objection { throw objection }
     }
 
     private func begin(_ asked: VoterRequest, id: RequestID?, _ line: [UInt8]) throws(WireError) {

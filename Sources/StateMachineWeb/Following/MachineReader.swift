@@ -134,7 +134,7 @@ extension Line {
     }
 
     private var stateMembers: [JSONMember] {
-        let keys = ["seq", "state", "data", "at", "stay", "due", "by", "cause", "cursor"]
+        let keys = ["seq", "state", "data", "at", "stay", "due", "by", "cause", "forced", "cursor"]
         return [JSONMember("type", "state")] + self.members(keys)
     }
 }

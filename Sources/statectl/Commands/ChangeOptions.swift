@@ -6,7 +6,7 @@ import StateMachineCore
 struct ChangeOptions: ParsableArguments {
     /// The options, for the usage of a command.
     static let usage = """
-        [--if-seq N|CURSOR] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N|CURSOR] [--cause TEXT] [--wait TIME]
+        [--if-seq N|CURSOR] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N|CURSOR] [--cause TEXT] [--wait TIME] [--force]
         """
 
     @OptionGroup var typed: TypedValues
@@ -30,7 +30,18 @@ struct ChangeOptions: ParsableArguments {
     )
     var wait: Seconds?
 
-    /// The request with the values, the conditions and the cause.
+    @Flag(
+        help: ArgumentHelp(
+            "Ask no hold and no guard.",
+            discussion: """
+                For root and the daemon's own user. What may not follow, or does not fit, is refused as ever. The change is shown \
+                as forced, and the daemon's log names the holds and guards that it has passed over.
+                """
+        )
+    )
+    var force = false
+
+    /// The request with the values, the conditions, the cause, and whether voters are passed over.
     func completed<Call: ChangeCall>(_ call: Call, with fields: FieldWords?) -> Call {
         var call = call
         if let fields {
@@ -46,6 +57,7 @@ struct ChangeOptions: ParsableArguments {
             ifStay: self.conditions.ifStay
         )
         call.cause = self.cause
+        call.isForced = self.force
         return call
     }
 

@@ -65,8 +65,10 @@ struct TryCommand: ParsableCommand {
               wait 24h -> idle
               reboot -> idle
               set playing title=a -> refused
+              as anna, @operators: send accept -> refused
 
-            "refused" is a request that the machine refuses; it changes nothing. # begins a comment. Time passes only \
+            "refused" is a request that the machine refuses; it changes nothing. "as" names the user who asks, and its groups; \
+            without it root does. # begins a comment. Time passes only \
             with wait, until a timeout, and between retries; a run is retried, and leads on, as with \
             statemachine-runner, and each reboot interrupts what runs by then. --verbose says after each step where it led, \
             and where there are cases, which was taken and why none before it was. Exit codes: 0 as expected, 1 not, \

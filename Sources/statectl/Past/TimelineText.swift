@@ -276,6 +276,7 @@ struct TimelinePicture {
             lines.append("#\(change.number)\(was)")
             if let by = change[.by] { lines.append("by \(self.text.peer(by))") }
             if let cause = change.cause { lines.append(cause) }
+            if change.isForced { lines.append("forced") }
         }
         return lines
     }

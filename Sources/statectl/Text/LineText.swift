@@ -128,7 +128,7 @@ struct LineText {
         return uid.flatMap(self.userName)?.printable ?? "uid \(row["uid"]?.shortText ?? "?")"
     }
 
-    /// Who asked for it, and why.
+    /// Who asked for it, and why, and whether no hold and no guard was asked.
     func origin(_ line: Line, isShort: Bool = false) -> [StyledText] {
         var parts: [StyledText] = []
         if let by = line[.by] {
@@ -136,6 +136,7 @@ struct LineText {
             parts.append(StyledText("by \(peer)", as: .aside))
         }
         if let cause = line.cause { parts.append(StyledText(cause.printable)) }
+        if line.isForced { parts.append(StyledText("forced", as: .notice)) }
         return parts
     }
 

@@ -283,6 +283,9 @@ struct DescriptionText {
         if let events = reply["events"]?.members, !events.isEmpty {
             sections.append(self.section("events", events.map(Self.event)))
         }
+        if let rights = reply["rights"] {
+            sections.append(self.section("who may", self.table(Self.rights(rights))))
+        }
         if let groups = reply["groups"]?.members, !groups.isEmpty {
             sections.append(self.section("groups", self.table(groups.map(Self.group))))
         }
@@ -311,6 +314,19 @@ struct DescriptionText {
     private static func event(_ event: JSONMember) -> String {
         let fields = (event.value.members ?? []).map { Drawing.line($0.key, $0.value, range: true) }
         return event.key.printable + (fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))")
+    }
+
+    /// For each state, event and all others who may, besides root and the daemon's own user.
+    private static func rights(_ rights: JSONValue) -> [(String, String)] {
+        func row(_ what: String, _ names: JSONValue) -> (String, String) {
+            let names = (names.elements ?? []).compactMap { $0.string?.printable }
+            return (what, names.isEmpty ? "root" : names.joined(separator: ", "))
+        }
+        let states = (rights["states"]?.members ?? []).map {
+            row("set, update \($0.key)", $0.value)
+        }
+        let events = (rights["events"]?.members ?? []).map { row("send \($0.key)", $0.value) }
+        return states + events + [rights["by"].map { row("all else", $0) } ?? ("all else", "any")]
     }
 
     private static func group(_ group: JSONMember) -> (String, String) {

@@ -106,7 +106,15 @@ class UnknownEvent(_Unknown):
 
 
 class Forbidden(Refused):
-    """`control.sock` may not be opened by this user, or what was to be ended belongs to another one."""
+    """This user may not do that; `may` lists who may, where the machine's file says it.
+
+    Or `control.sock` may not be opened by this user, or what was to be ended belongs to another one.
+    """
+
+    @property
+    def may(self) -> list[str]:
+        """Who may, as the machine's file lists them, besides root; empty if no file says it, or only root may."""
+        return [name for name in self._list("may") if isinstance(name, str)]
 
 
 class Timeout(Refused, TimeoutError):

@@ -362,6 +362,7 @@ class Machine:
         if_stay: Union[int, str, None] = None,
         reenter: Optional[bool] = None,
         cause: Optional[str] = None,
+        force: Optional[bool] = None,
         **fields: Any,
     ) -> State:
         """Enters a state: `set("ready", value=True)`. Returns it, with `changed`: False if it was that already.
@@ -370,7 +371,8 @@ class Machine:
         conditions on the present state, and raise Conflict. `if_seq=state.cursor` and `if_stay=state.stay_cursor` are
         safe: they do not hold after the numbering has begun again, as without a state directory it does at each start of
         the daemon, while a number may be another state's by then. `cause` is carried by the change. `reenter` makes a
-        change though the state is the same. `state` may be an object of generated code (`statectl codegen python`).
+        change though the state is the same. `force` asks no hold and no guard, for root and the daemon's own user.
+        `state` may be an object of generated code (`statectl codegen python`).
 
         Waits until it is decided, guards included. Raises Denied, Illegal, UnknownState, BadData, TooLong, Forbidden;
         ShuttingDown if the daemon went before it was decided; Disconnected if it went before it answered: then whether
@@ -386,6 +388,7 @@ class Machine:
             ifStay=wire.position("if_stay", if_stay),
             reenter=wire.flag("reenter", reenter),
             cause=wire.text("cause", cause, wire.WHY_BYTES),
+            force=wire.flag("force", force),
         )
 
     async def send(
@@ -398,6 +401,7 @@ class Machine:
         if_state: Optional[Patterns] = None,
         if_stay: Union[int, str, None] = None,
         cause: Optional[str] = None,
+        force: Optional[bool] = None,
         **fields: Any,
     ) -> State:
         """Tells of an event: `send("play", title="1984")`. Returns the state after it, with `changed` and `handled`.
@@ -414,6 +418,7 @@ class Machine:
             ifState=wire.patterns("if_state", if_state),
             ifStay=wire.position("if_stay", if_stay),
             cause=wire.text("cause", cause, wire.WHY_BYTES),
+            force=wire.flag("force", force),
         )
 
     async def update(
@@ -426,6 +431,7 @@ class Machine:
         if_state: Optional[Patterns] = None,
         if_stay: Union[int, str, None] = None,
         cause: Optional[str] = None,
+        force: Optional[bool] = None,
         **fields: Any,
     ) -> State:
         """Gives fields of the present state other values: `update(volume=60)`. Returns the state, with `changed`.
@@ -445,6 +451,7 @@ class Machine:
             ifState=wire.patterns("if_state", if_state),
             ifStay=wire.position("if_stay", if_stay),
             cause=wire.text("cause", cause, wire.WHY_BYTES),
+            force=wire.flag("force", force),
         )
 
     async def _change(self, op: str, **keys: Any) -> State:

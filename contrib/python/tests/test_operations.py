@@ -282,13 +282,25 @@ def test_a_hold_of_a_name_lasts_until_its_time_or_its_release(face, daemon):
     ("denied", statectl.Denied), ("suspended", statectl.Refused),
 ])
 def test_each_code_has_its_exception(face, fake, code, kind):
-    daemon = fake(Fake.saying({"type": "reply", "ok": False, "error": code, "message": "no", "by": [{"hold": 1}]}))
+    daemon = fake(Fake.saying({"type": "reply", "ok": False, "error": code, "message": "no", "by": [{"hold": 1}],
+                            "may": ["anna", "@operators"]}))
     with face.connect(runtime_directory=daemon.directory) as machine:
         with pytest.raises(statectl.Refused) as refused:
             machine.send("play")
     assert type(refused.value) is kind and refused.value.code == code and refused.value.state is None
     if kind is statectl.Denied:
         assert refused.value.by == [{"hold": 1}]
+    if kind is statectl.Forbidden:
+        assert refused.value.may == ["anna", "@operators"]
+
+
+def test_force_asks_no_hold(machine):
+    with machine.hold("busy", why="deploying"):
+        with pytest.raises(statectl.Denied):
+            machine.set("busy")
+        assert machine.set("busy", force=True).changed
+        with pytest.raises(TypeError, match="force"):
+            machine.set("ready", force="yes")
 
 
 def test_a_wait_ends_with_what_it_waited_for(machine, daemon):
