@@ -94,14 +94,14 @@ package struct SeenState {
         guard pattern.selects(self.name) else { return false }
         guard !pattern.data.isEmpty else { return true }
         if self.text == nil {
-            let read = self.data.withUnsafeBufferPointer {
-                try? JSONReading.read($0, valueLimit: .max)
+            let text = self.data.withUnsafeBufferPointer {
+                try? JSONReading.read($0, valueLimit: .max).text
             }
-            guard let read, read.doubledKey == nil, read.text.kind(at: 0) == .object else {
+            guard let text, text.doubledKey == nil, text.kind(at: 0) == .object else {
                 self.isDamaged = true
                 return false
             }
-            self.text = read.text
+            self.text = text
         }
         return self.text.map(pattern.asksFor) ?? false
     }

@@ -21,36 +21,34 @@ package struct JSONParser {
         let read = try self.bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in
             try JSONReading.read(bytes, valueLimit: limit)
         }
-        self.doubledKey = read.doubledKey
+        self.doubledKey = read.text.doubledKey
         return read.text.value
     }
 }
 
-/// The values of a text, while they are read; its memory is the caller's.
+/// The values of a text, while they are read.
 struct JSONReading {
     /// How deep arrays and objects may be nested.
     ///
     /// 64: far beyond any state, and a hundredth of what the stack holds. Not tuned.
     private static let depthLimit = 64
 
-    /// Up to this many members a new key is compared with each of them; beyond that, hashes are
-    /// kept.
+    /// Up to this many members a new key is compared with each of them; where there are more, all are hashed at the end.
     ///
     /// 16: no request of the protocol has more. With comparisons alone, one long line of short keys
     /// could cost the server tens of millions of them.
     private static let comparedKeys = 16
 
     private var scanner: JSONScanner
-    private var doubledKey: String?
+    /// The place of the first key that appears twice in one object; 0 if none does.
+    private var doubled = 0
     private var places = RequestPlaces()
     private let valueLimit: Int
     private var values = 0
     private let isRequest: Bool
-    /// Whether it ended because there is no room for more parts.
-    private var lacksRoom = false
 
-    private init(_ bytes: UnsafeBufferPointer<UInt8>, _ valueLimit: Int, _ isRequest: Bool) {
-        self.scanner = JSONScanner(bytes)
+    private init(_ scanner: JSONScanner, _ valueLimit: Int, _ isRequest: Bool) {
+        self.scanner = scanner
         self.valueLimit = valueLimit
         self.isRequest = isRequest
     }
@@ -61,40 +59,42 @@ struct JSONReading {
         valueLimit: Int,
         isRequest: Bool = false,
         room: Int = Self.fewParts
-    ) throws(JSONSyntaxError) -> RequestKeys {
-        let partBytes = room * MemoryLayout<JSONPart>.stride
-        var (failure, lacksRoom) = (JSONSyntaxError?.none, false)
-        let read = withUnsafeTemporaryAllocation(
-            byteCount: partBytes + bytes.count,
-            alignment: MemoryLayout<JSONPart>.alignment
-        ) { memory -> RequestKeys in
-            let partMemory = UnsafeMutableRawBufferPointer(rebasing: memory[..<partBytes])
-                .bindMemory(to: JSONPart.self)
-            var parts = OutputSpan(buffer: partMemory, initializedCount: 0)
-            var reading = JSONReading(bytes, valueLimit, isRequest)
-            do throws(JSONSyntaxError) {
+    ) throws(JSONSyntaxError) -> (text: JSONText, places: RequestPlaces) {
+        let stride = MemoryLayout<JSONPart>.stride
+        // A whole number of parts from the beginning, so that each lies as it has to.
+        let start = (2 * bytes.count + stride) / stride * stride
+        do throws(JSONSyntaxError) {
+            return try withUnsafeTemporaryAllocation(
+                byteCount: start + room * stride,
+                alignment: MemoryLayout<JSONPart>.alignment
+            ) { (memory) throws(JSONSyntaxError) in
+                memory.copyMemory(from: UnsafeRawBufferPointer(bytes))
+                memory[bytes.count] = 0
+                let partMemory = UnsafeMutableRawBufferPointer(rebasing: memory[start...])
+                    .bindMemory(to: JSONPart.self)
+                var parts = OutputSpan(buffer: partMemory, initializedCount: 0)
+                let scanner = JSONScanner(memory.baseAddress.unsafelyUnwrapped, count: bytes.count)
+                var reading = JSONReading(scanner, valueLimit, isRequest)
                 try reading.readAll(&parts)
-            } catch {
-                (failure, lacksRoom) = (error, reading.lacksRoom)
+                let end = start + parts.finalize(for: partMemory) * stride
+                let all = Array(UnsafeRawBufferPointer(rebasing: memory[..<end]))
+                let text = JSONText(all, partsFrom: start, doubled: reading.doubled)
+                return (text, reading.places)
             }
-            let start = parts.finalize(for: partMemory) * MemoryLayout<JSONPart>.stride
-            UnsafeMutableRawBufferPointer(rebasing: memory[start...])
-                .copyMemory(from: UnsafeRawBufferPointer(bytes))
-            var all = Array(UnsafeRawBufferPointer(rebasing: memory[..<(start + bytes.count)]))
-            if !reading.scanner.unescaped.isEmpty { all += reading.scanner.unescaped }
-            let text = JSONText(all, from: start)
-            return RequestKeys(text, at: reading.places, doubled: reading.doubledKey)
+        } catch {
+            guard error.message == self.noRoom else { throw error }
+            let most = self.mostParts(in: bytes.count)
+            precondition(room < most, "a text has more parts than it can have")
+            return try self.read(bytes, valueLimit: valueLimit, isRequest: isRequest, room: most)
         }
-        guard let failure else { return read }
-        guard lacksRoom else { throw failure }
-        let most = self.mostParts(in: bytes.count)
-        precondition(room < most, "a text has more parts than it can have")
-        return try self.read(bytes, valueLimit: valueLimit, isRequest: isRequest, room: most)
     }
+
+    /// What is wrong where there is no room for more parts.
+    private static let noRoom = "there is no room"
 
     /// How many parts most texts have at most.
     ///
-    /// 32: of what is set most often, half; with a line of 500 bytes, less than the kilobyte that Swift puts on the stack.
+    /// 32: of what is set most often, half; with a line of 200 bytes, less than the kilobyte that Swift puts on the stack.
     private static let fewParts = 32
 
     /// How many parts there has to be room for in a text of that length.
@@ -125,8 +125,7 @@ struct JSONReading {
         }
         // One for it, and one for the key that may follow.
         guard parts.freeCapacity >= 2 else {
-            self.lacksRoom = true
-            throw self.scanner.error("there is no room")
+            throw self.scanner.error(Self.noRoom)
         }
         switch self.scanner.current {
         case UInt8(ascii: "{"): try self.readObject(into: &parts, depth: depth)
@@ -174,10 +173,11 @@ struct JSONReading {
                 self.isRequest && depth == 0
                 ? self.isNew(requestKey: key, of: object, in: parts, &keys)
                 : self.isNew(key, of: object, in: parts, &keys)
-            if !isNew, self.doubledKey == nil { self.doubledKey = self.scanner.text(parts[key]) }
+            if !isNew { self.noteDoubled(key) }
             try self.readValue(into: &parts, depth: depth + 1)
             isOver = try self.isOver(end, "',' or '}' was expected")
         }
+        if keys.count > Self.comparedKeys { self.compareAll(of: object, in: parts) }
         self.end(object, in: &parts)
     }
 
@@ -201,11 +201,24 @@ struct JSONReading {
         var count = 0
         /// A bit for each length and first letter that was there, of 64.
         var kinds: UInt64 = 0
-        /// All of them, once they are too many to be compared.
-        var spellings: Set<Spelling> = []
     }
 
-    /// Whether none of the object's keys before it is the same.
+    private mutating func noteDoubled(_ key: Int) {
+        if self.doubled == 0 || key < self.doubled { self.doubled = key }
+    }
+
+    /// Notes the first of an object's keys that is the same as one before it.
+    private mutating func compareAll(of object: Int, in parts: borrowing OutputSpan<JSONPart>) {
+        var (seen, key) = (Set<Spelling>(), object + 1)
+        while key < parts.count {
+            guard seen.insert(Spelling(self.scanner.text(parts[key]))).inserted else {
+                return self.noteDoubled(key)
+            }
+            key = Int(parts[key + 1].next)
+        }
+    }
+
+    /// Whether none of the object's keys before it is the same, or they are too many to be compared.
     private func isNew(
         _ key: Int,
         of object: Int,
@@ -213,21 +226,17 @@ struct JSONReading {
         _ seen: inout SeenKeys
     ) -> Bool {
         let kind = self.scanner.kind(of: parts[key])
-        let isHashed = seen.count >= Self.comparedKeys
         // Most keys are told apart by their first letter and their length.
         let isOfNewKind = seen.kinds & kind == 0
         seen.kinds |= kind
         seen.count += 1
-        guard isHashed || !isOfNewKind else { return true }
-        if !isHashed || seen.spellings.isEmpty {
-            var other = object + 1
-            while other < key {
-                if isHashed { seen.spellings.insert(Spelling(self.scanner.text(parts[other]))) }
-                if self.scanner.areSame(parts[other], parts[key]) { return false }
-                other = Int(parts[other + 1].next)
-            }
+        guard !isOfNewKind, seen.count <= Self.comparedKeys else { return true }
+        var other = object + 1
+        while other < key {
+            if self.scanner.areSame(parts[other], parts[key]) { return false }
+            other = Int(parts[other + 1].next)
         }
-        return !isHashed || seen.spellings.insert(Spelling(self.scanner.text(parts[key]))).inserted
+        return true
     }
 
     /// The same of a request's outermost object; notes the key if it is one of the protocol's.

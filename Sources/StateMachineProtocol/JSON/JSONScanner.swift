@@ -7,22 +7,29 @@ package struct JSONSyntaxError: Error, Hashable {
 
 /// Walks along a text from token to token: strings, numbers, words and white space.
 ///
-/// The memory of the text is the caller's, and stays while it walks.
+/// The memory is the caller's, and stays while it walks: the text, a zero behind it, and then room for as many bytes as
+/// the text has.
 struct JSONScanner {
-    private let bytes: UnsafeBufferPointer<UInt8>
+    private let memory: UnsafeMutableRawPointer
+    private let count: Int
     private(set) var position = 0
-    /// What the strings with escapes stand for, one behind the other: their ranges are counted as if
-    /// it stood behind the text.
-    private(set) var unescaped: [UInt8] = []
+    /// Where what strings with escapes stand for goes, one behind the other; it is never longer than they are.
+    private var unescaped: Int
 
-    init(_ bytes: UnsafeBufferPointer<UInt8>) {
-        self.bytes = bytes
+    init(_ memory: UnsafeMutableRawPointer, count: Int) {
+        self.memory = memory
+        self.count = count
+        self.unescaped = count + 1
     }
 
-    var isAtEnd: Bool { self.position == self.bytes.count }
+    var isAtEnd: Bool { self.position == self.count }
 
     /// The byte that comes next; 0 at the end, which stands for itself nowhere in a text.
-    var current: UInt8 { self.position < self.bytes.count ? self.bytes[self.position] : 0 }
+    var current: UInt8 { self.byte(at: self.position) }
+
+    private func byte(at position: Int) -> UInt8 {
+        self.memory.load(fromByteOffset: position, as: UInt8.self)
+    }
 
     func error(_ message: String) -> JSONSyntaxError {
         JSONSyntaxError(offset: self.position, message: message)
@@ -34,8 +41,8 @@ struct JSONScanner {
     @inline(__always)
     mutating func skipWhiteSpace() {
         // RFC 8259 allows space, tab, LF and CR.
-        while self.position < self.bytes.count, self.bytes[self.position] <= 0x20 {
-            let byte = self.bytes[self.position]
+        while self.current <= 0x20 {
+            let byte = self.current
             guard byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D else { return }
             self.position &+= 1
         }
@@ -82,6 +89,7 @@ struct JSONScanner {
     }
 
     /// A string whose opening quote is the current byte; returns where what it stands for is found.
+    @inline(__always)
     mutating func skipString() throws(JSONSyntaxError) -> Range<Int> {
         self.position += 1
         let start = self.position
@@ -94,12 +102,12 @@ struct JSONScanner {
     }
 
     /// Skips what stands for itself in a string, which has to be UTF-8: most strings have nothing else.
+    @inline(__always)
     private mutating func skipPlain() throws(JSONSyntaxError) {
-        let (bytes, start) = (self.bytes, self.position)
-        var position = start
-        var all: UInt8 = 0
-        while position < bytes.count {
-            let byte = bytes[position]
+        let start = self.position
+        var (position, all) = (start, 0 as UInt8)
+        while true {
+            let byte = self.byte(at: position)
             // Most are letters, which are behind the backslash.
             if byte <= UInt8(ascii: "\\"),
                 byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
@@ -115,25 +123,35 @@ struct JSONScanner {
     }
 
     private mutating func unescapeString(from start: Int) throws(JSONSyntaxError) -> Range<Int> {
-        let end = self.bytes.count + self.unescaped.count
-        self.unescaped += self.bytes[start..<self.position]
+        let begin = self.unescaped
+        self.keep(from: start)
         while !self.isAtEnd {
             let byte = self.current
             switch byte {
             case UInt8(ascii: "\""):
                 self.position += 1
-                return end..<self.bytes.count + self.unescaped.count
+                return begin..<self.unescaped
             case UInt8(ascii: "\\"):
-                self.unescaped += String(try self.parseEscape()).utf8
+                for byte in String(try self.parseEscape()).utf8 {
+                    self.memory.storeBytes(of: byte, toByteOffset: self.unescaped, as: UInt8.self)
+                    self.unescaped += 1
+                }
             case 0..<0x20:
                 throw self.error("a control character in a string must be escaped")
             default:
                 let start = self.position
                 try self.skipPlain()
-                self.unescaped += self.bytes[start..<self.position]
+                self.keep(from: start)
             }
         }
         throw self.error("the line ends inside a string")
+    }
+
+    /// Copies what there is from there to the current byte, which stands for itself.
+    private mutating func keep(from start: Int) {
+        let count = self.position - start
+        (self.memory + self.unescaped).copyMemory(from: self.memory + start, byteCount: count)
+        self.unescaped += count
     }
 
     private mutating func parseEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
@@ -165,8 +183,7 @@ struct JSONScanner {
         let first = try self.parseCodeUnit()
         if let scalar = Unicode.Scalar(UInt32(first)) { return scalar }
         guard UTF16.isLeadSurrogate(first), self.current == UInt8(ascii: "\\"),
-            self.position + 1 < self.bytes.count,
-            self.bytes[self.position + 1] == UInt8(ascii: "u")
+            self.byte(at: self.position + 1) == UInt8(ascii: "u")
         else { throw unpaired }
         self.position += 1
         let second = try self.parseCodeUnit()
@@ -190,9 +207,8 @@ struct JSONScanner {
 
     /// Checks that what there is from there to the current byte is UTF-8.
     private func validate(from start: Int) throws(JSONSyntaxError) {
-        let run = UnsafeBufferPointer(rebasing: self.bytes[start..<self.position])
         do {
-            _ = try UTF8Span(validating: run.span)
+            _ = try UTF8Span(validating: self.bytes(start..<self.position).span)
         } catch {
             throw JSONSyntaxError(
                 offset: start + error.byteOffsets.lowerBound,
@@ -206,42 +222,30 @@ struct JSONScanner {
 extension JSONScanner {
     /// The string there.
     func text(_ part: JSONPart) -> String {
-        self.withBytes(of: part) { String(decoding: $0, as: UTF8.self) }
+        String(decoding: self.bytes(part.range), as: UTF8.self)
     }
 
     /// The string there as a word, if it is short enough.
-    func word(_ part: JSONPart) -> ShortWord? { self.withBytes(of: part) { ShortWord($0) } }
+    func word(_ part: JSONPart) -> ShortWord? { ShortWord(self.bytes(part.range)) }
 
     /// A bit of 64 for its length and first byte.
     @inline(__always)
     func kind(of part: JSONPart) -> UInt64 {
-        self.withBytes(of: part) { 1 << UInt64((Int($0.first ?? 0) ^ $0.count) & 63) }
+        1 << UInt64((Int(self.byte(at: Int(part.start))) ^ part.range.count) & 63)
     }
 
     /// Whether two strings have the same bytes.
     func areSame(_ left: JSONPart, _ right: JSONPart) -> Bool {
         guard left.end - left.start == right.end - right.start else { return false }
-        return self.withBytes(of: left) { left in
-            self.withBytes(of: right) { right in left.elementsEqual(right) }
-        }
+        return self.bytes(left.range).elementsEqual(self.bytes(right.range))
     }
 
-    private func withBytes<Result>(
-        of part: JSONPart,
-        _ body: (UnsafeBufferPointer<UInt8>) -> Result
-    ) -> Result {
-        let range = part.range
-        guard range.lowerBound < self.bytes.count else {
-            let count = self.bytes.count
-            return self.unescaped.withUnsafeBufferPointer {
-                body(
-                    UnsafeBufferPointer(
-                        rebasing: $0[range.lowerBound - count..<range.upperBound - count]
-                    )
-                )
-            }
-        }
-        return body(UnsafeBufferPointer(rebasing: self.bytes[range]))
+    private func bytes(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(
+            start: UnsafeRawPointer(self.memory + range.lowerBound)
+                .assumingMemoryBound(to: UInt8.self),
+            count: range.count
+        )
     }
 }
 

@@ -5,21 +5,27 @@ struct JSONText: Sendable {
     /// Where a value lies, or the key before it: its number among the parts.
     typealias Place = Int
 
-    /// One object, so that whoever keeps a value of the text counts one reference: first its parts, all values and keys
-    /// in the order of the text, each before what is in it, a key before its value; then the text, and behind it what
-    /// its strings with escapes stand for.
+    /// One object, so that whoever keeps a value of the text counts one reference: first the text, and behind it what
+    /// its strings with escapes stand for; then its parts, all values and keys in the order of the text, each before
+    /// what is in it, a key before its value.
     private let memory: [UInt8]
-    /// Where the text begins.
-    private let start: Int
+    /// Where the parts begin.
+    private let start: UInt32
+    /// The place of the first key that appears twice in one object; 0, where no key is, if none does.
+    private let doubled: UInt32
 
-    init(_ memory: [UInt8], from start: Int) {
+    init(_ memory: [UInt8], partsFrom start: Int, doubled: Place) {
         self.memory = memory
-        self.start = start
+        self.start = UInt32(truncatingIfNeeded: start)
+        self.doubled = UInt32(truncatingIfNeeded: doubled)
     }
 
+    /// The first key that appears twice in one object, if there is one.
+    var doubledKey: String? { self.doubled == 0 ? nil : self.text(at: Int(self.doubled)) }
+
     private func part(at place: Place) -> JSONPart {
-        let offset = place * MemoryLayout<JSONPart>.stride
-        precondition(offset >= 0 && offset < self.start, "the text has no such part")
+        let offset = Int(self.start) + place * MemoryLayout<JSONPart>.stride
+        precondition(place >= 0 && offset < self.memory.count, "the text has no such part")
         return self.memory.withUnsafeBytes {
             $0.loadUnaligned(fromByteOffset: offset, as: JSONPart.self)
         }
@@ -32,8 +38,7 @@ struct JSONText: Sendable {
         _ body: (UnsafeBufferPointer<UInt8>) -> Result
     ) -> Result {
         self.memory.withUnsafeBufferPointer { memory in
-            let range = self.start + Int(part.start)..<self.start + Int(part.end)
-            return body(UnsafeBufferPointer(rebasing: memory[range]))
+            body(UnsafeBufferPointer(rebasing: memory[part.range]))
         }
     }
 

@@ -285,18 +285,15 @@ extension PatternList {
     }
 }
 
-/// A text that was read, and of a request's line where its keys are.
+/// A request's line that was read, and where its keys are.
 struct RequestKeys {
-    /// An object, if it is a request.
+    /// An object.
     let text: JSONText
     private let places: RequestPlaces
-    /// The first key that appears twice in one object, if there is one.
-    let doubledKey: String?
 
-    init(_ text: JSONText, at places: RequestPlaces, doubled key: String?) {
+    init(_ text: JSONText, at places: RequestPlaces) {
         self.text = text
         self.places = places
-        self.doubledKey = key
     }
 
     private static let (op, id) = (RequestKey.op.number, RequestKey.id.number)

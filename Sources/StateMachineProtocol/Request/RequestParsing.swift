@@ -41,7 +41,9 @@ extension Request {
     private init(object line: UnsafeBufferPointer<UInt8>) throws(RefusedRequest) {
         let keys: RequestKeys
         do {
-            keys = try JSONReading.read(line, valueLimit: RequestLimits.values, isRequest: true)
+            let limit = RequestLimits.values
+            let (text, places) = try JSONReading.read(line, valueLimit: limit, isRequest: true)
+            keys = RequestKeys(text, at: places)
         } catch {
             throw RefusedRequest(
                 id: nil,
@@ -58,7 +60,7 @@ extension Request {
         } catch {
             throw RefusedRequest(id: nil, error: error)
         }
-        if let key = keys.doubledKey {
+        if let key = keys.text.doubledKey {
             throw RefusedRequest(
                 id: id,
                 error: WireError(.badRequest, "the key \(key.quoted) is given twice in one object")
