@@ -5,21 +5,42 @@ import CPlatform
 ///
 /// `String` compares as Unicode does: it sorts combining marks, in time quadratic in their number.
 /// What a client sends is compared by this.
-package struct Spelling: Hashable, Sendable {
-    private let text: String
+package enum Spelling: Hashable, Sendable {
+    /// Most names are: for these no reference is counted.
+    case short(ShortWord)
+    case long(String)
 
-    package init(_ text: String) { self.text = text }
+    package init(_ text: String) { self = ShortWord(text).map { .short($0) } ?? .long(text) }
 
-    package static func == (left: Spelling, right: Spelling) -> Bool {
-        left.text.isSpelled(right.text)
+    package var text: String {
+        switch self {
+        case .short(let word): word.text
+        case .long(let text): text
+        }
     }
 
-    package func hash(into hasher: inout Hasher) { self.text.hashSpelling(into: &hasher) }
+    package static func == (left: Spelling, right: Spelling) -> Bool {
+        switch (left, right) {
+        case (.short(let left), .short(let right)): left == right
+        case (.long(let left), .long(let right)): left.isSpelled(right)
+        case (.short, _), (.long, _): false
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .short(let word): hasher.combine(word)
+        case .long(let text): text.hashSpelling(into: &hasher)
+        }
+    }
 }
 
 /// A text of at most 15 bytes as a number: two are the same if the numbers are.
-package struct ShortWord: Equatable, Sendable {
-    package let number: UInt128
+package struct ShortWord: Hashable, Sendable {
+    let number: UInt128
+
+    /// The empty one.
+    init() { self.number = 0 }
 
     /// Nil of a longer one.
     init?(_ bytes: UnsafeBufferPointer<UInt8>) {
@@ -34,6 +55,12 @@ package struct ShortWord: Equatable, Sendable {
         var text = text
         guard let word = text.withUTF8({ Self($0) }) else { return nil }
         self = word
+    }
+
+    var text: String {
+        withUnsafeBytes(of: self.number.littleEndian) {
+            String(decoding: $0.prefix(Int(self.number >> 120)), as: UTF8.self)
+        }
     }
 }
 

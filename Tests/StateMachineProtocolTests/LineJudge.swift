@@ -32,7 +32,7 @@ struct LineJudge: Sendable {
         switch try self.coding.schema.resolved(call) {
         case .set(let call):
             _ = call.condition.ifState?.contains { self.coding.matches($0, self.current) }
-            let state = try self.coding.state(call.state, data: call.data?.value)
+            let state = try self.coding.state(call.state.text, data: call.data?.value)
             _ = state == self.current
             return self.coding.fragment(of: state).count
         case .watch(let call):

@@ -35,7 +35,10 @@ import Testing
     private static let others = [
         (#"{"op":"set","state":"a"}"#, #"{"op":"set","state":"b"}"#),
         // These have the same checksum.
-        (#"{"op":"set","state":"aa"}"#, #"{"op":"set","state":"ab"}"#),
+        (
+            #"{"op":"set","state":"0123456789abcdef"}"#,
+            #"{"op":"set","state":"0123456789abcdeF"}"#
+        ),
         (#"{"op":"set","state":"a"}"#, #"{"op":"set","state":"a","data":{}}"#),
         (#"{"op":"set","state":"a","data":{}}"#, #"{"op":"set","state":"a"}"#),
         (#"{"op":"set","state":"a","data":{"b":1}}"#, #"{"op":"set","state":"a","data":{"b":2}}"#),

@@ -126,7 +126,7 @@ import Testing
     private func check(_ call: Request.Call) throws(WireError) {
         let coding = StateCoding<AppState>()
         if case .set(let call) = try coding.schema.resolved(call) {
-            _ = try coding.state(call.state, data: call.data?.value)
+            _ = try coding.state(call.state.text, data: call.data?.value)
         }
     }
 }

@@ -10,7 +10,7 @@ import Testing
         guard case .set(let call) = try self.coding.schema.resolved(request.call) else {
             return nil
         }
-        return try self.coding.state(call.state, data: call.data?.value)
+        return try self.coding.state(call.state.text, data: call.data?.value)
     }
 
     @Test(

@@ -89,6 +89,11 @@ struct JSONText: Sendable {
         return part.kind == .string ? self.withBytes(of: part) { ShortWord($0) } : nil
     }
 
+    /// The spelling of the string there, if it is one.
+    func spelling(at place: Place) -> Spelling? {
+        self.word(at: place).map { .short($0) } ?? self.string(at: place).map { .long($0) }
+    }
+
     /// The truth value there, if it is one.
     func bool(at place: Place) -> Bool? {
         switch self.kind(at: place) {

@@ -125,7 +125,7 @@ package struct ChangeCondition: Hashable, Sendable {
 
 /// A request that a state be entered.
 package struct SetCall: ChangeCall, RequestArguments {
-    package var state = ""
+    package var state = Spelling.short(ShortWord())
     /// Makes a transition even to the identical state.
     package var reenter = false
     package var terms = ChangeTerms()
@@ -133,13 +133,13 @@ package struct SetCall: ChangeCall, RequestArguments {
     init() {}
 
     package init(_ state: String, reenter: Bool = false, _ terms: ChangeTerms = ChangeTerms()) {
-        self.state = state
+        self.state = Spelling(state)
         self.reenter = reenter
         self.terms = terms
     }
 
     static let arguments = RequestTable(
-        [.init(.state, \.state, .string) { $0.state = $1 }] + fields + conditions
+        [.init(.state, \.state, .name) { $0.state = $1 }] + fields + conditions
             + [.init(.reenter, \.reenter, .bool, unless: false) { $0.reenter = $1 }] + reasons
     )
 
@@ -200,7 +200,7 @@ package struct UpdateCall: ChangeCall, RequestArguments {
 extension ChangeCall where Self: RequestArguments {
     fileprivate static var fields: [RequestArgument<Self>] {
         [
-            .init(.data, \.data, .json) { $0.data = $1 },
+            .init(.data, \.data, .json) { $0.terms.data = $1 },
             .init(.words, \.words, .words, unless: []) { $0.words = $1 },
         ]
     }
@@ -222,7 +222,7 @@ extension ChangeCall where Self: RequestArguments {
 
     /// Refuses words for what the data gives.
     fileprivate func checkWords() throws(WireError) {
-        guard !self.words.isEmpty else { return }
+        guard !self.terms.isPlain, !self.words.isEmpty else { return }
         try self.members.check(self.words, "both in data and in words")
     }
 }

@@ -8,20 +8,20 @@ package import StateMachineCore
 package struct RecentStates {
     /// An object, so that looking at one counts one reference.
     private final class Row {
-        let name: String
+        let name: Spelling
         /// The object's bytes; nil: no data was given.
         let data: [UInt8]?
         let state: Value
 
-        init(name: String, data: [UInt8]?, state: Value) {
+        init(name: Spelling, data: [UInt8]?, state: Value) {
             self.name = name
             self.data = data
             self.state = state
         }
 
         /// Whether it is of a request of this name and this data.
-        func isOf(_ name: String, _ data: UnsafeBufferPointer<UInt8>?) -> Bool {
-            guard self.name.isSpelled(name), self.data?.count == data?.count else { return false }
+        func isOf(_ name: Spelling, _ data: UnsafeBufferPointer<UInt8>?) -> Bool {
+            guard self.name == name, self.data?.count == data?.count else { return false }
             guard let own = self.data, let other = data?.baseAddress else { return true }
             return memcmp(own, other, own.count) == 0
         }
@@ -38,7 +38,7 @@ package struct RecentStates {
     package init() {}
 
     /// The state that was set by a request of this name and this data.
-    package func state(_ name: String, _ data: GivenValue?) -> Value? {
+    package func state(_ name: Spelling, _ data: GivenValue?) -> Value? {
         guard !self.rows.isEmpty else { return nil }
         return Self.withBytes(of: data) { data in
             let place = Self.place(of: name, data)
@@ -48,7 +48,7 @@ package struct RecentStates {
 
     private func state(
         at place: Int,
-        _ name: String,
+        _ name: Spelling,
         _ data: UnsafeBufferPointer<UInt8>?
     ) -> Value? {
         guard let row = self.rows[place], row.isOf(name, data) else { return nil }
@@ -56,13 +56,13 @@ package struct RecentStates {
     }
 
     /// Keeps the state of a request; not of one whose data is long, or was not read from its line.
-    package mutating func keep(_ state: Value, as name: String, _ data: GivenValue?) {
+    package mutating func keep(_ state: Value, as name: Spelling, _ data: GivenValue?) {
         guard
             let (place, data) = Self.withBytes(
                 of: data,
                 { data in (Self.place(of: name, data), data.map { Array($0) }) }
             ),
-            name.utf8.count + (data?.count ?? 0) <= Self.longest
+            name.text.utf8.count + (data?.count ?? 0) <= Self.longest
         else { return }
         if self.rows.isEmpty { self.rows = Array(repeating: nil, count: Self.places) }
         if let other = self.rows[place] { self.rows[place ^ 1] = other }
@@ -80,8 +80,12 @@ package struct RecentStates {
     }
 
     /// A checksum: requests that differ may have the same.
-    private static func place(of name: String, _ data: UnsafeBufferPointer<UInt8>?) -> Int {
-        var sum = UInt64(name.utf8.count) &* 31 &+ UInt64(name.utf8.first ?? 0)
+    private static func place(of name: Spelling, _ data: UnsafeBufferPointer<UInt8>?) -> Int {
+        var sum =
+            switch name {
+            case .short(let word): UInt64(truncatingIfNeeded: word.number ^ word.number >> 64)
+            case .long(let text): UInt64(text.utf8.count)
+            }
         if let data {
             let bytes = UnsafeRawBufferPointer(data)
             var next = 0

@@ -25,12 +25,13 @@ extension RequestArguments {
 /// What an operation takes, in writing order.
 struct RequestTable<Call>: ExpressibleByArrayLiteral, Sendable {
     let rows: [RequestArgument<Call>]
-    /// The keys that it takes, each a bit; see ``RequestKey/bits(_:)``.
-    let taken: UInt64
+    /// The keys that it takes, each a bit, and those that it needs; see ``RequestKey/bits(_:)``.
+    let taken, needed: UInt64
 
     init(_ rows: [RequestArgument<Call>]) {
         self.rows = rows
         self.taken = RequestKey.bits(rows.map(\.key))
+        self.needed = RequestKey.bits(rows.filter(\.isNeeded).map(\.key))
     }
 
     init(arrayLiteral rows: RequestArgument<Call>...) { self.init(rows) }
@@ -166,6 +167,10 @@ extension RequestForm<String> {
             write: name.write
         )
     }
+}
+
+extension RequestForm<Spelling> {
+    static var name: Self { Self("a string", { $0.spelling(at: $1) }, { .string($0.text) }) }
 }
 
 extension RequestForm<Bool> {
@@ -358,9 +363,13 @@ struct RequestKeys {
         let table = Call.arguments
         try self.check(taken: table.taken, by: operation)
         var call = Call()
+        var left = self.places.given & table.taken | table.needed
         for index in table.rows.indices {
+            guard left != 0 else { break }
             // By its place: an argument is not copied for its key.
-            if let place = self.places[table.rows[index].number] {
+            let number = table.rows[index].number
+            left &= ~(1 << UInt64(number))
+            if let place = self.places[number] {
                 try table.rows[index].read(self.text, place, &call)
             } else if table.rows[index].isNeeded {
                 throw .lacks(table.rows[index].key, of: operation)

@@ -2,9 +2,9 @@ package import StateMachineCore
 
 /// A state as the wire shows it and the disk keeps it, encoded once for all lines that carry it.
 package final class Encoded: Sendable {
-    /// The state's name, and the same as a number if it is short.
+    /// The state's name, and the same to be compared.
     package let name: String
-    package let word: ShortWord?
+    package let spelling: Spelling
     /// For patterns to match.
     package let data: JSONValue
     /// `"state":"…","data":{…}`: the part that every line about the state carries.
@@ -14,7 +14,7 @@ package final class Encoded: Sendable {
 
     package init(_ name: String, _ data: JSONValue) {
         self.name = name
-        self.word = ShortWord(name)
+        self.spelling = Spelling(name)
         self.data = data
         var writer = LineWriter()
         writer.state(name)

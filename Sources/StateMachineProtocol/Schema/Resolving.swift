@@ -75,7 +75,8 @@ extension Schema {
         case .set(var set):
             set.condition.ifState = try read(given: set.condition.ifState)
             try set.interpretWords(
-                by: self.states.first { $0.name.isSpelled(set.state) }.map { ($0.name, $0.fields) }
+                by: self.states.first { $0.name.isSpelled(set.state.text) }
+                    .map { ($0.name, $0.fields) }
             )
             return .set(set)
         case .send(var call):

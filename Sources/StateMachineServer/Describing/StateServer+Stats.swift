@@ -138,47 +138,36 @@ struct TransitionCounts {
     /// 8: a machine has rarely more that it takes often, and these are the first.
     private static let compared = 8
 
-    private struct Name {
-        let text: String
-        /// The same as a number, if it is short: most are, and are compared as such.
-        let word: ShortWord?
-
-        func isOf(_ state: Encoded) -> Bool {
-            guard let word, let other = state.word else { return self.text.isSpelled(state.name) }
-            return word.number == other.number
-        }
-    }
-
     private struct Pair: Hashable {
         let from: Spelling
         let to: Spelling
     }
 
     /// The rows in the order in which they came, and where in it each pair is.
-    private var rows: [(from: Name, to: Name, count: UInt64)] = []
+    private var rows: [(pair: Pair, count: UInt64)] = []
     private var indices: [Pair: Int] = [:]
 
     mutating func add(from: Encoded, to: Encoded) {
         for index in 0..<min(self.rows.count, Self.compared)
-        where self.rows[index].from.isOf(from) && self.rows[index].to.isOf(to) {
+        where self.rows[index].pair.from == from.spelling
+            && self.rows[index].pair.to == to.spelling
+        {
             self.rows[index].count += 1
             return
         }
-        let pair = Pair(from: Spelling(from.name), to: Spelling(to.name))
+        let pair = Pair(from: from.spelling, to: to.spelling)
         if let index = self.indices[pair] {
             self.rows[index].count += 1
         } else if self.rows.count < Self.most {
             self.indices[pair] = self.rows.count
-            self.rows.append(
-                (Name(text: from.name, word: from.word), Name(text: to.name, word: to.word), 1)
-            )
+            self.rows.append((pair, 1))
         }
     }
 
     func write(to writer: inout LineWriter) {
         writer.objects("transitions", self.rows) { writer, row in
-            writer.string("from", row.from.text)
-            writer.string("to", row.to.text)
+            writer.string("from", row.pair.from.text)
+            writer.string("to", row.pair.to.text)
             writer.number("count", row.count)
         }
     }

@@ -5,9 +5,9 @@ import StateMachineProtocol
 /// How what is asked for becomes what the machine does, and where each state is encoded.
 extension StateServer {
     /// The state that a request asks for.
-    func state(_ name: String, data: GivenValue?) throws(WireError) -> Value {
+    func state(_ name: Spelling, data: GivenValue?) throws(WireError) -> Value {
         if let state = self.recent.state(name, data) { return state }
-        let state = try self.states.checked(self.schema.value(name, data: data?.value))
+        let state = try self.states.checked(self.schema.value(name.text, data: data?.value))
         self.recent.keep(state, as: name, data)
         return state
     }
