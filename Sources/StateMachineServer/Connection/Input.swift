@@ -24,8 +24,8 @@ struct Input {
     var hasSeenEnd = false
 
     enum Next {
-        /// A line without its newline.
-        case line(ByteBuffer)
+        /// A line, of so many bytes without its newline.
+        case line(Int)
         /// No line is complete.
         case none
         /// Longer than a line may be; all input is dropped.
@@ -52,7 +52,7 @@ struct Input {
         (self.scanned, self.taken, self.isPutBack) = (0, 0, false)
     }
 
-    /// Takes the next line.
+    /// Finds the next line.
     mutating func next() -> Next {
         let newline = self.newline
         let length = newline ?? self.buffer.readableBytes
@@ -60,18 +60,34 @@ struct Input {
             self.clear()
             return .tooLong
         }
-        guard newline != nil, let line = self.buffer.readSlice(length: length) else {
+        guard newline != nil else {
             self.scanned = length
             // Frees the buffer: it may be larger than what comes next needs.
             if length == 0, self.buffer.storageCapacity > 0 { self.buffer = ByteBuffer() }
             return .none
         }
-        self.buffer.moveReaderIndex(forwardBy: 1)
-        (self.scanned, self.taken, self.isPutBack) = (0, length + 1, false)
-        return .line(line)
+        self.taken = 0
+        return .line(length)
     }
 
-    /// Puts the line back that was taken last, to come again.
+    /// Takes the next line, which has so many bytes, and reads it.
+    mutating func takeRequest(_ length: Int) throws(RefusedRequest) -> Request? {
+        defer {
+            self.buffer.moveReaderIndex(forwardBy: length + 1)
+            (self.scanned, self.taken, self.isPutBack) = (0, length + 1, false)
+        }
+        return try self.buffer.readableBytesUInt8Span.extracting(first: length)
+            .withUnsafeBufferPointer { (line) throws(RefusedRequest) in try Request.parse(line) }
+    }
+
+    /// The line that was taken last, without its newline.
+    var line: ByteBuffer {
+        var line = self.buffer
+        line.moveReaderIndex(to: line.readerIndex - self.taken)
+        return line.readSlice(length: max(0, self.taken - 1)) ?? ByteBuffer()
+    }
+
+    /// Puts the line back that was found or taken last, to come again.
     mutating func putBack() {
         self.buffer.moveReaderIndex(to: self.buffer.readerIndex - self.taken)
         (self.taken, self.isPutBack) = (0, true)

@@ -161,14 +161,22 @@ final class Output {
     }
 
     /// Who the client is, and why it asks for something.
-    func origin(because cause: String?, isForced: Bool = false) -> Origin? {
+    ///
+    /// - Throws: `forbidden`: only root and the daemon's own user may pass over voters.
+    func origin(of terms: ChangeTerms) throws(WireError) -> Origin? {
         if self.origin == nil { self.keepOrigin(self.user.isLimited ? .unknown : .privileged) }
-        guard cause != nil || isForced else { return self.origin }
+        guard !terms.isPlain, terms.cause != nil || terms.isForced else { return self.origin }
+        guard !terms.isForced || !self.user.isLimited else {
+            throw WireError(
+                .forbidden,
+                "only root and the daemon's own user may use \"force\""
+            )
+        }
         return .of(
             self.origin?.peer,
-            because: cause,
+            because: terms.cause,
             as: self.origin?.credentials ?? .unknown,
-            isForced: isForced
+            isForced: terms.isForced
         )
     }
 

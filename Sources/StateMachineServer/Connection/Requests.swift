@@ -44,7 +44,7 @@ extension Connection {
             guard self.mayServe else { return .outOfTime }
         }
         switch self.input.next() {
-        case .line(let line): return self.handle(line)
+        case .line(let length): return self.handle(length)
         case .none: return .none
         case .tooLong: return .tooLong
         }
@@ -60,24 +60,19 @@ extension Connection {
     /// What is answered at once waits for earlier sets that are on their way to the disk. What
     /// changes nothing also waits until there is time; at the door for readers that is known before
     /// the line is parsed. From a client that is gone only what changes something is taken.
-    private func handle(_ line: ByteBuffer) -> Step {
+    private func handle(_ length: Int) -> Step {
         let isSetters = self.door.takes(.set)
         guard isSetters || self.mayServe else { return self.again(.outOfTime) }
         let mayAnswer = !self.sets.hasOrdered
-        let parsed = line.withUnsafeReadableBytes { bytes in
-            Result { () throws(RefusedRequest) in
-                try Request.parse(bytes.assumingMemoryBound(to: UInt8.self))
-            }
-        }
         do {
-            guard let request = try parsed.get() else { return .handled }
+            guard let request = try self.input.takeRequest(length) else { return .handled }
             let operation = request.operation
             let isReading = operation.isReading
             guard !isReading || !self.lifecycle.isGone else { return .handled }
             guard mayAnswer || operation.isProposal else { return self.again(.handled) }
             guard !isReading || !isSetters || self.mayServe else { return self.again(.outOfTime) }
             do {
-                try self.perform(request, line)
+                try self.perform(request)
                 self.server.counters.add(.requests)
             } catch {
                 guard mayAnswer else { return self.again(.handled) }
@@ -119,7 +114,7 @@ extension Connection {
     /// Whether a request that changes nothing may be carried out now.
     private var mayServe: Bool { !self.lifecycle.isForgotten && self.server.turns.mayServe(self) }
 
-    private func perform(_ request: Request, _ line: ByteBuffer) throws(WireError) {
+    private func perform(_ request: Request) throws(WireError) {
         let (id, operation) = (request.id, request.operation)
         guard self.door.takes(operation) else {
             throw WireError(
@@ -128,12 +123,13 @@ extension Connection {
                     + "use \(Door.control.fileName)"
             )
         }
-        // The machine judges a set, and the ring is brought up to it before it is answered.
-        if operation != .set { self.server.catchUp() }
         // Most sets have nothing to be resolved, and are not copied for it.
         if case .set(let call) = request.call, call.terms.isPlain {
             return try self.sets.set(call, id: id)
         }
+        let line = self.input.line
+        // The machine judges a set, and the ring is brought up to it before it is answered.
+        if operation != .set { self.server.catchUp() }
         switch try self.server.schema.resolved(request.call) {
         case .get:
             ServerLine.writeReply(
@@ -148,7 +144,7 @@ extension Connection {
             )
             self.output.replyWithLine(after: self.server.past.ring.head)
         case .set(let call):
-            try self.sets.set(call, id: id)
+            try self.sets.set(call.placed(by: self.server.past.seq(of:)), id: id)
         case .send(let call):
             try self.sets.send(call, id: id)
         case .update(let call):

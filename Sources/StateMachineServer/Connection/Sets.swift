@@ -48,7 +48,7 @@ final class Sets: @unchecked Sendable {
     }
 
     /// How voters are asked.
-    private static let question = Question()
+    private static let question: Question? = Question()
 
     private let output: Output
     private let server: StateServer
@@ -70,19 +70,11 @@ final class Sets: @unchecked Sendable {
 
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
     func set(_ call: SetCall, id: RequestID?) throws(WireError) {
-        guard !self.server.isClosing else { throw .shuttingDown }
-        // Most ask for no condition, and are not copied for it.
-        guard call.terms.isPlain else {
-            return try self.carryOut(call.placed(by: self.server.past.seq(of:)), id: id)
-        }
-        try self.carryOut(call, id: id)
-    }
-
-    private func carryOut(_ call: SetCall, id: RequestID?) throws(WireError) {
         let server = self.server
+        guard !server.isClosing else { throw .shuttingDown }
         let state = try server.state(call.state, data: call.terms.data)
         self.noteSet()
-        let origin = try self.origin(of: call)
+        let origin = try self.output.origin(of: call.terms)
         let move = server.move(to: consume state, call, from: consume origin)
         let asked = Asked(id: id, call.terms)
         if let answer = server.machine.enterAtOnce(move, asking: Self.question) {
@@ -97,7 +89,7 @@ final class Sets: @unchecked Sendable {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
-        let move = try self.server.move(for: call, from: try self.origin(of: call))
+        let move = try self.server.move(for: call, from: try self.output.origin(of: call.terms))
         self.propose(move, Asked(id: id, call.terms, isEvent: true))
     }
 
@@ -106,20 +98,8 @@ final class Sets: @unchecked Sendable {
         guard !self.server.isClosing else { throw .shuttingDown }
         let call = call.placed(by: self.server.past.seq(of:))
         self.noteSet()
-        let move = try self.server.move(for: call, from: try self.origin(of: call))
+        let move = try self.server.move(for: call, from: try self.output.origin(of: call.terms))
         self.propose(move, Asked(id: id, call.terms))
-    }
-
-    /// Who asks, and why; refuses to pass over voters for all but root and the daemon's own user.
-    private func origin(of call: some ChangeCall) throws(WireError) -> Origin? {
-        guard !call.terms.isPlain else { return self.output.origin(because: nil) }
-        guard !call.isForced || !self.output.user.isLimited else {
-            throw WireError(
-                .forbidden,
-                "only root and the daemon's own user may use \"force\""
-            )
-        }
-        return self.output.origin(because: call.cause, isForced: call.isForced)
     }
 
     private func noteSet() {
