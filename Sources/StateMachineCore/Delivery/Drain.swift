@@ -328,7 +328,11 @@ package final class Drain: @unchecked Sendable {
 
     /// Moves the cursor on, without a limit; false if nothing follows.
     private func advance() -> Bool {
-        guard let entry = self.next(after: self.cursor) else { return false }
+        guard self.cursor.position < self.end.load(ordering: .sequentiallyConsistent),
+            // The link's reference, where nobody else comes along it.
+            let entry = isKnownUniquelyReferenced(&self.cursor)
+                ? self.cursor.takeNext() : self.cursor.next
+        else { return false }
         // The passed entry is released after the cursor has moved: its state may go with it,
         // and that may run a client's code.
         let passed = exchange(&self.cursor, with: entry)

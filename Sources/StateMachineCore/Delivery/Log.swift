@@ -54,7 +54,7 @@ class LogEntry: @unchecked Sendable {
 
     fileprivate var copy: LogEntry { LogEntry(self.kind, deliveryCount: self.deliveryCount) }
 
-    private final func takeNext() -> LogEntry? {
+    final func takeNext() -> LogEntry? {
         self.link.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
     }
 

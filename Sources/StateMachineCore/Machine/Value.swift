@@ -18,27 +18,27 @@ package class Value: Equatable, @unchecked Sendable {
     /// The form in which it is shown and kept, which is made once, by whoever asks first.
     ///
     /// - Parameter make: makes it; of all values of a machine the same kind, and never under a lock.
-    /// - Returns: the form.
-    @inlinable package final func form<Form: AnyObject & Sendable>(_ make: () -> Form) -> Form {
-        if let form = self.shown.load(ordering: .acquiring) {
-            return unsafeDowncast(form.takeUnretainedValue(), to: Form.self)
-        }
-        return self.keep(make())
+    /// - Returns: the form, not counted: the value keeps it.
+    @inlinable package final func form<Form: AnyObject & Sendable>(
+        _ make: () -> Form
+    ) -> Unmanaged<Form> {
+        let form = self.shown.load(ordering: .acquiring) ?? self.keep(make())
+        return .fromOpaque(form.toOpaque())
     }
 
     /// Keeps a form that was just made, and returns the one that all go by.
     @usableFromInline
-    final func keep<Form: AnyObject & Sendable>(_ made: Form) -> Form {
+    final func keep(_ made: AnyObject) -> Unmanaged<AnyObject> {
         let kept = Unmanaged<AnyObject>.passRetained(made)
         let (isFirst, other) = self.shown.compareExchange(
             expected: nil,
             desired: kept,
             ordering: .acquiringAndReleasing
         )
-        guard !isFirst else { return made }
+        guard !isFirst, let other else { return kept }
         kept.release()
         // Another thread was faster.
-        return other.map { unsafeDowncast($0.takeUnretainedValue(), to: Form.self) } ?? made
+        return other
     }
 
     /// The state's name, as on the wire.

@@ -111,11 +111,12 @@ extension ServerLine {
         in epoch: Epoch,
         due: Due?
     ) {
-        let fragment = schema.encoded(change.new).fragment
         let stay = schema.hasStays ? change.stay : nil
-        writer.line("reply", id: id) { writer in
-            writer.begin(changed: true, isHandled)
-            writer.report(change.seq, fragment, change.at, epoch, stay, due)
+        schema.withEncoded(change) { _, new in
+            writer.line("reply", id: id) { writer in
+                writer.begin(changed: true, isHandled)
+                writer.report(change.seq, new.fragment, change.at, epoch, stay, due)
+            }
         }
     }
 

@@ -36,8 +36,17 @@ package final class Encoded: Sendable {
 
 extension Schema {
     /// The state's encoded form, made now if nobody has asked for it before.
-    package func encoded(_ value: Value) -> Encoded {
+    package func encoded(_ value: Value) -> Encoded { self.form(of: value).takeUnretainedValue() }
+
+    private func form(of value: Value) -> Unmanaged<Encoded> {
         value.form { Encoded(value.name, self.codec.data(of: value)) }
+    }
+
+    /// Calls `body` with the encoded forms of both states of a change, which keeps them: no reference is counted.
+    package func withEncoded(_ change: Change, _ body: (_ old: Encoded, _ new: Encoded) -> Void) {
+        self.form(of: change.old)._withUnsafeGuaranteedRef { old in
+            self.form(of: change.new)._withUnsafeGuaranteedRef { new in body(old, new) }
+        }
     }
 
     /// A place, as lines show it, and what time will do there.

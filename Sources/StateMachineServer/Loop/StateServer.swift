@@ -186,7 +186,6 @@ final class StateServer: @unchecked Sendable {
 
     /// A state was entered: the ring has it from now on.
     private func append(_ change: Change) {
-        let (old, new) = (self.states.encoded(change.old), self.states.encoded(change.new))
         let due = self.stays?.due(after: change)
         // Clients that set have been paused since the ring was half full. The program is not, nor what a client sent
         // before it vanished, which is decided without waiting.
@@ -202,25 +201,22 @@ final class StateServer: @unchecked Sendable {
         self.origin = change.origin
         if change.beginsStay { self.beganStay = change.at }
         if let origin, origin.isForced { self.log?.log(forced: change, by: origin) }
-        ServerLine.writeChange(
-            to: &self.scratch.line,
-            change,
-            from: old,
-            to: new,
-            by: self.states,
-            in: self.epoch,
-            due: due
-        )
-        self.scratch.line.withBytes {
-            self.past.ring.append(
+        self.states.withEncoded(change) { old, new in
+            ServerLine.writeChange(
+                to: &self.scratch.line,
                 change,
-                ofBytes: new.fragment.count,
-                due: due,
-                line: $0
+                from: old,
+                to: new,
+                by: self.states,
+                in: self.epoch,
+                due: due
             )
+            self.scratch.line.withBytes {
+                self.past.ring.append(change, ofBytes: new.fragment.count, due: due, line: $0)
+            }
+            self.counters.transitions.add(from: old, to: new)
         }
         self.counters.add(.changes)
-        self.counters.transitions.add(from: old, to: new)
         self.stays?.passed(self.snapshot)
     }
 
