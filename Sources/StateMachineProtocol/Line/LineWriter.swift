@@ -7,9 +7,6 @@ package struct LineWriter: ~Copyable {
     /// are of one.
     private var written = (second: Int64.min, text: SecondText())
 
-    /// The number that was written last in this line, and where.
-    private var last: (number: UInt64?, place: Range<Int>) = (nil, 0..<0)
-
     package init() {}
 
     /// Passes the bytes of the line that was begun last.
@@ -45,16 +42,10 @@ package struct LineWriter: ~Copyable {
         self.text("}\n")
     }
 
-    /// Forgets what was written.
-    mutating func clear() {
-        self.output.clear()
-        self.last.number = nil
-    }
-
     /// Begins a line anew.
     @inline(__always)
     mutating func begin(_ type: StaticString, id: RequestID?) {
-        self.clear()
+        self.output.clear()
         self.text("{\"type\":\"")
         self.text(type)
         self.text("\"")
@@ -80,11 +71,13 @@ package struct LineWriter: ~Copyable {
         (start + 2 + count).copyMemory(from: behind.utf8Start, byteCount: 2)
     }
 
+    @inline(__always)
     package mutating func bool(_ key: LineKey, _ value: Bool) {
         self.key(key)
         if value { self.text("true") } else { self.text("false") }
     }
 
+    @inline(__always)
     package mutating func number(_ key: LineKey, _ value: some BinaryInteger) {
         self.key(key)
         self.decimal(value)
@@ -100,6 +93,7 @@ package struct LineWriter: ~Copyable {
         self.json(value)
     }
 
+    @inline(__always)
     package mutating func time(_ key: LineKey, _ value: WallTime) {
         self.key(key)
         self.text("\"")
@@ -154,8 +148,8 @@ package struct LineWriter: ~Copyable {
 
     package mutating func peer(_ key: LineKey, _ peer: Peer) {
         self.key(key)
-        if let program = peer.program, !program.written.isEmpty {
-            self.raw(program.written)
+        if let written = peer.program?.written, !written.isEmpty {
+            self.raw(written)
         } else {
             self.object(of: peer)
         }
@@ -180,6 +174,7 @@ package struct LineWriter: ~Copyable {
     package static func written(_ peer: Peer) -> [UInt8] { self.bytes { $0.object(of: peer) } }
 
     /// A place in the order, as clients give it back.
+    @inline(__always)
     package mutating func cursor(_ key: LineKey, _ cursor: Cursor) {
         self.key(key)
         self.text("\"")
@@ -217,15 +212,7 @@ package struct LineWriter: ~Copyable {
         self.decimal(UInt64(number.magnitude))
     }
 
-    /// A line has its seq twice: the number that was written last is not written anew.
     private mutating func decimal(_ magnitude: UInt64) {
-        guard magnitude != self.last.number else { return self.output.repeat(self.last.place) }
-        let start = self.output.count
-        self.write(magnitude)
-        self.last = (magnitude, start..<self.output.count)
-    }
-
-    private mutating func write(_ magnitude: UInt64) {
         var (count, bound) = (1, 10 as UInt64)
         // 2^64 has twenty digits, one more than the last bound.
         while magnitude >= bound, count < 20 {
@@ -356,15 +343,6 @@ struct LineBytes: ~Copyable {
     }
 
     mutating func replace(at index: Int, by byte: UInt8) { self.memory[index] = byte }
-
-    /// Appends bytes that are there already.
-    mutating func `repeat`(_ range: Range<Int>) {
-        let start = self.room(for: range.count)
-        start.copyMemory(
-            from: self.memory.baseAddress.unsafelyUnwrapped + range.lowerBound,
-            byteCount: range.count
-        )
-    }
 
     @inline(never)
     private mutating func grow(by count: Int) {

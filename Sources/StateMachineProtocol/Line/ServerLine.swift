@@ -33,31 +33,21 @@ package enum ServerLine {
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        LineWriter.bytes { writer in
-            if let report {
-                self.writeReply(to: &writer, id: id, report, own: own, rest: rest)
-            } else {
-                writer.line("reply", id: id) { writer in
-                    writer.bool(.ok, true)
-                    own(&writer)
-                    rest(&writer)
-                }
-            }
-        }
+        LineWriter.bytes { self.writeReply(to: &$0, id: id, report, own: own, rest: rest) }
     }
 
-    /// The same with a report, into `writer`, whose former content is discarded.
+    /// The same, into `writer`, whose former content is discarded.
     package static func writeReply(
         to writer: inout LineWriter,
         id: RequestID?,
-        _ report: Report,
+        _ report: Report?,
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) {
         writer.line("reply", id: id) { writer in
             writer.bool(.ok, true)
             own(&writer)
-            writer.report(report)
+            if let report { writer.report(report) }
             rest(&writer)
         }
     }
