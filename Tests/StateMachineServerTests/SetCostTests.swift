@@ -101,7 +101,7 @@ struct SetCostTests {
     @Test func anEphemeralSetCountsNoMoreThanItDid() async throws {
         try await LoneServer.run { lone in
             let counts = try await Self.cost(lone)
-            Self.expect(counts, atMost: Counts(allocations: 27_200, references: 928_000))
+            Self.expect(counts, atMost: Counts(allocations: 26_200, references: 768_000))
         }
     }
 
@@ -110,7 +110,7 @@ struct SetCostTests {
             let history = try SQLiteHistory<DoorState>(directory: directory)
             try await LoneServer.run(of: history.makeMachine()) { lone in
                 let counts = try await Self.cost(lone, history.history)
-                Self.expect(counts, atMost: Counts(allocations: 35_000, references: 1_085_000))
+                Self.expect(counts, atMost: Counts(allocations: 34_000, references: 927_000))
             }
         }
     }
