@@ -1,33 +1,59 @@
 /// A JSON number by its exact value: `1`, `1.0` and `10e-1` are equal, and different integers never
 /// are, however long.
-package struct JSONDecimal: Hashable, Sendable {
+///
+/// Made and compared without allocation.
+package struct JSONDecimal: Sendable {
     package let isNegative: Bool
-    /// Without zeros at either end; none at all for zero.
-    private let digits: [UInt8]
+    /// From the first digit that is no zero to the last one, perhaps with the point between; empty for zero.
+    private let written: Substring.UTF8View
     /// The position of the point, counted in digits from the first.
     private let point: Int
 
     /// The value of a number as JSON writes it; nil if its exponent does not fit in 32 bits.
     package init?(_ text: String) {
-        let parts = text.utf8.split(maxSplits: 1) { $0 | 0x20 == UInt8(ascii: "e") }
-        guard let mantissa = parts.first else { return nil }
+        let bytes = text.utf8
+        guard !bytes.isEmpty else { return nil }
+        let end = bytes.firstIndex { $0 | 0x20 == UInt8(ascii: "e") } ?? bytes.endIndex
         var exponent = 0
-        if parts.count > 1 {
-            guard let written = Int32(Substring(parts[1])) else { return nil }
+        if end < bytes.endIndex {
+            guard let written = Int32(text[bytes.index(after: end)...]) else { return nil }
             exponent = Int(written)
         }
-        let isNegative = mantissa.first == UInt8(ascii: "-")
-        let halves = mantissa.dropFirst(isNegative ? 1 : 0).split(
-            separator: UInt8(ascii: "."),
-            omittingEmptySubsequences: false
-        )
-        let written = Array(halves.joined())
-        let zero = UInt8(ascii: "0")
-        let start = written.firstIndex { $0 != zero } ?? written.endIndex
-        let end = written.lastIndex { $0 != zero } ?? start
-        self.digits = start < written.endIndex ? Array(written[start...end]) : []
-        self.isNegative = isNegative && !self.digits.isEmpty
-        self.point = self.digits.isEmpty ? 0 : halves[0].count + exponent - start
+        let isNegative = bytes.first == UInt8(ascii: "-")
+        /// Digits so far, those of them before the point, and those before the first that is no zero.
+        var (count, whole, zeros) = (0, Int?.none, 0)
+        var (first, last) = (end, end)
+        for index in bytes[..<end].indices.dropFirst(isNegative ? 1 : 0) {
+            if bytes[index] == UInt8(ascii: ".") {
+                whole = count
+                continue
+            }
+            if bytes[index] != UInt8(ascii: "0") {
+                if first == end { (first, zeros) = (index, count) }
+                last = bytes.index(after: index)
+            }
+            count += 1
+        }
+        self.written = bytes[first..<last]
+        self.isNegative = isNegative && first < last
+        self.point = first < last ? (whole ?? count) + exponent - zeros : 0
+    }
+
+    private var digits: LazyFilterSequence<Substring.UTF8View> {
+        self.written.lazy.filter { $0 != UInt8(ascii: ".") }
+    }
+}
+
+extension JSONDecimal: Hashable {
+    package static func == (left: Self, right: Self) -> Bool {
+        left.isNegative == right.isNegative && left.point == right.point
+            && left.digits.elementsEqual(right.digits)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.isNegative)
+        hasher.combine(self.point)
+        for digit in self.digits { hasher.combine(digit) }
     }
 }
 
@@ -39,8 +65,8 @@ extension JSONDecimal: Comparable {
 
     /// Whether it is nearer to zero.
     private func isSmaller(than other: Self) -> Bool {
-        guard !self.digits.isEmpty, !other.digits.isEmpty else {
-            return self.digits.isEmpty && !other.digits.isEmpty
+        guard !self.written.isEmpty, !other.written.isEmpty else {
+            return self.written.isEmpty && !other.written.isEmpty
         }
         guard self.point == other.point else { return self.point < other.point }
         return self.digits.lexicographicallyPrecedes(other.digits)
@@ -53,7 +79,7 @@ extension JSONDecimal: CustomStringConvertible {
 
     /// The number without needless zeros: `10`, `0.5`, `-1.5e300`.
     package var description: String {
-        let digits = String(decoding: self.digits, as: UTF8.self)
+        let digits = String(decoding: Array(self.digits), as: UTF8.self)
         let sign = self.isNegative ? "-" : ""
         guard !digits.isEmpty else { return "0" }
         if self.point > Self.writtenOut || self.point < -Self.writtenOut {

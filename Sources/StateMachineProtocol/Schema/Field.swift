@@ -127,14 +127,14 @@ extension Field {
     }
 
     private func boundsMisfit(of value: JSONValue) -> Misfit? {
+        let bounds = self.bounds
+        guard bounds.least != nil || bounds.most != nil else { return nil }
         let measured: JSONDecimal?
         switch value {
         case .number(let text): measured = JSONDecimal(text)
         case .string(let text): measured = JSONDecimal("\(text.utf8.count)")
         case .null, .bool, .array, .object: return nil
         }
-        let bounds = self.bounds
-        guard bounds.least != nil || bounds.most != nil else { return nil }
         guard let measured else { return Misfit(.exponent, of: value, in: self) }
         if let least = bounds.least, measured < least {
             return Misfit(.least(least), of: value, in: self)
