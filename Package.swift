@@ -358,7 +358,9 @@ let package = Package(
         ),
         .testTarget(
             name: "StateMachineProtocolTests",
-            dependencies: ["StateMachineCore", "StateMachineProtocol", "TestSupport"],
+            dependencies: [
+                "CAllocations", "StateMachineCore", "StateMachineProtocol", "TestSupport",
+            ],
             resources: [.copy("Fixtures")],
             swiftSettings: strict
         ),

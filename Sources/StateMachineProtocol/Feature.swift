@@ -34,4 +34,6 @@ package enum Feature: String, CaseIterable, Sendable {
     case force
     /// `rights` in the answer to `describe`, and `may` in refusals.
     case rights
+    /// Patterns that compare: `name:key>=value`, and `where` in an object.
+    case comparisons = "where"
 }

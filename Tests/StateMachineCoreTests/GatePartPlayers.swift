@@ -90,7 +90,7 @@ final class ElectoratePlayer: ScriptPlayer {
                 {
                     let voter = VoterMember(
                         Machine.Voter(label: $0[0]),
-                        at: $0.numbers(from: 1).map { Set($0) },
+                        at: $0.numbers(from: 1).map { Set($0.map { Bucket($0) }) },
                         isAsked: { _ in true },
                         body: { _ in }
                     )
@@ -101,7 +101,10 @@ final class ElectoratePlayer: ScriptPlayer {
             "move": { player in
                 {
                     guard let voter = player.voters[$0[0]] else { return }
-                    player.electorate.move(voter, to: $0.numbers(from: 1).map { Set($0) })
+                    player.electorate.move(
+                        voter,
+                        to: $0.numbers(from: 1).map { Set($0.map { Bucket($0) }) }
+                    )
                 }
             },
             "remove": { player in

@@ -74,7 +74,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             "stand": { player in
                 { command in
                     let states = command.rest(from: 1).split(separator: " ")
-                    let buckets = states.map { Light.value(String($0)).light.bucket }
+                    let buckets = states.map { Bucket(Light.value(String($0)).light.bucket) }
                     player.voters[command[0]]?.move(to: Set(buckets))
                 }
             },
@@ -191,7 +191,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
         self.voters[name] = self.machine.addVoter(
             Machine.Voter(label: name),
             on: .immediate,
-            at: command["at"].map { [Light.value($0).light.bucket] },
+            at: command["at"].map { [Bucket(Light.value($0).light.bucket)] },
             before: { states.isEmpty || states.contains($0.proposed.text) },
             { ask in
                 self.asks[name] = ask

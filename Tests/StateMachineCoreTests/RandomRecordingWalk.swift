@@ -370,7 +370,8 @@ extension RandomRecordingWalk {
         let registration = self.machine.addVoter(
             Machine.Voter(label: voter.name),
             on: context,
-            at: isEverywhere ? nil : Set(voter.guarded.withLock { $0.place }.map(\.bucket)),
+            at: isEverywhere
+                ? nil : Set(voter.guarded.withLock { $0.place }.map { Bucket($0.bucket) }),
             before: { motion in
                 if let number = Int(motion.cause ?? "") {
                     self.interrupt(self.bids.withLock { $0[number] }, onceIn: 15)
@@ -468,7 +469,7 @@ extension RandomRecordingWalk {
         let isEverywhere = self.dice.isOne(in: 5)
         let place = isEverywhere ? Set(Light.allCases) : self.someStates
         guard let registration = voter.leave(for: place, at: self.moments.now) else { return }
-        registration.move(to: isEverywhere ? nil : Set(place.map(\.bucket)))
+        registration.move(to: isEverywhere ? nil : Set(place.map { Bucket($0.bucket) }))
         voter.arrived(at: place, at: self.moments.now)
     }
 }

@@ -25,7 +25,10 @@ import Testing
             beginsStay: present == nil
         )
         return server.machine.holder.withLock { $0.gate.voters }
-            .voters(at: server.states.buckets(of: motion)).count
+            .voters(
+                at: server.states.buckets(of: motion),
+                on: server.states.stretches(of: motion)
+            ).count
     }
 
     /// Neither those of other values nor those that hold the whole state, or a value that stays.
@@ -49,6 +52,42 @@ import Testing
                 #expect(update(7, 8) == inexact + 1)
                 #expect(Self.candidates(for: .open(degrees: 8), server) == inexact + 2)
             }
+        }
+    }
+
+    /// Of bounds only those that the change reaches, and an update only those that it comes to reach.
+    @Test func aHoldWhoseBoundIsNotReachedCostsNothing() async throws {
+        try await LoneServer.run { lone in
+            for _ in 0..<4 {
+                lone.send(Self.hold((0..<32).map { "open:degrees>\($0 == 0 ? 80 : 1000 + $0)" }))
+                lone.send(Self.hold((0..<32).map { "open:degrees<\(-10 - $0)" }))
+                for _ in 0..<2 { #expect(lone.line().contains(#""hold":"#)) }
+            }
+            try await lone.onLoop { server in
+                let update: (Int, Int) -> Int = { old, new in
+                    Self.candidates(
+                        for: .open(degrees: new),
+                        updating: .open(degrees: old),
+                        server
+                    )
+                }
+                #expect(Self.candidates(for: .open(degrees: 80), server) == 0)
+                #expect(Self.candidates(for: .open(degrees: 81), server) == 4)
+                #expect(Self.candidates(for: .open(degrees: -10), server) == 0)
+                #expect(Self.candidates(for: .open(degrees: -11), server) == 4)
+                #expect(Self.candidates(for: .closed, server) == 0)
+                #expect(update(70, 80) == 0)
+                #expect(update(80, 81) == 4)
+                #expect(update(81, 82) == 0)
+                #expect(update(82, 81) == 0)
+                // Its next pattern comes to match.
+                #expect(update(-11, -12) == 4)
+            }
+            let patterns = try await Self.exceptingPatterns(lone)
+            #expect(patterns == 0)
+            lone.send("set open degrees=80", "set open degrees=81")
+            #expect(lone.line().contains(#""changed":true"#))
+            #expect(lone.line().contains(#""error":"denied""#))
         }
     }
 

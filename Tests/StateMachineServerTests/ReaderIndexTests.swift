@@ -34,6 +34,9 @@ import Testing
     @Test(arguments: [
         "locked", "open:degrees=7", "locked:by=x",
         #"{"state":"open","data":{"degrees":7}}"#,
+        "open:degrees>5", "open:degrees>=7", "open:degrees>4,degrees<9",
+        "open:degrees>4,degrees!=8",
+        "open:degrees=7,degrees<=7", #"{"state":"open","where":["degrees=7"]}"#,
     ])
     func whoWantsAStateIsFoundByIt(pattern: String) async throws {
         try await LoneServer.run { lone in
@@ -56,6 +59,41 @@ import Testing
             try await Self.expectRest(lone)
             let count = try await lone.onLoop { try Self.connection(of: $0).user.readers.count }
             #expect(count == 1)
+        }
+    }
+
+    /// However many wait for more: what does not reach their bounds looks at none of them.
+    @Test func whoWaitsForMoreIsNotLookedAt() async throws {
+        try await LoneServer.run { lone in
+            lone.send("ping")
+            _ = lone.line()
+            try await lone.onLoop { server in
+                let connection = try Self.connection(of: server)
+                let schema = server.states
+                let readers = try (0..<16_000).map { number in
+                    let list = PatternList([
+                        try schema.resolved(Pattern(text: "open:degrees>=\(100 + number)"))
+                    ])
+                    let reader = RestingCursor(after: server.past.ring.head)
+                    reader.rest(at: list.readerBuckets, of: connection.output)
+                    #expect(reader.isResting)
+                    return reader
+                }
+                let user = connection.user
+                lone.machine.state = .open(degrees: 99)
+                server.catchUp()
+                #expect(server.search(for: user, until: .distantFuture))
+                #expect(user.readers.count == 16_000 && user.readers.seq == 1)
+                lone.machine.state = .open(degrees: 101)
+                server.catchUp()
+                #expect(server.search(for: user, until: .distantFuture))
+                #expect(user.readers.count == 15_998)
+                #expect(!readers[0].isResting && !readers[1].isResting && readers[2].isResting)
+                lone.machine.state = .open(degrees: 1_000_000)
+                server.catchUp()
+                #expect(server.search(for: user, until: .distantFuture))
+                #expect(user.readers.count == 0)
+            }
         }
     }
 

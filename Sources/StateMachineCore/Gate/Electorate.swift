@@ -1,19 +1,26 @@
 /// The voters of a gate: some are asked about every motion, the others are found by what it would change.
 ///
-/// Those who are found stand at buckets, numbers that are made of the states that concern them, and a motion is put to
-/// those at its buckets who want to be asked. So a proposal costs nothing for each voter that it does not
-/// concern. Part of what a machine's lock guards.
+/// Those who are found stand at buckets, which are made of the states that concern them, and a motion is put to
+/// those at its numbers and on its stretches who want to be asked. So a proposal costs nothing for each voter that it
+/// does not concern. Part of what a machine's lock guards.
 struct Electorate: Sendable {
-    /// Those who are asked about every motion.
-    private var everywhere: [VoterMember] = []
-    private var byBucket: [Int: [VoterMember]] = [:]
+    /// By the numbers of their buckets; nil: those who are asked about every motion.
+    private var byNumber: [Int?: [VoterMember]] = [:]
+    /// The bounds among the buckets.
+    private var bounds = Bounds()
     /// Goes up whenever a motion may concern a voter that it did not concern before.
     private(set) var version = 0
-    /// The buckets of a motion; pure, and called under no lock.
-    var buckets: @Sendable (Motion) -> [Int] = { _ in [] }
+    /// The numbers of a motion and, if there are bounds, what it reaches of lines; pure, and called under no lock.
+    var search: @Sendable (Motion, _ hasBounds: Bool) -> Found = { _, _ in ([], []) }
+
+    /// What of a motion finds voters.
+    typealias Found = (numbers: [Int], stretches: [Stretch])
 
     /// Whether no motion concerns anybody.
-    var isEmpty: Bool { self.everywhere.isEmpty && self.byBucket.isEmpty }
+    var isEmpty: Bool { self.byNumber.isEmpty }
+
+    /// Whether somebody stands at a bound.
+    var hasBounds: Bool { !self.bounds.isEmpty }
 
     mutating func add(_ voter: VoterMember) {
         self.version += 1
@@ -24,7 +31,7 @@ struct Electorate: Sendable {
     mutating func remove(_ voter: VoterMember) { _ = self.leave(voter) }
 
     /// Has a voter stand at other buckets, if it is here; nil: it is asked about every motion.
-    mutating func move(_ voter: VoterMember, to buckets: Set<Int>?) {
+    mutating func move(_ voter: VoterMember, to buckets: Set<Bucket>?) {
         let isHere = self.leave(voter)
         voter.buckets = buckets
         guard isHere else { return }
@@ -32,30 +39,45 @@ struct Electorate: Sendable {
         self.stand(voter)
     }
 
-    /// The voters at those buckets, each once, and those who are asked about every motion.
-    func voters(at buckets: [Int]) -> [VoterMember] {
-        var voters = self.everywhere
+    /// The voters at those numbers and on those stretches, each once, and those who are asked about every motion.
+    func voters(at numbers: [Int], on stretches: [Stretch] = []) -> [VoterMember] {
+        var voters = self.byNumber[nil] ?? []
         var found: Set<ObjectIdentifier> = []
-        for bucket in buckets {
-            for voter in self.byBucket[bucket] ?? []
+        func find(_ number: Int) {
+            for voter in self.byNumber[number] ?? []
             where found.insert(ObjectIdentifier(voter)).inserted { voters.append(voter) }
+        }
+        for number in numbers { find(number) }
+        for stretch in stretches {
+            for bucket in self.bounds.buckets(on: stretch) { find(bucket.number) }
         }
         return voters
     }
 
-    /// Those of the voters who are found at those buckets, each once.
-    func voters(among voters: [VoterMember], at buckets: [Int]) -> [VoterMember] {
+    /// Those of the voters who are found there, each once.
+    func voters(
+        among voters: [VoterMember],
+        at numbers: [Int],
+        on stretches: [Stretch]
+    ) -> [VoterMember] {
         var found: Set<ObjectIdentifier> = []
-        return voters.filter {
-            $0.isListed && $0.buckets?.isDisjoint(with: buckets) != true
-                && found.insert(ObjectIdentifier($0)).inserted
+        return voters.filter { voter in
+            voter.isListed
+                && voter.buckets?.contains { bucket in
+                    numbers.contains(bucket.number) || stretches.contains { $0.holds(bucket) }
+                } != false && found.insert(ObjectIdentifier(voter)).inserted
         }
     }
 
     private mutating func stand(_ voter: VoterMember) {
         voter.isListed = true
-        guard let buckets = voter.buckets else { return self.everywhere.append(voter) }
-        for bucket in buckets { self.byBucket[bucket, default: []].append(voter) }
+        guard let buckets = voter.buckets else {
+            return self.byNumber[nil, default: []].append(voter)
+        }
+        for bucket in buckets {
+            if self.byNumber[bucket.number] == nil { self.bounds.add(bucket) }
+            self.byNumber[bucket.number, default: []].append(voter)
+        }
     }
 
     /// Returns whether it was there.
@@ -63,13 +85,18 @@ struct Electorate: Sendable {
         guard voter.isListed else { return false }
         voter.isListed = false
         guard let buckets = voter.buckets else {
-            self.everywhere.removeAll { $0 === voter }
+            _ = self.leave(voter, nil)
             return true
         }
-        for bucket in buckets {
-            self.byBucket[bucket]?.removeAll { $0 === voter }
-            if self.byBucket[bucket]?.isEmpty == true { self.byBucket[bucket] = nil }
-        }
+        for bucket in buckets where self.leave(voter, bucket.number) { self.bounds.remove(bucket) }
+        return true
+    }
+
+    /// Returns whether nobody is left at that number.
+    private mutating func leave(_ voter: VoterMember, _ number: Int?) -> Bool {
+        self.byNumber[number]?.removeAll { $0 === voter }
+        guard self.byNumber[number]?.isEmpty == true else { return false }
+        self.byNumber[number] = nil
         return true
     }
 }
@@ -83,7 +110,7 @@ extension [VoterMember] {
 
 extension Registration {
     /// From when this returns a voter is found at those buckets and no others; nil: it is asked about every motion.
-    package func move(to buckets: Set<Int>?) {
+    package func move(to buckets: Set<Bucket>?) {
         guard let voter = self.member as? VoterMember, let machine = voter.owner as? Machine else {
             return
         }
@@ -100,12 +127,20 @@ extension Registration {
 }
 
 extension Machine {
-    /// Finds voters that stand at buckets by the buckets of what is proposed.
+    /// Finds voters that stand at buckets by what is proposed; both closures are pure, and called on any thread.
     ///
-    /// - Parameter buckets: the buckets of a motion; pure, and called on any thread.
-    package func findVoters(at buckets: @escaping @Sendable (Motion) -> [Int]) {
+    /// - Parameters:
+    ///   - numbers: the numbers of a motion.
+    ///   - stretches: what it reaches of lines; called only if somebody stands at one.
+    package func findVoters(
+        at numbers: @escaping @Sendable (Motion) -> [Int],
+        on stretches: @escaping @Sendable (Motion) -> [Stretch] = { _ in [] }
+    ) {
+        let search: @Sendable (Motion, Bool) -> Electorate.Found = { motion, hasBounds in
+            (numbers(motion), hasBounds ? stretches(motion) : [])
+        }
         // What it replaces is released after the lock.
-        _ = self.holder.withLock { exchange(&$0.gate.voters.buckets, with: buckets) }
+        _ = self.holder.withLock { exchange(&$0.gate.voters.search, with: search) }
     }
 
     /// Asks before the state changes, perhaps on behalf of a peer.
@@ -113,7 +148,7 @@ extension Machine {
     /// - Parameters:
     ///   - terms: who votes, and for how long it is waited for.
     ///   - context: where it is asked.
-    ///   - buckets: where it stands, to be asked about motions that have one of these buckets; nil: about
+    ///   - buckets: where it stands, to be asked about motions that find one of these buckets; nil: about
     ///     every motion.
     ///   - isAsked: pure, and run on the proposing thread; which of those motions it is asked about.
     ///   - stop: ends what its questions have started, and calls its argument once that has ended.
@@ -123,7 +158,7 @@ extension Machine {
     package func addVoter(
         _ terms: Machine.Voter,
         on context: any ExecutionContext,
-        at buckets: Set<Int>? = nil,
+        at buckets: Set<Bucket>? = nil,
         before isAsked: @escaping @Sendable (Motion) -> Bool = { _ in true },
         stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void = {
             $0()
@@ -134,12 +169,20 @@ extension Machine {
         return Registration(of: self.register(member, on: context).member, stopping: stop)
     }
 
+    /// What of a motion finds those who are here now.
+    private func search(_ motion: Motion) -> Electorate.Found {
+        let (search, hasBounds) = self.holder.withLock {
+            ($0.gate.voters.search, $0.gate.voters.hasBounds)
+        }
+        return search(motion, hasBounds)
+    }
+
     /// The voters who want to be asked about a motion.
     ///
     /// Called under no lock, since it runs their code.
     func voters(on motion: Motion) -> [VoterMember] {
-        let buckets = self.holder.withLock { $0.gate.voters.buckets }(motion)
-        let voters = self.holder.withLock { $0.gate.voters.voters(at: buckets) }
+        let (numbers, stretches) = self.search(motion)
+        let voters = self.holder.withLock { $0.gate.voters.voters(at: numbers, on: stretches) }
         return voters.whoWantToBeAsked(about: motion)
     }
 
@@ -147,8 +190,10 @@ extension Machine {
     ///
     /// Called under no lock, since it runs their code.
     func voters(among newcomers: [VoterMember], on motion: Motion) -> [VoterMember] {
-        let buckets = self.holder.withLock { $0.gate.voters.buckets }(motion)
-        let voters = self.holder.withLock { $0.gate.voters.voters(among: newcomers, at: buckets) }
+        let (numbers, stretches) = self.search(motion)
+        let voters = self.holder.withLock {
+            $0.gate.voters.voters(among: newcomers, at: numbers, on: stretches)
+        }
         return voters.whoWantToBeAsked(about: motion)
     }
 }

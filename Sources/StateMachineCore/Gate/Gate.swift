@@ -217,7 +217,7 @@ struct Gate: Sendable {
     /// Has a voter be found at other buckets; nil: it is asked about every motion.
     ///
     /// - Returns: whether the caller has to pump, since it may have a say in what is asked.
-    mutating func voterMoved(_ voter: VoterMember, to buckets: Set<Int>?) -> Bool {
+    mutating func voterMoved(_ voter: VoterMember, to buckets: Set<Bucket>?) -> Bool {
         self.voters.move(voter, to: buckets)
         guard self.ballot != nil else { return false }
         self.newcomers.append(voter)

@@ -94,14 +94,14 @@ final class VoterMember: Member, @unchecked Sendable {
     let isAsked: @Sendable (Motion) -> Bool
     private var body: (@Sendable (Ask) -> Void)?
     /// Where it stands among the voters; nil: it is asked about every motion.
-    var buckets: Set<Int>?
+    var buckets: Set<Bucket>?
     var isListed = false
     /// What its going counts as in a question that is open.
     var lastVote = Vote.abstain
 
     init(
         _ terms: Machine.Voter,
-        at buckets: Set<Int>? = nil,
+        at buckets: Set<Bucket>? = nil,
         isAsked: @escaping @Sendable (Motion) -> Bool,
         body: @escaping @Sendable (Ask) -> Void
     ) {

@@ -46,7 +46,7 @@ extension DrawingBar {
     ) -> [String] {
         let patterns = patterns.map { Pattern(writing: $0) }
         // A pattern with a value excludes only some values of a state, so the state still counts.
-        let list = PatternList(patterns.filter { !$0.isException || $0.data.isEmpty })
+        let list = PatternList(patterns.filter { !$0.isException || !$0.asksForValues })
         return names.filter { name in
             list.isEmpty
                 || list.contains { pattern in

@@ -92,7 +92,7 @@ package struct SeenState {
     package mutating func isCovered(by pattern: Pattern) -> Bool {
         // Most patterns name another state, or only a state.
         guard pattern.selects(self.name) else { return false }
-        guard !pattern.data.isEmpty else { return true }
+        guard pattern.asksForValues else { return true }
         if self.text == nil {
             let text = self.data.withUnsafeBufferPointer {
                 try? JSONReading.read($0, valueLimit: .max).text

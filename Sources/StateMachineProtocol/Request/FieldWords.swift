@@ -1,26 +1,39 @@
 /// Fields as people type them: `key=value`, interpreted by the field's type, `key:=JSON`, which is
-/// explicitly JSON, a single value without a key, which is for the one field that has none yet, and
-/// in an update `key+=number`.
+/// explicitly JSON, a single value without a key, which is for the one field that has none yet, in an
+/// update `key+=number`, and in a pattern comparisons such as `key>=number`.
 package struct FieldWords: Hashable, Sendable {
+    /// What they are for, which says what may stand there.
+    package enum Use: Sendable {
+        case data, update, pattern
+    }
+
     /// Values to be taken as they are.
     package private(set) var values: [JSONMember]
     /// Words, in strings; the one without a key has the empty name.
     package private(set) var words: [JSONMember]
     /// What an update adds to present values: numbers.
     package private(set) var amounts: [JSONMember]
+    /// What a pattern compares with present values, but for what it asks for as `key=value`.
+    package private(set) var comparisons: [ComparisonText]
 
-    package init(values: [JSONMember] = [], words: [JSONMember] = [], amounts: [JSONMember] = []) {
+    package init(
+        values: [JSONMember] = [],
+        words: [JSONMember] = [],
+        amounts: [JSONMember] = [],
+        comparisons: [ComparisonText] = []
+    ) {
         self.values = values
         self.words = words
         self.amounts = amounts
+        self.comparisons = comparisons
     }
 
     /// - Parameters:
-    ///   - texts: `key=value` or `key:=JSON`, and at most one value without a name.
+    ///   - texts: `key=value` or `key:=JSON`, at most one value without a name, and what the use allows.
     ///   - place: where they are, for error messages.
-    ///   - isUpdate: whether `key+=number` is possible.
+    ///   - use: what they are for.
     /// - Throws: `bad-request` or `limit`.
-    package init(_ texts: [String], in place: String, isUpdate: Bool = false) throws(WireError) {
+    package init(_ texts: [String], in place: String, for use: Use = .data) throws(WireError) {
         guard texts.count <= RequestLimits.fields else {
             throw WireError(
                 .limit,
@@ -30,8 +43,12 @@ package struct FieldWords: Hashable, Sendable {
         self.init()
         var keys: Set<Spelling> = []
         for text in texts {
+            if use == .pattern, let comparison = Self.comparison(in: text) {
+                self.comparisons.append(comparison)
+                continue
+            }
             let alone = self.words.first { $0.key.isEmpty }?.value.string ?? ""
-            let key = try self.add(text, in: place, isUpdate)
+            let key = try self.add(text, in: place, for: use)
             guard keys.insert(Spelling(key)).inserted else {
                 throw WireError(
                     .badRequest,
@@ -44,13 +61,26 @@ package struct FieldWords: Hashable, Sendable {
         }
     }
 
+    /// A comparison of a field with a value other than `key=value`; nil if the text is none.
+    private static func comparison(in text: String) -> ComparisonText? {
+        guard let comparison = ComparisonText(text), comparison.comparator != .equal,
+            comparison.hasName
+        else { return nil }
+        return comparison
+    }
+
     /// Returns the key.
     private mutating func add(
         _ text: String,
         in place: String,
-        _ isUpdate: Bool
+        for use: Use
     ) throws(WireError) -> String {
-        let parts = text.split(at: "=", maxSplits: 1)
+        var parts = text.split(at: "=", maxSplits: 1)
+        if use == .pattern, let equality = ComparisonText(text), equality.hasName {
+            // With the operator right behind the name, all that follows is the value.
+            let isSpaced = parts[0].utf8.last.map { $0 == 0x20 || $0 == 0x09 } ?? false
+            parts = [equality.name, isSpaced ? equality.operand : parts[1]]
+        }
         if parts.count == 1, !text.isEmpty {
             self.words.append(JSONMember("", .string(text)))
             return ""
@@ -58,7 +88,7 @@ package struct FieldWords: Hashable, Sendable {
         guard parts.count == 2, !parts[0].isEmpty else {
             throw WireError(.badRequest, "\(text.quoted) in \(place) must be key=value")
         }
-        if isUpdate, parts[0].utf8.last == UInt8(ascii: "+"), parts[0].utf8.count > 1 {
+        if use == .update, parts[0].utf8.last == UInt8(ascii: "+"), parts[0].utf8.count > 1 {
             let key = String(Substring(parts[0].utf8.dropLast()))
             guard let amount = JSONValue(parsing: parts[1]), amount.kind == "number" else {
                 throw WireError(
@@ -90,7 +120,10 @@ package struct FieldWords: Hashable, Sendable {
         FieldWords(
             values: self.values.map { JSONMember(name($0.key), $0.value) },
             words: self.words.map { JSONMember(name($0.key), $0.value) },
-            amounts: self.amounts
+            amounts: self.amounts,
+            comparisons: self.comparisons.map {
+                ComparisonText(name($0.name), $0.comparator, $0.operand)
+            }
         )
     }
 
@@ -133,6 +166,19 @@ package struct FieldWords: Hashable, Sendable {
             }
     }
 
+    /// The comparisons, with literals interpreted by the types of the fields; those of an unknown field by their look.
+    func comparisons(of fields: [Field]) -> [Comparison] {
+        self.comparisons.map { written in
+            let field = fields.first { $0.name.isSpelled(written.name) }
+            return Comparison(
+                name: written.name,
+                comparator: written.comparator,
+                operand: field?.type.value(ofWord: written.operand)
+                    ?? JSONValue(typed: written.operand)
+            )
+        }
+    }
+
     private func members(readBy fields: [Field]) -> [JSONMember] {
         self.values
             + self.words.map { word in
@@ -149,7 +195,9 @@ package struct FieldWords: Hashable, Sendable {
         of owner: String,
         isUpdate: Bool
     ) throws(WireError) -> Field {
-        let given = Set((self.values + self.words + self.amounts).map { Spelling($0.key) })
+        let names =
+            (self.values + self.words + self.amounts).map(\.key) + self.comparisons.map(\.name)
+        let given = Set(names.map { Spelling($0) })
         let open = fields.filter { !given.contains(Spelling($0.name)) }
         let needed = isUpdate ? [] : open.filter(\.isNeeded)
         if let field = needed.count == 1 ? needed.first : open.count == 1 ? open.first : nil {
@@ -161,16 +209,16 @@ package struct FieldWords: Hashable, Sendable {
                 "\(word.quoted) has no name, and \(owner.excerpt()) needs no further value; write key=value"
             )
         }
-        let names = open.map(\.name)
+        let known = open.map(\.name)
         let fitting = open.filter {
             !$0.values.isEmpty && $0.misfit(ofKind: $0.value(ofWord: word)) == nil
         }
-        let example = fitting.count == 1 ? fitting[0].name : names[0]
+        let example = fitting.count == 1 ? fitting[0].name : known[0]
         throw WireError(
             .badData,
-            "\(word.quoted) could be \(names.joined(separator: " or ")) of \(owner.excerpt()); "
+            "\(word.quoted) could be \(known.joined(separator: " or ")) of \(owner.excerpt()); "
                 + "write \(example)=\(word.excerpt())",
-            known: names
+            known: known
         )
     }
 }

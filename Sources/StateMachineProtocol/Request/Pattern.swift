@@ -1,8 +1,8 @@
-/// Selects states: those of a name or of a group, or those among them whose data has these values;
-/// or all others.
+/// Selects states: those of a name or of a group, or those among them whose data has these values
+/// and of whose fields comparisons hold; or all others.
 ///
-/// Written as a string, `name` or `name:key=value,key=value`, or as an object,
-/// `{"state":"name","data":{…}}`. All others are `!name` and `{"state":"name","not":true}`; in a
+/// Written as a string, `name` or `name:key=value,key>=value`, or as an object,
+/// `{"state":"name","data":{…},"where":["key>=value"]}`. All others are `!name` and `{"state":"name","not":true}`; in a
 /// list this excludes states that the other patterns select.
 public struct Pattern: Hashable, Sendable {
     /// The name of a state or of a group.
@@ -12,6 +12,8 @@ public struct Pattern: Hashable, Sendable {
     /// Words are interpreted by their look until ``Schema/resolved(_:isOld:)`` has interpreted them
     /// by the fields' types.
     package private(set) var data: [JSONMember]
+    /// What must hold of the data besides; operands are interpreted as the words in ``data`` are.
+    private(set) var comparisons: [Comparison]
     /// The pattern as its author wrote it, to be given back.
     public let written: JSONValue
     /// Whether it excludes the states that it matches.
@@ -78,18 +80,27 @@ public struct Pattern: Hashable, Sendable {
         self.fields = fields
         self.written = written
         self.data = fields.untyped
+        self.comparisons = fields.comparisons(of: [])
     }
 
     /// The same pattern, written with its present name and values.
     package var rewritten: Pattern {
-        guard !self.data.isEmpty else {
+        guard self.asksForValues else {
             return Pattern(writing: .string(self.isException ? "!" + self.name : self.name))
         }
-        var members = [
-            JSONMember("state", .string(self.name)), JSONMember("data", .object(self.data)),
-        ]
+        var members = [JSONMember("state", .string(self.name))]
+        if !self.data.isEmpty { members.append(JSONMember("data", .object(self.data))) }
+        if !self.comparisonTexts.isEmpty {
+            let texts = self.comparisonTexts.map { JSONValue.string($0.text) }
+            members.append(JSONMember("where", .array(texts)))
+        }
         if self.isException { members.append(JSONMember("not", true)) }
         return Pattern(writing: .object(members))
+    }
+
+    /// Whether it is written with the names of another one, as which it was resolved.
+    func hasNames(of resolved: Pattern) -> Bool {
+        self.name.isSpelled(resolved.name) && self.fields == resolved.fields
     }
 
     /// Whether both are spelled the same.
@@ -110,8 +121,12 @@ public struct Pattern: Hashable, Sendable {
         var pattern = self
         pattern.group = group
         pattern.data = try self.fields.members(typedBy: fields, of: self.name)
+        pattern.comparisons = self.fields.comparisons(of: fields)
         return pattern
     }
+
+    /// The comparisons as they were written, under the fields' present names.
+    var comparisonTexts: [ComparisonText] { self.fields.comparisons }
 
     /// The same, for a state that had another name when it was written; with the fields' present
     /// names.
@@ -153,17 +168,22 @@ public struct Pattern: Hashable, Sendable {
         self.selects(name) && self.asksFor(data)
     }
 
+    /// Whether it asks for more than a name.
+    package var asksForValues: Bool { !self.data.isEmpty || !self.comparisons.isEmpty }
+
     /// Whether `data` has everything that it asks for.
     func asksFor(_ data: JSONValue) -> Bool {
-        self.data.isEmpty || JSONValue.object(self.data).isContained(in: data)
+        (self.data.isEmpty || JSONValue.object(self.data).isContained(in: data))
+            && self.comparisons.allSatisfy { $0.holds(of: data[$0.name]) }
     }
 
     /// Whether the object in a text has everything that it asks for; nothing else of it is made.
     func asksFor(_ text: JSONText) -> Bool {
         self.data.allSatisfy { text.value(of: $0.key).map($0.value.isContained) ?? false }
+            && self.comparisons.allSatisfy { $0.holds(of: text.value(of: $0.name)) }
     }
 
-    /// A name, or `name:key=value,key=value`; with a `!` in front, all others.
+    /// A name, or `name:key=value,key>=value`; with a `!` in front, all others.
     package init(text: String) throws(WireError) {
         let (isException, rest) = Self.unmarked(text)
         let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":"))
@@ -173,7 +193,8 @@ public struct Pattern: Hashable, Sendable {
             try colon.map { (colon) throws(WireError) in
                 try FieldWords(
                     Self.fields(String(rest[rest.utf8.index(after: colon)...])),
-                    in: "pattern \(text.quoted)"
+                    in: "pattern \(text.quoted)",
+                    for: .pattern
                 )
             } ?? FieldWords(),
             isException: isException,
@@ -212,7 +233,7 @@ public struct Pattern: Hashable, Sendable {
         return fields + [String(field)]
     }
 
-    /// A pattern as it appears in a request: a string, or `{"state":"name","data":{…}}`.
+    /// A pattern as it appears in a request: a string, or `{"state":"name","data":{…},"where":[…]}`.
     package init(_ value: JSONValue) throws(WireError) {
         switch value {
         case .string(let text):
@@ -221,7 +242,7 @@ public struct Pattern: Hashable, Sendable {
             guard let state = value["state"]?.string else {
                 throw WireError(.badRequest, "a pattern needs the key \"state\", with a string")
             }
-            let known = ["state", "data", "not"]
+            let known = ["state", "data", "where", "not"]
             if let odd = members.first(where: { key in !known.contains { $0.isSpelled(key.key) } })
             {
                 throw WireError(
@@ -238,7 +259,7 @@ public struct Pattern: Hashable, Sendable {
             }
             self.init(
                 name: state,
-                FieldWords(values: data),
+                FieldWords(values: data, comparisons: try Self.comparisons(value["where"] ?? [])),
                 isException: isException,
                 written: value
             )
@@ -247,6 +268,30 @@ public struct Pattern: Hashable, Sendable {
                 .badRequest,
                 "a pattern must be a string or an object, not of type \(value.kind)"
             )
+        }
+    }
+
+    /// What stands under `where`: a list of `key>=value`.
+    private static func comparisons(_ value: JSONValue) throws(WireError) -> [ComparisonText] {
+        guard let texts = value.elements else {
+            throw WireError(
+                .badRequest,
+                "\"where\" in a pattern must be a list of strings, like [\"percent>=50\"]"
+            )
+        }
+        guard texts.count <= RequestLimits.fields else {
+            throw WireError(.limit, "\"where\" has more than \(RequestLimits.fields) comparisons")
+        }
+        return try texts.map { (text) throws(WireError) in
+            guard let comparison = text.string.flatMap({ ComparisonText($0) }), comparison.hasName
+            else {
+                throw WireError(
+                    .badRequest,
+                    "\(text.plainText.quoted) in \"where\" must be a field, one of = != < <= > >=, and a value, "
+                        + "like percent>=50"
+                )
+            }
+            return comparison
         }
     }
 

@@ -1,3 +1,5 @@
+package import StateMachineCore
+
 /// Selects states by several patterns: those that one of them matches, except those that a pattern
 /// with a `!` excludes; if all have a `!`, all other states.
 package struct PatternList: Hashable, Sendable {
@@ -64,7 +66,7 @@ package struct PatternList: Hashable, Sendable {
 
     /// Whether ``names`` alone say which states are selected.
     package var isOfNames: Bool {
-        !self.hasExceptions && self.names != nil && self.selecting.allSatisfy(\.data.isEmpty)
+        !self.hasExceptions && self.names != nil && !self.selecting.contains(where: \.asksForValues)
     }
 
     /// The patterns as they were written, with commas between.
@@ -77,6 +79,10 @@ package struct PatternList: Hashable, Sendable {
 /// Each comes twice. A pattern that asks for no more than the bucket says comes to match only if that is new, so it stands
 /// at the number's complement, which a change of what the state carries has only for values that are other ones than
 /// before. Two buckets may have one number, so what is found there is to be matched.
+///
+/// A pattern with an order, and with no value that it asks for, stands at a bound. Each field of a state has two lines of
+/// them, one for what is to be large and, with negative numbers, one for what is to be small; their complements are for
+/// what is new.
 enum PatternBucket {
     /// All buckets of a state, whatever was before.
     static func all(of name: String, _ data: JSONValue) -> [Int] {
@@ -98,19 +104,71 @@ enum PatternBucket {
         return buckets
     }
 
+    /// What a state reaches of the lines of its numbers, whatever was before.
+    static func stretches(of name: String, _ data: JSONValue) -> [Stretch] {
+        Self.numbers(name, data).map {
+            Stretch(on: $0.line, after: -.infinity, upTo: $0.number.reach)
+        }
+    }
+
+    /// What a change to a state reaches of the lines of its numbers; `before` as for the buckets.
+    static func stretches(
+        of name: String,
+        _ data: JSONValue,
+        after before: JSONValue?
+    ) -> [Stretch] {
+        let earlier = before.map { Self.numbers(name, $0) } ?? []
+        return Self.stretches(of: name, data)
+            + Self.numbers(name, data).map { line, number in
+                let before = earlier.first { $0.line == line }?.number.reachSurely
+                return Stretch(on: ~line, after: before ?? -.infinity, upTo: number.reach)
+            }
+    }
+
+    /// The numbers of a state, each on its two lines.
+    private static func numbers(
+        _ name: String,
+        _ data: JSONValue
+    ) -> [(line: Int, number: NearestDouble)] {
+        let name = Self.hasher(of: name)
+        return (data.members ?? []).flatMap { member -> [(Int, NearestDouble)] in
+            guard let number = NearestDouble(member.value) else { return [] }
+            return [
+                (Self.line(member.key, isUpper: false, name), number),
+                (Self.line(member.key, isUpper: true, name), -number),
+            ]
+        }
+    }
+
     /// The buckets of the states that a pattern covers, one for each name.
     ///
     /// - Parameters:
     ///   - pattern: the pattern.
     ///   - isAlone: whether nothing but the pattern says what comes to match.
     /// - Returns: the buckets at which a voter stands.
-    static func buckets(of pattern: Pattern, isAlone: Bool) -> [Int] {
-        pattern.coveredNames.map { name in
+    static func buckets(of pattern: Pattern, isAlone: Bool) -> [Bucket] {
+        let isNew = isAlone && pattern.isOfOneBucket
+        return pattern.coveredNames.map { name in
             let name = Self.hasher(of: name)
-            let bucket =
-                pattern.data.lazy.compactMap { Self.bucket(of: $0, name) }.first ?? name.finalize()
-            return isAlone && pattern.isOfOneBucket ? ~bucket : bucket
+            if let number = pattern.equalities.lazy.compactMap({ Self.bucket(of: $0, name) }).first
+            {
+                return Bucket(isNew ? ~number : number)
+            }
+            if let (comparison, bound) = pattern.bound {
+                let line = Self.line(comparison.name, isUpper: comparison.comparator.isUpper, name)
+                return Bucket(on: isNew ? ~line : line, at: bound)
+            }
+            let number = name.finalize()
+            return Bucket(isNew ? ~number : number)
         }
+    }
+
+    /// The line of a field's bounds; the upper ones have a line of their own.
+    private static func line(_ key: String, isUpper: Bool, _ name: Hasher) -> Int {
+        var hasher = name
+        key.hashSpelling(into: &hasher)
+        hasher.combine(isUpper)
+        return hasher.finalize()
     }
 
     private static func hasher(of name: String) -> Hasher {
@@ -129,10 +187,89 @@ enum PatternBucket {
     }
 }
 
+/// A number among doubles: the nearest one, as which it is written shortest, and whether it is that number exactly.
+///
+/// Rounding keeps the order of what it leaves different, so that a bound that is rounded away from what does not reach it
+/// finds all that does.
+private struct NearestDouble {
+    let double: Double
+    /// Whether the number may be larger, or smaller, than what the double is written as.
+    let mayBeLarger: Bool
+    let mayBeSmaller: Bool
+
+    /// Nil of what is no number.
+    init?(_ value: JSONValue) {
+        guard case .number(let text) = value, let double = Double(text) else { return nil }
+        // Most are whole, and doubles have all of these.
+        if let integer = Int64(text), integer.magnitude < 1 << 53 {
+            self.init(double, mayBeLarger: false, mayBeSmaller: false)
+            return
+        }
+        let most = Double.greatestFiniteMagnitude
+        let near = max(-most, min(most, double))
+        guard let exact = JSONDecimal(text), let shown = JSONDecimal("\(near)") else {
+            // Its exponent is too long to be compared.
+            self.init(double, mayBeLarger: true, mayBeSmaller: true)
+            return
+        }
+        self.init(near, mayBeLarger: shown < exact, mayBeSmaller: exact < shown)
+    }
+
+    private init(_ double: Double, mayBeLarger: Bool, mayBeSmaller: Bool) {
+        (self.double, self.mayBeLarger, self.mayBeSmaller) = (double, mayBeLarger, mayBeSmaller)
+    }
+
+    static prefix func - (number: Self) -> Self {
+        Self(
+            -number.double,
+            mayBeLarger: number.mayBeSmaller,
+            mayBeSmaller: number.mayBeLarger
+        )
+    }
+
+    /// The last bound that the number may reach.
+    var reach: Double { self.mayBeLarger ? self.double.nextUp : self.double }
+
+    /// The last bound that it reaches for certain.
+    var reachSurely: Double { self.mayBeSmaller ? self.double.nextDown : self.double }
+
+    /// The bound of what is at least the number, or larger.
+    func bound(isStrict: Bool) -> Double {
+        self.mayBeLarger || isStrict && !self.mayBeSmaller ? self.double.nextUp : self.double
+    }
+}
+
+extension Comparator {
+    /// Whether what is smaller than a bound is wanted.
+    fileprivate var isUpper: Bool { self == .less || self == .atMost }
+
+    fileprivate var isStrict: Bool { self == .less || self == .greater }
+}
+
 extension Pattern {
-    /// Whether its bucket says all that it asks for: it has one plain value at most.
+    /// What it asks for as equal.
+    fileprivate var equalities: [JSONMember] {
+        self.data
+            + self.comparisons.filter { $0.comparator == .equal }
+            .map { JSONMember($0.name, $0.operand) }
+    }
+
+    /// Its first comparison by order, and the bound at which it stands for that.
+    fileprivate var bound: (Comparison, Double)? {
+        for comparison in self.comparisons where comparison.comparator.isOrder {
+            guard let number = NearestDouble(comparison.operand) else { continue }
+            let (isUpper, isStrict) = (
+                comparison.comparator.isUpper, comparison.comparator.isStrict
+            )
+            return (comparison, (isUpper ? -number : number).bound(isStrict: isStrict))
+        }
+        return nil
+    }
+
+    /// Whether its bucket says all that it asks for: it has one plain value at most, or one comparison but `!=`.
     fileprivate var isOfOneBucket: Bool {
-        self.data.count <= 1 && self.data.allSatisfy(\.value.isPlain)
+        self.data.count + self.comparisons.count <= 1 && self.data.allSatisfy(\.value.isPlain)
+            && self.comparisons.allSatisfy { $0.comparator != .unequal }
     }
 }
 
@@ -144,19 +281,19 @@ extension JSONValue {
 extension PatternList {
     /// Where the states are found that it selects; nil: anywhere.
     ///
-    /// One that asks for several values is found by the first of them.
-    package var buckets: Set<Int>? { self.buckets(isAlone: self.excepting.isEmpty) }
+    /// One that asks for several things is found by the first of its values, else by its first bound.
+    package var buckets: Set<Bucket>? { self.buckets(isAlone: self.excepting.isEmpty) }
 
     /// Where a reader stands who wants the states that it selects, each time that one comes; nil: anywhere.
-    package var readerBuckets: Set<Int>? { self.buckets(isAlone: false) }
+    package var readerBuckets: Set<Bucket>? { self.buckets(isAlone: false) }
 
-    private func buckets(isAlone: Bool) -> Set<Int>? {
+    private func buckets(isAlone: Bool) -> Set<Bucket>? {
         guard !self.selecting.isEmpty || self.excepting.isEmpty else { return nil }
         return Set(self.selecting.flatMap { PatternBucket.buckets(of: $0, isAlone: isAlone) })
     }
 
     /// How many of its patterns may be matched with states that have one of its buckets and that it does not select: all
-    /// of them if some exclude states, and else those that ask for several values or for parts.
+    /// of them if some exclude states, and else those that ask for several things, for parts, or for what is unequal.
     package var inexactPatterns: Int {
         guard !self.hasExceptions else { return self.count }
         return self.selecting.count { !$0.isOfOneBucket }

@@ -160,7 +160,7 @@ extension Request.Call {
             guard !rest.isEmpty else {
                 throw WireError(.badRequest, "update needs a field: update key=value …")
             }
-            let fields = try FieldWords(rest, in: operation.rawValue, isUpdate: true)
+            let fields = try FieldWords(rest, in: operation.rawValue, for: .update)
             let terms = ChangeTerms(data: fields.data, words: fields.words)
             self = .update(UpdateCall(adding: fields.amounts, terms))
             return

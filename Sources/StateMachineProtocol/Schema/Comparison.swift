@@ -37,11 +37,90 @@ extension JSONValue {
     }
 }
 
+/// A field compared with a value.
+package struct Comparison: Sendable {
+    /// The field's name.
+    package let name: String
+    package let comparator: Comparator
+    package let operand: JSONValue
+
+    package init(name: String, comparator: Comparator, operand: JSONValue) {
+        self.name = name
+        self.comparator = comparator
+        self.operand = operand
+    }
+
+    /// Whether it holds of what a field carries: never of nothing, and null is nothing.
+    package func holds(of value: JSONValue?) -> Bool {
+        guard let value, value != .null else { return false }
+        return self.comparator.holds(value, self.operand)
+    }
+}
+
+extension Field {
+    /// Why the field's value cannot be compared with that literal: it is none of the field's, or the type has no such
+    /// comparison; nil if it can.
+    package func objection(to comparison: ComparisonText) -> WireError? {
+        let (comparator, operand) = (comparison.comparator, comparison.operand)
+        func refusal(_ sentence: String) -> WireError {
+            let written = "\(self.name)\(comparator.rawValue)\(operand.excerpt())"
+            return WireError(.badData, "\(written): \(sentence)", values: self.values)
+        }
+        switch self.type {
+        case .array, .object:
+            return refusal(
+                "\(self.name) is \(self.typeName); only booleans, numbers and strings are compared"
+            )
+        case .boolean where comparator.isOrder, .string where comparator.isOrder:
+            return refusal(
+                "\(self.name) is \(self.typeName), and has no order; use = or !="
+            )
+        case .boolean, .integer, .number, .string: break
+        }
+        // What is out of the field's range may be compared with it.
+        var unbounded = self
+        unbounded.bounds = Bounds()
+        do {
+            _ = try unbounded.value(ofText: operand)
+            return nil
+        } catch {
+            return refusal(error.sentence)
+        }
+    }
+}
+
 /// `FIELD OP VALUE` as it is written; white space around the operator does not count.
 package struct ComparisonText: Hashable, Sendable {
     package let name: String
     package let comparator: Comparator
     package let operand: String
+
+    /// The same again, without white space.
+    var text: String { "\(self.name)\(self.comparator.rawValue)\(self.operand)" }
+
+    /// Whether its name is a letter, and then letters, digits, `_` and `-`.
+    package var hasName: Bool {
+        self.name.unicodeScalars.first.map { $0.properties.isAlphabetic } ?? false
+            && self.name.unicodeScalars.allSatisfy {
+                $0.properties.isAlphabetic || "0123456789_-".unicodeScalars.contains($0)
+            }
+    }
+
+    /// Whether both are spelled the same.
+    package static func == (left: Self, right: Self) -> Bool {
+        left.name.isSpelled(right.name) && left.comparator == right.comparator
+            && left.operand.isSpelled(right.operand)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        self.name.hashSpelling(into: &hasher)
+        hasher.combine(self.comparator)
+        self.operand.hashSpelling(into: &hasher)
+    }
+
+    init(_ name: String, _ comparator: Comparator, _ operand: String) {
+        (self.name, self.comparator, self.operand) = (name, comparator, operand)
+    }
 
     /// Splits at the first operator; nil if there is none.
     package init?(_ text: String) {

@@ -84,19 +84,37 @@ extension Schema {
         )
     }
 
-    /// The buckets at which voters stand whom a change may concern; see ``PatternList/buckets``.
+    /// The numbers at which voters stand whom a change may concern; see ``PatternList/buckets``.
     package func buckets(of motion: Motion) -> [Int] {
-        let before = motion.beginsStay ? nil : self.encoded(motion.current.value).data
-        return PatternBucket.all(
+        PatternBucket.all(
             of: motion.proposed.name,
             self.encoded(motion.proposed).data,
-            after: before
+            after: self.dataBefore(motion)
         )
     }
 
-    /// The buckets at which readers stand who may want the state; see ``PatternList/readerBuckets``.
+    /// The stretches on which such voters stand.
+    package func stretches(of motion: Motion) -> [Stretch] {
+        PatternBucket.stretches(
+            of: motion.proposed.name,
+            self.encoded(motion.proposed).data,
+            after: self.dataBefore(motion)
+        )
+    }
+
+    /// What the state carried before a change in the same stay.
+    private func dataBefore(_ motion: Motion) -> JSONValue? {
+        motion.beginsStay ? nil : self.encoded(motion.current.value).data
+    }
+
+    /// The numbers at which readers stand who may want the state; see ``PatternList/readerBuckets``.
     package func readerBuckets(of value: Value) -> [Int] {
         PatternBucket.all(of: value.name, self.encoded(value).data)
+    }
+
+    /// The stretches on which such readers stand.
+    package func readerStretches(of value: Value) -> [Stretch] {
+        PatternBucket.stretches(of: value.name, self.encoded(value).data)
     }
 
     /// Whether a pattern covers the state as it is shown: a group is what it was when the pattern was resolved.
@@ -111,7 +129,7 @@ extension Schema {
             pattern.isOfGroup
             ? self.schema(of: value).group(pattern.name)?.members.contains(value.name) ?? false
             : pattern.selects(value.name)
-        guard isNamed, !pattern.data.isEmpty else { return isNamed }
+        guard isNamed, pattern.asksForValues else { return isNamed }
         return pattern.asksFor(self.encoded(value).data)
     }
 }

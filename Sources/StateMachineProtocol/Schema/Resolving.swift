@@ -22,7 +22,19 @@ extension Schema {
         }
         let resolved = try pattern.typed(by: found.fields)
         for member in resolved.data { try self.check(member, in: found, isOld: isOld) }
+        for comparison in resolved.comparisonTexts { try self.check(comparison, in: found) }
         return resolved.called(before: found.oldNames)
+    }
+
+    private func check(_ comparison: ComparisonText, in found: StateShape) throws(WireError) {
+        // Of an unknown field it says what the same field with a value is told.
+        if case .file = self.origin, found.field(comparison.name) == nil,
+            let refusal = self.codec.refusal(of: JSONMember(comparison.name, .null), in: found)
+        {
+            throw refusal
+        }
+        let field = try found.known(comparison.name)
+        if let objection = field.objection(to: comparison) { throw objection }
     }
 
     private func check(
@@ -137,7 +149,7 @@ extension Schema {
 
     private func rewritten(_ list: PatternList) -> PatternList? {
         let present = self.resolvedAgain(list)
-        let isSame = zip(list.patterns, present.patterns).allSatisfy { $0.name == $1.name }
+        let isSame = zip(list.patterns, present.patterns).allSatisfy { $0.hasNames(of: $1) }
         return isSame ? nil : PatternList(present.patterns.map(\.rewritten))
     }
 

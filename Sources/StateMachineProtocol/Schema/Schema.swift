@@ -338,22 +338,30 @@ extension Schema {
 }
 
 extension StateShape {
+    /// The field of that name.
+    ///
+    /// - Throws: `bad-data`.
+    func known(_ name: String) throws(WireError) -> Field {
+        guard let field = self.field(name) else {
+            let known = self.fields.map(\.name)
+            throw WireError(
+                .badData,
+                known.isEmpty
+                    ? "\(self.name) has no field \(name.quoted); it has none"
+                    : "\(self.name) has no field \(name.quoted); "
+                        + "known: \(known.joined(separator: ", "))",
+                known: known
+            )
+        }
+        return field
+    }
+
     /// Refuses a value that the field of its name cannot hold, whatever the field's bounds.
     ///
     /// - Returns: the field.
     @discardableResult
     func check(_ member: JSONMember) throws(WireError) -> Field {
-        guard let field = self.field(member.key) else {
-            let known = self.fields.map(\.name)
-            throw WireError(
-                .badData,
-                known.isEmpty
-                    ? "\(self.name) has no field \(member.key.quoted); it has none"
-                    : "\(self.name) has no field \(member.key.quoted); "
-                        + "known: \(known.joined(separator: ", "))",
-                known: known
-            )
-        }
+        let field = try self.known(member.key)
         if let misfit = field.misfit(ofKind: member.value) {
             throw WireError(
                 .badData,

@@ -40,20 +40,32 @@ package struct StateGroup: Hashable, Sendable {
     func resolved(_ pattern: Pattern) throws(WireError) -> Pattern {
         let resolved = try pattern.typed(by: self.fields.map(\.field), of: self)
         for member in resolved.data { try self.check(member) }
+        for comparison in resolved.comparisonTexts {
+            let shared = try self.known(comparison.name)
+            guard let objection = shared.field.objection(to: comparison),
+                shared.ways.allSatisfy({ $0.objection(to: comparison) != nil })
+            else { continue }
+            throw objection
+        }
         return resolved
     }
 
-    private func check(_ member: JSONMember) throws(WireError) {
-        guard let shared = self.fields.first(where: { $0.field.name.isSpelled(member.key) }) else {
+    private func known(_ name: String) throws(WireError) -> Shared {
+        guard let shared = self.fields.first(where: { $0.field.name.isSpelled(name) }) else {
             let known = self.fields.map(\.field.name)
             throw WireError(
                 .badData,
-                "the states of \(self.name) do not all have a field \(member.key.quoted) of one type; "
+                "the states of \(self.name) do not all have a field \(name.quoted) of one type; "
                     + (known.isEmpty
                         ? "they share no field" : "they share \(known.joined(separator: ", "))"),
                 known: known
             )
         }
+        return shared
+    }
+
+    private func check(_ member: JSONMember) throws(WireError) {
+        let shared = try self.known(member.key)
         guard let misfit = shared.field.misfit(ofKind: member.value),
             shared.ways.allSatisfy({ $0.misfit(ofKind: member.value) != nil })
         else { return }

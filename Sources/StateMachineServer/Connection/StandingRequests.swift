@@ -54,7 +54,7 @@ final class StandingRequests {
         guard patterns > 0, !self.user.mayExcept(patterns) else { return }
         throw WireError(
             .limit,
-            "too many patterns with \"!\" or several values: this user's waits, holds and guards have "
+            "too many patterns with \"!\", \"!=\" or several values: this user's waits, holds and guards have "
                 + "\(self.user.exceptingPatterns), and exceptingPatternsPerUid allows "
                 + "\(ServerLimits.exceptingPatternsPerUid); end \(which) first"
         )

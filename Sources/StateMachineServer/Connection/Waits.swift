@@ -366,7 +366,7 @@ extension WaitCall {
     }
 
     /// Where a wait stands for the states that may end it; nil: anywhere.
-    var readerBuckets: Set<Int>? {
+    var readerBuckets: Set<Bucket>? {
         self.until.readerBuckets.flatMap { until in self.fail.readerBuckets.map(until.union) }
     }
 

@@ -120,7 +120,7 @@ final class StateServer: @unchecked Sendable {
         self.limits = limits
         self.slots = slots
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
-        machine.findVoters { schema.buckets(of: $0) }
+        machine.findVoters(at: { schema.buckets(of: $0) }, on: { schema.stretches(of: $0) })
         // From here on every change comes to ``append(_:)`` on the loop, whoever made it and wherever it was recorded.
         let listener = Listener()
         let (registration, cursor, place) = machine.follow(

@@ -21,6 +21,8 @@ final class ReaderIndex {
     /// The last change that was looked at.
     fileprivate(set) var seq: UInt64 = 0
     private var stands: [Int: [Stand]] = [:]
+    /// The bounds among the buckets.
+    private var bounds = Bounds()
     /// How many readers there are.
     private(set) var count = 0
 
@@ -32,12 +34,23 @@ final class ReaderIndex {
         var steps = 0
         while self.count > 0, self.seq < head {
             let state = past.ring[self.seq + 1].change.new
-            for bucket in schema.readerBuckets(of: state) {
-                while let reader = self.stands[bucket]?.last?.reader {
+            func wake(at number: Int) -> Bool {
+                while let reader = self.stands[number]?.last?.reader {
                     // Those who are left are found by the same change when there is time again.
                     if steps >= Self.piece, NIODeadline.now() >= end { return false }
                     steps += reader.places.count
                     reader.wake()
+                }
+                return true
+            }
+            for number in schema.readerBuckets(of: state) {
+                guard wake(at: number) else { return false }
+            }
+            if !self.bounds.isEmpty {
+                for stretch in schema.readerStretches(of: state) {
+                    while let bucket = self.bounds.last(on: stretch) {
+                        guard wake(at: bucket.number) else { return false }
+                    }
                 }
             }
             self.seq += 1
@@ -62,20 +75,21 @@ final class ReaderIndex {
     private static let mostPlaces = 64
 
     /// The buckets at which a reader may stand; nil: none, for it may be found anywhere, or at too many.
-    static func places(_ buckets: Set<Int>?) -> Set<Int>? {
+    static func places(_ buckets: Set<Bucket>?) -> Set<Bucket>? {
         guard let buckets, !buckets.isEmpty, buckets.count <= self.mostPlaces else { return nil }
         return buckets
     }
 
     /// Has a reader rest, if it has come as far as the index has.
-    fileprivate func add(_ reader: RestingCursor, at buckets: Set<Int>) -> Bool {
+    fileprivate func add(_ reader: RestingCursor, at buckets: Set<Bucket>) -> Bool {
         if self.count == 0 { self.seq = reader.seq }
         guard reader.seq == self.seq else { return false }
         self.count += 1
         for (place, bucket) in buckets.enumerated() {
-            let row = self.stands[bucket, default: []].count
+            let row = self.stands[bucket.number]?.count ?? 0
+            if row == 0 { self.bounds.add(bucket) }
             reader.places.append((bucket, row))
-            self.stands[bucket, default: []].append(Stand(reader: reader, place: place))
+            self.stands[bucket.number, default: []].append(Stand(reader: reader, place: place))
         }
         return true
     }
@@ -84,18 +98,21 @@ final class ReaderIndex {
     fileprivate func remove(_ reader: RestingCursor) {
         self.count -= 1
         for (bucket, row) in reader.places {
-            guard let last = self.stands[bucket]?.popLast() else { continue }
+            guard let last = self.stands[bucket.number]?.popLast() else { continue }
             if last.reader !== reader {
-                self.stands[bucket]?[row] = last
+                self.stands[bucket.number]?[row] = last
                 last.reader.places[last.place].row = row
             }
-            if self.stands[bucket]?.isEmpty == true { self.stands[bucket] = nil }
+            guard self.stands[bucket.number]?.isEmpty == true else { continue }
+            self.stands[bucket.number] = nil
+            self.bounds.remove(bucket)
         }
         reader.places = []
     }
 
     /// Wakes all: they have to be judged by something other than the next change.
     func wakeAll() {
+        self.bounds = Bounds()
         for stand in exchange(&self.stands, with: [:]).values.joined() { stand.reader.wake() }
     }
 }
@@ -111,7 +128,7 @@ class RestingCursor {
     /// Whose connection has a turn when it wakes.
     private var output: Output?
     /// The buckets at which it stands, and where there.
-    fileprivate var places: [(bucket: Int, row: Int)] = []
+    fileprivate var places: [(bucket: Bucket, row: Int)] = []
 
     init(after seq: UInt64) { self.own = seq }
 
@@ -131,7 +148,7 @@ class RestingCursor {
     var isResting: Bool { self.index != nil }
 
     /// Rests until a state comes that is found at one of these buckets, if the user's index has come as far as this.
-    func rest(at buckets: Set<Int>?, of output: Output) {
+    func rest(at buckets: Set<Bucket>?, of output: Output) {
         guard self.index == nil, let places = ReaderIndex.places(buckets) else { return }
         let index = output.user.readers
         guard index.add(self, at: places) else { return }

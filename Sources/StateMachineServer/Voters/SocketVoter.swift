@@ -149,7 +149,7 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     /// Where states are found that the patterns match; nil: anywhere.
-    private static func buckets(of lists: [PatternList]) -> Set<Int>? {
+    private static func buckets(of lists: [PatternList]) -> Set<Bucket>? {
         lists.reduce([]) { all, list in all.flatMap { all in list.buckets.map(all.union) } }
     }
 

@@ -64,7 +64,8 @@ struct Completion: Sendable {
             let name = group?.value.elements?.first?.string ?? String(parts[0])
             return Self.values(
                 of: description.states.first { $0.name == name },
-                in: whole.following(mark.utf8.count + parts[0].utf8.count + 1)
+                in: whole.following(mark.utf8.count + parts[0].utf8.count + 1),
+                after: parts[1].contains("!=") ? "!=" : "="
             )
         }
     }
@@ -96,10 +97,13 @@ struct Completion: Sendable {
     }
 
     /// `key=value` for the fields that take only some values, `key=` for the others, and in an
-    /// update `key+=` for numbers.
+    /// update `key+=` for numbers; `key!=value` after that.
+    ///
+    /// No order is offered: without quotes a shell would write to a file.
     private static func values(
         of shape: Shape?,
         in word: PieceOfWord,
+        after comparator: String = "=",
         isUpdate: Bool = false
     ) -> [String] {
         let candidates = (shape?.fields?.members ?? []).flatMap { field in
@@ -109,7 +113,9 @@ struct Completion: Sendable {
             return (values.isEmpty ? [""] : values).map { "\(field.key)=\($0)" }
                 + (isUpdate && ["integer", "number"].contains(type) ? ["\(field.key)+="] : [])
         }
-        return self.harmless(candidates).compactMap { word.rest(of: $0) }.filter { !$0.isEmpty }
+        return self.harmless(candidates)
+            .compactMap { word.rest(of: $0.replacing("=", with: comparator, maxReplacements: 1)) }
+            .filter { !$0.isEmpty }
     }
 
     fileprivate static func harmless(_ words: [String]) -> [String] {

@@ -182,7 +182,10 @@ struct PatternsTopic: ParsableCommand {
         discussion: """
             ready                  that state, or the states of that group
             ready:value=true,n=2   that state with these fields; others may be anything
+            'ready:n>=2,n<9'       that state with such numbers: = != < <= > >=; != is for any value
             !ready                 every state but that; a shell wants it quoted
+
+            A shell takes < and > for redirections, so quote them. A field that is not there makes every comparison false.
 
             Where one pattern can be given, several can: together they select all that any of them selects, \
             less what !PATTERN excludes.

@@ -48,7 +48,7 @@ struct TypedValues: ParsableArguments {
     private static func fields(_ words: [String], _ isUpdate: Bool) throws -> FieldWords {
         try demand(!words.contains(""), "an argument is empty; write key= for an empty text")
         do {
-            return try FieldWords(words, in: "the command line", isUpdate: isUpdate)
+            return try FieldWords(words, in: "the command line", for: isUpdate ? .update : .data)
         } catch {
             throw ValidationError(error.message)
         }

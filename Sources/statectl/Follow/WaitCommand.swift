@@ -16,7 +16,7 @@ struct WaitCommand: DaemonCommand {
 
             Examples:
 
-              statectl wait dim bright --timeout 5min
+              statectl wait 'dim:level>=20' bright --timeout 5min
               statectl wait dim bright --for 2s && echo "lit for two seconds"
             """
     )

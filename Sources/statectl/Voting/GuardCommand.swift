@@ -13,8 +13,9 @@ struct GuardCommand: DaemonCommand {
             [--on-timeout allow|deny] [--why TEXT] [--wait] -- COMMAND …
             """,
         discussion: """
-            The guard is asked before a state is entered that matches. A pattern with values (closed:armed=true) is \
-            also asked about an update that makes it match, which then waits: give a guard of progress a short --timeout.
+            The guard is asked before a state is entered that matches. A pattern with values (closed:armed=true, \
+            'playing:volume>80') is also asked about an update that makes it match, which then waits: give a guard of \
+            progress a short --timeout.
 
             While the guard is not connected, the states may be entered. With --required they are denied until it \
             connects again, also across restarts of the daemon, or until "statectl release --required NAME". For others a daemon \

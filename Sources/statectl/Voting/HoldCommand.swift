@@ -15,8 +15,8 @@ struct HoldCommand: DaemonCommand {
             statectl hold --before PATTERN … --as NAME --until WHEN --mode delay [--max TIME] [--wait] [--why TEXT]
             """,
         discussion: """
-            A pattern with values (closed:armed=true) also stops an update that would make it match. What matches \
-            already may stay as it is.
+            A pattern with values (closed:armed=true, 'playing:volume>80') also stops an update that would make it match. \
+            What matches already may stay as it is.
 
             Ends with the command's exit code, or 128 and the signal's number. Without a command \
             the hold lasts until this is interrupted. SIGTERM, SIGHUP and other signals that would end it are passed \

@@ -51,6 +51,20 @@ def test_a_state_that_is_asked_again_has_data_of_its_own(machine):
         state.data["why"] = "b"
 
 
+def test_patterns_compare(machine):
+    machine.set("busy", title="a", tries=2)
+    assert machine.wait("busy:tries>=2", timeout=0).matched == "busy:tries>=2"
+    pattern = {"state": "busy", "where": ["tries>1", "title!=b"]}
+    assert machine.wait(pattern, timeout=0).matched == pattern
+    with pytest.raises(statectl.Timeout):
+        machine.wait("busy:tries>2", "busy:note!=x", timeout=0)
+    with machine.hold(before="busy:tries>2"):
+        with pytest.raises(statectl.Denied):
+            machine.update(tries=3)
+    with pytest.raises(statectl.BadData, match="title<b: title is a string, and has no order; use = or !="):
+        machine.wait("busy:title<b", timeout=0)
+
+
 def test_what_was_set_is_returned_with_whether_it_changed(machine):
     made = machine.set("busy", title="1984", tries=2)
     assert made.changed is True and made.seq == 1 and made.data["title"] == "1984" and made.data["tries"] == 2
