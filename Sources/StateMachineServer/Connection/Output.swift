@@ -160,12 +160,18 @@ final class Output {
         if let connection { self.server.turns.answered(connection) }
     }
 
+    /// Who the client is.
+    var client: Origin? {
+        if self.origin == nil { self.keepOrigin(self.user.isLimited ? .unknown : .privileged) }
+        return self.origin
+    }
+
     /// Who the client is, and why it asks for something.
     ///
     /// - Throws: `forbidden`: only root and the daemon's own user may pass over voters.
     func origin(of terms: ChangeTerms) throws(WireError) -> Origin? {
-        if self.origin == nil { self.keepOrigin(self.user.isLimited ? .unknown : .privileged) }
-        guard !terms.isPlain, terms.cause != nil || terms.isForced else { return self.origin }
+        let client = self.client
+        guard !terms.isPlain, terms.cause != nil || terms.isForced else { return client }
         guard !terms.isForced || !self.user.isLimited else {
             throw WireError(
                 .forbidden,
@@ -173,9 +179,9 @@ final class Output {
             )
         }
         return .of(
-            self.origin?.peer,
+            client?.peer,
             because: terms.cause,
-            as: self.origin?.credentials ?? .unknown,
+            as: client?.credentials ?? .unknown,
             isForced: terms.isForced
         )
     }

@@ -92,9 +92,10 @@ extension Connection {
 
     /// Why the client may not ask for that now; nil if it may.
     private func objection(to call: Request.Call) -> WireError? {
+        guard self.server.hasRights else { return nil }
         let act: RestrictedAct
         switch call {
-        case .set(let call): act = .set(call.state)
+        case .set(let call): act = .set(call.state.text)
         case .send(let call): act = .send(call.event)
         case .update: act = .update(self.server.snapshot.value.name)
         case .hold, .guard: act = .vote
@@ -102,7 +103,7 @@ extension Connection {
             .ping, .help:
             return nil
         }
-        return self.server.objection(to: act, from: self.output.origin(because: nil))
+        return self.server.objection(to: act, from: self.output.client)
     }
 
     /// Keeps the line: it comes again when there is time, or the sets before it are decided.

@@ -18,14 +18,15 @@ extension StateServer {
     }
 
     /// Has the machine move by itself again, as a client has asked for something that it may ask for.
-    private func lift(for act: RestrictedAct, _ origin: Origin?) {
-        guard let stays, self.objection(to: act, from: origin) == nil else { return }
+    private func lift(for act: @autoclosure () -> RestrictedAct, _ origin: Origin?) {
+        guard let stays, !self.hasRights || self.objection(to: act(), from: origin) == nil
+        else { return }
         stays.lift()
     }
 
     /// The move to that state, if it may follow the one that there is at its turn.
     func move(to state: consuming Value, _ call: SetCall, from origin: consuming Origin?) -> Move {
-        if self.stays != nil { self.lift(for: .set(call.state), origin) }
+        if self.stays != nil { self.lift(for: .set(call.state.text), origin) }
         return Move(
             to: .state(consume state, restated: self.restating),
             if: call.terms.isPlain ? .none : Move.Condition(call.terms.condition, by: self.states),

@@ -35,7 +35,7 @@ final class HoldsAndGuards {
 
     /// Refuses a client that may not hold or guard states; whoever has a hold or a guard may vote, and release it.
     private func checkRight() throws(WireError) {
-        let objection = self.server.objection(to: .vote, from: self.output.origin(because: nil))
+        let objection = self.server.objection(to: .vote, from: self.output.client)
         if let objection { throw objection }
     }
 
