@@ -319,7 +319,7 @@ extension Machine {
             return .renewing(base.renewed, starts.renewal(of: base.stay))
         case .nothing(let why): return .answered(.success(.unchanged(base, why)))
         }
-        guard !move.isForced, let denials = proposal.question?.denialsWithoutVoters else {
+        guard let denials = proposal.question?.denialsWithoutVoters, !move.isForced else {
             return .entering(self.entry(of: move, from: base, to: new, beginsStay: beginsStay))
         }
         let motion = move.motion(to: new, beginsStay: beginsStay, at: base)

@@ -58,19 +58,23 @@ package final class Origin: Hashable, Sendable {
     package let peer: Peer?
     /// What is known of the peer where a machine's file says who may do what.
     package let credentials: Credentials
-    /// The labels of the voters who were not asked, since that was asked for; nil: all were who wanted to be.
-    package let passedOver: [String]?
+    /// Whether no voter is asked.
+    package let isForced: Bool
+    /// The labels of the voters who were not asked, where that is so.
+    package let passedOver: [String]
 
     private init(
         _ cause: String?,
         _ peer: Peer?,
         _ credentials: Credentials,
-        _ passedOver: [String]?
+        isForced: Bool,
+        passingOver labels: [String] = []
     ) {
         self.cause = cause
         self.peer = peer
         self.credentials = credentials
-        self.passedOver = passedOver
+        self.isForced = isForced
+        self.passedOver = labels
     }
 
     /// Nil if there is nothing to say; `isForced`: no voter is asked.
@@ -81,15 +85,18 @@ package final class Origin: Hashable, Sendable {
         isForced: Bool = false
     ) -> Origin? {
         guard cause != nil || peer != nil || isForced else { return nil }
-        return Origin(cause, peer, credentials, isForced ? [] : nil)
+        return Origin(cause, peer, credentials, isForced: isForced)
     }
-
-    /// Whether no voter is asked.
-    package var isForced: Bool { self.passedOver != nil }
 
     /// The same, where those would have been asked.
     func passing(over voters: [VoterMember]) -> Origin {
-        Origin(self.cause, self.peer, self.credentials, voters.map(\.terms.label))
+        Origin(
+            self.cause,
+            self.peer,
+            self.credentials,
+            isForced: true,
+            passingOver: voters.map(\.terms.label)
+        )
     }
 
     package static func == (left: Origin, right: Origin) -> Bool {

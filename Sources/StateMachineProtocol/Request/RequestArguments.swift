@@ -364,15 +364,16 @@ struct RequestKeys {
         try self.check(taken: table.taken, by: operation)
         var call = Call()
         var left = self.places.given & table.taken | table.needed
-        for index in table.rows.indices {
+        let rows = table.rows
+        for index in rows.indices {
             guard left != 0 else { break }
             // By its place: an argument is not copied for its key.
-            let number = table.rows[index].number
+            let number = rows[index].number
             left &= ~(1 << UInt64(number))
             if let place = self.places[number] {
-                try table.rows[index].read(self.text, place, &call)
-            } else if table.rows[index].isNeeded {
-                throw .lacks(table.rows[index].key, of: operation)
+                try rows[index].read(self.text, place, &call)
+            } else if rows[index].isNeeded {
+                throw .lacks(rows[index].key, of: operation)
             }
         }
         try call.complete(operation)

@@ -59,7 +59,8 @@ final class TransitionLogger: Sendable {
 
     /// Logs whom a change has passed over, which is never summed up with others.
     func log(forced change: Change, by origin: Origin) {
-        guard let passed = origin.passedOver, !passed.isEmpty else { return }
+        let passed = origin.passedOver
+        guard !passed.isEmpty else { return }
         let by = origin.peer.map { "uid \($0.uid) pid \($0.pid)" } ?? "the daemon"
         self.queue.async {
             self.logger.notice(

@@ -200,7 +200,6 @@ final class StateServer: @unchecked Sendable {
         self.due = due
         self.origin = change.origin
         if change.beginsStay { self.beganStay = change.at }
-        if let origin, origin.isForced { self.log?.log(forced: change, by: origin) }
         self.states.withEncoded(change) { old, new in
             ServerLine.writeChange(
                 to: &self.scratch.line,
@@ -310,6 +309,11 @@ final class StateServer: @unchecked Sendable {
             perSecond: self.limits.transitionsLoggedPerSecond
         )
         self.logged = self.past.ring.head
+    }
+
+    /// Has the log told whom a change has passed over.
+    func tellLog(ofForced change: Change) {
+        if let origin = change.origin { self.log?.log(forced: change, by: origin) }
     }
 
     /// Has the reporter told of the state, now and when it changes.
