@@ -86,7 +86,7 @@ extension DeclaredState {
         guard let amount = self.value(of: amount, event) else {
             throw WireError(.badData, "\(field.name) cannot be counted: the amount is absent")
         }
-        return try field.sum(of: self.values[index], and: isDown ? amount.negated : amount)
+        return try field.sum(of: self.values[index], and: amount, isDown: isDown)
     }
 
     /// The value that is there as it is; nil if none is.

@@ -213,12 +213,13 @@ extension Field {
 }
 
 extension Field {
-    /// A number added to the field's value: exact for integers, else rounded as a `Double` is.
+    /// A number added to the field's value, or taken from it: exact for integers, else rounded as a `Double` is.
     package func sum(
         of present: JSONValue?,
-        and amount: JSONValue
+        and amount: JSONValue,
+        isDown: Bool = false
     ) throws(WireError) -> JSONValue {
-        let addition = "\(self.name)+=\(amount.plainText.excerpt())"
+        let addition = "\(self.name)\(isDown ? "-" : "+")=\(amount.plainText.excerpt())"
         guard self.type == .integer || self.type == .number else {
             throw WireError(
                 .badData,
@@ -229,14 +230,16 @@ extension Field {
             throw WireError(.badData, "\(addition): \(self.name) has no value; set it first")
         }
         if let left = present.integer, let right = amount.integer {
-            let (sum, isTooLarge) = left.addingReportingOverflow(right)
+            let (sum, isTooLarge) =
+                isDown
+                ? left.subtractingReportingOverflow(right) : left.addingReportingOverflow(right)
             if !isTooLarge { return .number("\(sum)") }
         } else if self.type == .integer {
             throw WireError(.badData, "\(addition): add a whole number")
         }
         guard self.type == .number, case .number(let left) = present,
             case .number(let right) = amount, let left = Double(left), let right = Double(right),
-            (left + right).isFinite
+            case let sum = isDown ? left - right : left + right, sum.isFinite
         else {
             // Only what has the same sign leads out of range.
             let text = present.plainText
@@ -249,7 +252,7 @@ extension Field {
                 "\(addition): the field is \(text.excerpt()), and the sum is \(size) than any \(kind) here can be"
             )
         }
-        return .number("\(left + right)")
+        return .number("\(sum)")
     }
 }
 
