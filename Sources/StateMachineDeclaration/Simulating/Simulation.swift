@@ -196,7 +196,9 @@ package struct Simulation {
     private mutating func make(_ made: Move.Made) {
         switch made {
         case .enter(let next): self.enter(next.declared)
-        case .keep(let next): self.state = next.declared
+        case .keep(let next):
+            // As a daemon does, which of an unchanged number keeps how it is written.
+            if next.declared != self.state { self.state = next.declared }
         case .renew: self.began = self.now
         case .nothing: break
         }
