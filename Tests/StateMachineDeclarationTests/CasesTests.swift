@@ -213,4 +213,70 @@ import Testing
     func whatMayNotBeMeantIsWarnedOf(text: String, expected: [String]) {
         #expect(problems(text) == expected)
     }
+
+    @Test func whatAGroupKeepsStaysInTheStateThatIsLeft() throws {
+        // Both have the same fields.
+        let machine = try declaration(
+            """
+            start: a
+            events: {e: {}}
+            groups: {g: {states: [a, b], when: {e: keep k+=1}}}
+            states:
+              a: {fields: {k: {type: integer, default: 0}}}
+              b: {fields: {k: {type: integer, default: 0}}}
+            """
+        )
+        for name in ["a", "b"] {
+            let state = try machine.state(name, data: [])
+            #expect(
+                self.outcome { try state.decision(on: .event("e", [])).made }
+                    == "keeps \(name) k=1"
+            )
+        }
+    }
+
+    @Test func theSmallestIntegerCanBeTakenAway() throws {
+        let machine = try declaration(
+            """
+            start: a
+            events: {e: {n: integer}}
+            states:
+              a: {fields: {k: {type: integer, default: -1}}, when: {e: ["a k-={n}", ignore]}}
+            """
+        )
+        let least = [JSONMember("n", .number("-9223372036854775808"))]
+        #expect(
+            self.outcome { try machine.state("a", data: []).decision(on: .event("e", least)).made }
+                == "enters a k=9223372036854775807"
+        )
+        let zero = try machine.state("a", data: [JSONMember("k", 0)])
+        #expect(self.outcome { try zero.decision(on: .event("e", least)).made } == "nothing")
+    }
+
+    @Test func aNumberThatStaysTheSameStaysAsItIsWritten() throws {
+        let machine = try declaration(
+            "start: a\nstates: {a: {fields: {d: {type: number, default: 9007199254740992}}}}\n"
+        )
+        let trace = try Trace("update d=9007199254740992.0\nupdate d+=9007199254740993\n")
+        #expect(try trace.run(on: machine)["d"] == .number("18014398509481985"))
+    }
+
+    @Test func aGroupsConditionsNeedFieldsOfOneType() {
+        let text = """
+            start: z
+            events: {e: {}}
+            groups: {g: {states: [a, b, c], when: {e: [{if: "m=1, !f", to: z}, {if: "z={state.z}", to: z}, z]}}}
+            states:
+              a: {fields: {m: {type: integer, default: 0}, f: {type: boolean, default: true}, z: {type: integer, default: 0}}}
+              b: {fields: {m: {type: number, default: 0}, f: {type: string, optional: true}, z: {type: integer, optional: true}}}
+              c: {fields: {m: {type: integer, default: 0}, f: {type: boolean, default: true}}, when: {e: z}}
+              z: {}
+            """
+        #expect(
+            problems(text) == [
+                "file:3:49: m is an integer in \"a\" and a number in \"b\"; rename one",
+                "file:3:49: f is a boolean in \"a\" and a string in \"b\"; rename one",
+            ]
+        )
+    }
 }

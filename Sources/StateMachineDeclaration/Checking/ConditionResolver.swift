@@ -4,10 +4,13 @@ import StateMachineProtocol
 struct ConditionResolver {
     let tables: DraftTables
     let problems: Problems
+    private let seen: SeenConditions
 
-    init(_ tables: DraftTables, _ problems: Problems) {
+    /// `sameFields` has for each state the first one with the same fields.
+    init(_ tables: DraftTables, _ problems: Problems, sameFields: [Int]) {
         self.tables = tables
         self.problems = problems
+        self.seen = SeenConditions(sameFields)
     }
 
     /// A field that a condition or a step names.
@@ -16,10 +19,29 @@ struct ConditionResolver {
         let field: Field
     }
 
-    /// The condition of a text; nil, after reporting it, if something is wrong with it.
+    /// The conditions of a case; nil, after reporting it, if something is wrong with one.
     ///
     /// `left` and `event` are the numbers of the state that is left and of the event, if there is one.
-    func condition(_ text: Located<String>, left: Int, event: Int?) -> DeclaredCondition? {
+    func conditions(
+        _ texts: [Located<String>],
+        left: Int,
+        event: Int?
+    ) -> [DeclaredCondition]? {
+        guard let first = texts.first else { return [] }
+        // Errors name the state that is left.
+        let key = self.seen.key(first.position, left, event)
+        if !self.problems.hasErrors, let known = self.seen.conditions[key] { return known }
+        let conditions = texts.compactMap { self.condition($0, left: left, event: event) }
+        guard conditions.count == texts.count else { return nil }
+        if !self.problems.hasErrors { self.seen.conditions[key] = conditions }
+        return conditions
+    }
+
+    private func condition(
+        _ text: Located<String>,
+        left: Int,
+        event: Int?
+    ) -> DeclaredCondition? {
         guard let comparison = ComparisonText(text.value) else {
             return self.presence(text, left, event)
         }
@@ -127,7 +149,9 @@ struct ConditionResolver {
         if parts.count == 2, parts[0] == "event" || parts[0] == "state" {
             let isEvent = parts[0] == "event"
             let own = isEvent ? fields : state.fields
-            if let found = found(parts[1], in: own, isEvent: isEvent) { return found }
+            if let found = found(parts[1], in: own, isEvent: isEvent) {
+                return self.alike(found, position, state)
+            }
             let owner =
                 isEvent
                 ? event.map { "the event \(self.tables.events[$0].name.value.quoted)" }
@@ -143,12 +167,24 @@ struct ConditionResolver {
                 "the event and \(state.name.value.quoted) have a field \(name.quoted); write event.\(name) or state.\(name)"
             )
         }
-        if let found = ofEvent ?? ofState { return found }
+        if let found = ofEvent ?? ofState { return self.alike(found, position, state) }
         let lack =
             event == nil
             ? "\(state.name.value.quoted) has no"
             : "neither the event nor \(state.name.value.quoted) has a"
         return self.refuse(name, position, lack, fields + state.fields)
+    }
+
+    /// The same; nil, after reporting it, if another state, for which this is written too, has the field with another type.
+    private func alike(_ found: Found, _ position: FilePosition, _ state: StateDraft) -> Found? {
+        guard case .left = found.source else { return found }
+        let (field, owner) = (found.field, state.name.value.quoted)
+        let earlier = self.seen.earlier(field, of: owner, at: position)
+        guard let earlier, earlier.field.type != field.type else { return found }
+        return self.problems.refuse(
+            position,
+            "\(field.name) is \(earlier.field.typeName) in \(earlier.owner) and \(field.typeName) in \(owner); rename one"
+        )
     }
 
     private func refuse(
@@ -163,6 +199,46 @@ struct ConditionResolver {
             "\(lack) field \(name.quoted)"
                 + self.problems.suggestion(for: name, among: known.map(\.name))
         )
+    }
+}
+
+/// What was found in one place of the file for one state, and is looked for again for the others of a group.
+///
+/// A class, as it is filled while conditions are resolved; it is not used outside one reading.
+private final class SeenConditions {
+    struct Key: Hashable {
+        let position: FilePosition
+        let event: Int?
+        let leftFields: Int
+    }
+
+    struct Name: Hashable {
+        let position: FilePosition
+        let name: Spelling
+    }
+
+    var conditions: [Key: [DeclaredCondition]] = [:]
+    private let sameFields: [Int]
+    private var fields: [Name: (field: Field, owner: String)] = [:]
+
+    init(_ sameFields: [Int]) {
+        self.sameFields = sameFields
+    }
+
+    func key(_ position: FilePosition, _ left: Int, _ event: Int?) -> Key {
+        Key(position: position, event: event, leftFields: self.sameFields[left])
+    }
+
+    /// The field of that name that was found there first; nil if this is the first one.
+    func earlier(
+        _ field: Field,
+        of owner: String,
+        at position: FilePosition
+    ) -> (field: Field, owner: String)? {
+        let name = Name(position: position, name: Spelling(field.name))
+        if let earlier = self.fields[name] { return earlier }
+        self.fields[name] = (field, owner)
+        return nil
     }
 }
 

@@ -162,7 +162,6 @@ struct DeclarationBuilder {
         of number: Int,
         _ event: Int? = nil
     ) -> [Branch]? {
-        let conditions = ConditionResolver(self.tables, self.problems)
         var isCovered = false
         let branches = drafts.enumerated().compactMap { index, draft -> Branch? in
             let isLast = index == drafts.count - 1
@@ -172,11 +171,13 @@ struct DeclarationBuilder {
                     "this case is never reached, since one before it always holds; remove it, or move it up"
                 )
             }
-            let required = draft.conditions.compactMap {
-                conditions.condition($0, left: number, event: event)
-            }
+            let required = self.resolver.names.conditions(
+                draft.conditions,
+                left: number,
+                event: event
+            )
             guard let outcome = self.outcome(draft.move, in: place, of: number, event, isLast),
-                required.count == draft.conditions.count
+                let required
             else { return nil }
             if isLast { self.checkLast(draft, outcome, isOnly: index == 0) }
             if required.isEmpty, outcome.target?.isDoubtful != true { isCovered = true }

@@ -4,12 +4,15 @@ import StateMachineProtocol
 struct TargetResolver {
     let tables: DraftTables
     let problems: Problems
+    /// What conditions and steps name.
+    let names: ConditionResolver
     private let resolved: ResolvedTargets
 
     init(_ tables: DraftTables, _ problems: Problems) {
         self.tables = tables
         self.problems = problems
         self.resolved = ResolvedTargets(tables.states)
+        self.names = ConditionResolver(tables, problems, sameFields: self.resolved.sameFields)
     }
 
     /// Where a target leads, and where its fields come from.
@@ -28,7 +31,7 @@ struct TargetResolver {
     ) -> DeclaredTarget? {
         // Errors name the state that is left: once there are errors, each target is resolved anew.
         guard !self.problems.hasErrors else { return self.newTarget(draft, left, event, isLast) }
-        let key = self.resolved.key(draft.position, left, event, isLast)
+        let key = self.resolved.key(draft, left, event, isLast)
         if let known = self.resolved.targets[key] { return known }
         let target = self.newTarget(draft, left, event, isLast)
         if !self.problems.hasErrors { self.resolved.targets[key] = target }
@@ -125,11 +128,10 @@ struct TargetResolver {
                         : "\(written): \(field.name) is \(state.fields[index ?? 0].typeName) in \(state.name.value.quoted)"
             )
         }
-        let names = ConditionResolver(self.tables, self.problems)
         let amount: DeclaredTarget.Source
         var (mayRise, mayFall) = (true, true)
         if let name = assignment.value.fieldName {
-            guard let found = names.field(name, position, left, event) else { return nil }
+            guard let found = self.names.field(name, position, left, event) else { return nil }
             guard field.hasType(of: found.field), found.field.type.isNumeric else {
                 return self.problems.refuse(
                     position,
@@ -294,13 +296,15 @@ extension String {
 private final class ResolvedTargets {
     struct Key: Hashable {
         let position: FilePosition
+        /// A group's `keep` leads to the state that is left.
+        let state: String
         let event: Int?
         let leftFields: Int?
         let isLast: Bool
     }
 
     /// For each state the first one that has the same fields.
-    private let sameFields: [Int]
+    let sameFields: [Int]
     var targets: [Key: DeclaredTarget] = [:]
 
     init(_ states: [StateDraft]) {
@@ -312,9 +316,10 @@ private final class ResolvedTargets {
         }
     }
 
-    func key(_ position: FilePosition, _ left: Int?, _ event: Int?, _ isLast: Bool) -> Key {
+    func key(_ draft: TargetDraft, _ left: Int?, _ event: Int?, _ isLast: Bool) -> Key {
         Key(
-            position: position,
+            position: draft.position,
+            state: draft.state.value,
             event: event,
             leftFields: left.map { self.sameFields[$0] },
             isLast: isLast
