@@ -1,3 +1,4 @@
+import Foundation
 import StateMachineCore
 import StateMachineProtocol
 import TestSupport
@@ -11,7 +12,8 @@ final class DeclaredWalk: @unchecked Sendable {
     /// How often each refusal was given, and each of the machine's own changes was made, by its
     /// cause.
     private(set) var seen: [String: Int] = [:]
-    private let text: String
+    /// The files, of which each life takes one.
+    private let editions: [String]
     private let seed: UInt64
     private let state: String
     private var random: SeededGenerator
@@ -21,14 +23,14 @@ final class DeclaredWalk: @unchecked Sendable {
     private var isBooting = false
     private var steps: [String] = []
 
-    init(_ text: String, seed: UInt64, state: String) throws {
-        self.text = text
+    init(_ editions: [String], seed: UInt64, state: String) throws {
+        self.editions = editions
         self.seed = seed
         self.state = state
         self.random = SeededGenerator(seed: seed)
         let moment = self.clock.moment
         self.machine = ModelledMachine(
-            try MachineModel(text),
+            try MachineModel(editions[0]),
             uptime: moment.uptime,
             wall: moment.wall.microseconds
         )
@@ -48,8 +50,11 @@ final class DeclaredWalk: @unchecked Sendable {
     /// One run of the daemon, for some steps.
     func life(of most: Int) async throws {
         let end = min(most, self.count + Int.random(in: 1...200, using: &self.random))
+        let edition = Int.random(in: 0..<self.editions.count, using: &self.random)
+        self.machine.becomes(try MachineModel(self.editions[edition]))
+        self.steps.append("edition \(edition)")
         try await DeclaredDaemon.run(
-            self.text,
+            self.editions[edition],
             state: self.state,
             boot: "\(self.boot)",
             clock: self.clock
@@ -94,7 +99,8 @@ final class DeclaredWalk: @unchecked Sendable {
         self.machine.daemonBegan()
         if exchange(&self.isBooting, with: false) { _ = self.machine.booted(at: self.now) }
         _ = self.machine.timePassed(to: self.now)
-        while try await client.ask("get").seq != self.machine.seq {}
+        let patience = ContinuousClock.now + .seconds(60)
+        while try await client.ask("get").seq != self.machine.seq, ContinuousClock.now < patience {}
         let first = try await watch.ask("watch")
         try self.compare(first, "watch")
         try await self.ask("get", client)
@@ -166,11 +172,28 @@ final class DeclaredWalk: @unchecked Sendable {
         {
             data[name] = .some(nil)
         }
+        var amounts: [String: ModelledMachine.Value] = [:]
+        if Bool.random(using: &self.random) {
+            if Int.random(in: 0..<3, using: &self.random) > 0 { data = [:] }
+            for name in fields.keys.sorted() where Bool.random(using: &self.random) {
+                // One in both is no request.
+                guard data[name] == nil || Int.random(in: 0..<8, using: &self.random) == 0 else {
+                    continue
+                }
+                amounts[name] = ["1", "1", "-1", "2", "0.5", "9007199254740993"]
+                    .randomElement(using: &self.random).map { .number($0) }
+            }
+        }
         let (ifStay, condition) = self.condition()
-        let answer = self.machine.update(data, ifStay: ifStay)
+        let answer = self.machine.update(data, adding: amounts, ifStay: ifStay)
         let json = data.map { "\"\($0.key)\":\($0.value?.json ?? "null")" }
             .joined(separator: ",")
-        try await self.ask(#"{"op":"update","data":{\#(json)}\#(condition)}"#, client, answer)
+        let add = amounts.isEmpty ? "" : #","add":\#(amounts.json)"#
+        try await self.ask(
+            #"{"op":"update","data":{\#(json)}\#(add)\#(condition)}"#,
+            client,
+            answer
+        )
     }
 
     private func endRun(_ client: LineSocket) async throws {
@@ -252,21 +275,15 @@ final class DeclaredWalk: @unchecked Sendable {
             switch Int.random(in: 0..<24, using: &self.random) {
             case 0..<3: continue
             case 3: values[name] = .boolean(true)
-            case 4: values[name] = .integer(Int.random(in: -3...120, using: &self.random))
+            case 4: values[name] = .number("\(Int.random(in: -3...120, using: &self.random))")
             case 5: values[name] = .text("elsewhere")
             default:
-                switch field.type {
-                case "integer":
-                    let range = (field.min ?? 0)...(field.max ?? 99)
-                    values[name] = .integer(Int.random(in: range, using: &self.random))
-                case "boolean": values[name] = .boolean(Bool.random(using: &self.random))
-                default:
-                    let some = field.values.isEmpty ? ["a", "b c", "1.10"] : field.values
-                    values[name] = some.randomElement(using: &self.random).map { .text($0) }
-                }
+                let all = RandomMachine.literals(field.type).map { field.value($0) } + field.values
+                let some = all.filter { field.takes($0) }
+                values[name] = some.randomElement(using: &self.random)
             }
         }
-        if Int.random(in: 0..<30, using: &self.random) == 0 { values["nosuch"] = .integer(1) }
+        if Int.random(in: 0..<30, using: &self.random) == 0 { values["nosuch"] = .number("1") }
         return values
     }
 
@@ -295,6 +312,11 @@ final class DeclaredWalk: @unchecked Sendable {
             guard reply.error == code else { throw TestFailure("to be \(code): \(reply)") }
             // An invalid request is answered without looking at the machine.
             guard reply.has("seq") else { return }
+        case .declined(let text):
+            self.seen["refused", default: 0] += 1
+            guard reply.error == "refused", reply.bool("handled") == true,
+                reply.string("message")?.utf8.elementsEqual(text.utf8) == true
+            else { throw TestFailure("to be refused, \(text): \(reply)") }
         case nil: break
         }
         try self.compare(reply, line)
@@ -314,8 +336,9 @@ final class DeclaredWalk: @unchecked Sendable {
         isRight = isRight && data?.names == Set(machine.data.keys)
         for (name, value) in machine.data {
             switch value {
-            case .text(let text): isRight = isRight && data?.string(name) == text
-            case .integer(let number): isRight = isRight && data?.int(name) == number
+            case .text(let text):
+                isRight = isRight && data?.string(name)?.utf8.elementsEqual(text.utf8) == true
+            case .number: isRight = isRight && line.number(name).map { .number($0) } == value
             case .boolean(let bool): isRight = isRight && data?.bool(name) == bool
             }
         }
@@ -325,7 +348,9 @@ final class DeclaredWalk: @unchecked Sendable {
             isRight = isRight && due?.string("at") == WallTime(microseconds: wall).rfc3339
         }
         guard isRight else {
-            throw TestFailure("\(what): not as it should be, \(machine): \(line)")
+            let expected =
+                "\(machine.state) \(machine.data.json) at \(machine.seq) of \(machine.stay)"
+            throw TestFailure("\(what): to be \(expected), due \(machine.due as Any): \(line)")
         }
     }
 }
@@ -333,5 +358,16 @@ final class DeclaredWalk: @unchecked Sendable {
 extension [String: ModelledMachine.Value] {
     fileprivate var json: String {
         "{" + self.map { "\"\($0.key)\":\($0.value.json)" }.joined(separator: ",") + "}"
+    }
+}
+
+extension JSONLine {
+    /// The number of that name in the state's `data`, with all its digits.
+    fileprivate func number(_ name: String) -> String? {
+        let text = self.description
+        guard let data = text.range(of: "\"data\":{"),
+            let key = text.range(of: "\"\(name)\":", range: data.upperBound..<text.endIndex)
+        else { return nil }
+        return String(text[key.upperBound...].prefix { !",}".contains($0) })
     }
 }

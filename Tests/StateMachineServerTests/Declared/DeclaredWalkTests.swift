@@ -11,7 +11,7 @@ import Testing
         machine: oddities
         start: rest
         boot: again
-        moves: {most: 2, in: 10min}
+        moves: {most: 1, in: 10min}
         events:
           poke: {}
           note: {text: {type: string, max: 12, optional: true}, loud: boolean}
@@ -60,14 +60,54 @@ import Testing
     @Test(arguments: ["kiosk", "ota", "worker", "oddities"], Chance.seeds)
     func everyAnswerIsTheModels(machine: String, seed: UInt64) async throws {
         let text = try #require(Self.texts[machine])
-        let steps = Chance.steps(600)
+        let steps = Chance.steps(800)
         try await withTemporaryDirectory { directory in
-            let walk = try DeclaredWalk(text, seed: seed, state: "\(directory)/state")
+            let walk = try DeclaredWalk([text], seed: seed, state: "\(directory)/state")
             while walk.count < steps { try await walk.life(of: steps) }
             // A walk in which little happened has not tested much.
             #expect(walk.machine.seq > steps / 10, "\(walk.machine.seq)")
             for seen in ["done", "failed", "conflict"] + (machine == "oddities" ? Self.rare : []) {
                 #expect(walk.seen[seen] != nil, "\(seen) of \(walk.seen)")
+            }
+        }
+    }
+
+    /// As many machines as a walk's steps are for, each with three files that take turns.
+    @Test(arguments: Chance.seeds) func machinesByChanceAnswerAsTheModel(seed: UInt64) async throws
+    {
+        let (steps, each) = (Chance.steps(1200), 400)
+        var seen: [String: Int] = [:]
+        for number in 0..<UInt64(max(1, steps / each)) {
+            let random = RandomMachine(seed: seed &* 1_000_000 &+ number)
+            let editions = (0..<3).map { random.text(edition: $0) }
+            do {
+                try await withTemporaryDirectory { directory in
+                    let walk = try DeclaredWalk(editions, seed: seed, state: "\(directory)/state")
+                    while walk.count < each { try await walk.life(of: each) }
+                    seen.merge(walk.seen, uniquingKeysWith: +)
+                }
+            } catch {
+                throw TestFailure(
+                    "machine \(number): \(error)\n\(editions.joined(separator: "---\n"))"
+                )
+            }
+        }
+        for one in ["refused", "bad-data", "conflict", "bad-request", "done"] {
+            #expect(seen[one] != nil, "\(one) of \(seen)")
+        }
+    }
+
+    @Test(arguments: Chance.seeds) func aTraceOfAMachineByChanceIsTheModels(seed: UInt64) throws {
+        let (steps, each) = (Chance.steps(4000), 200)
+        for number in 0..<UInt64(max(1, steps / each)) {
+            let text = RandomMachine(seed: seed &* 1_000_000 &+ number).text(edition: 0)
+            // The breaker of a trace withholds what a daemon's refuses.
+            let calm = text.replacing("most: 3,", with: "most: 100000,")
+            do {
+                var walk = try SimulatedWalk(calm, seed: seed)
+                try walk.walk(steps: each)
+            } catch {
+                throw TestFailure("machine \(number): \(error)\n\(calm)")
             }
         }
     }

@@ -5,7 +5,7 @@ import TestSupport
 struct ModelledMachine {
     typealias Value = MachineModel.Value
 
-    let model: MachineModel
+    private(set) var model: MachineModel
     private(set) var state: String
     private(set) var data: [String: Value]
     private(set) var seq = 0
@@ -21,15 +21,36 @@ struct ModelledMachine {
         case changed
         case unchanged(isHandled: Bool?)
         case refused(String)
+        /// As the file says.
+        case declined(String)
+    }
+
+    /// What comes of cases.
+    private enum Pick {
+        case stay, again, ignore
+        case keep([String: Value])
+        case enter(String, [String: Value])
+        case refuse(String)
+        /// The values of the last case do not fit.
+        case misfit
+    }
+
+    /// An event's fields, and what it gives them.
+    private struct Event {
+        var fields: [String: MachineModel.Field] = [:]
+        var values: [String: Value] = [:]
     }
 
     init(_ model: MachineModel, uptime: Int64, wall: Int64) {
         self.model = model
         self.began = (uptime, wall)
-        self.state = model.start.state
+        self.state = model.start.state ?? ""
         self.data = [:]
-        self.data = self.filled(model.start, [:]) ?? [:]
+        self.data = self.filled(model.start, Event()) ?? [:]
     }
+
+    /// Another file, in which the states are called the same and have the same fields.
+    mutating func becomes(_ model: MachineModel) { self.model = model }
 
     private var declared: MachineModel.State { self.declared(self.state) }
 
@@ -40,11 +61,21 @@ struct ModelledMachine {
 
     /// What `due` says: the target, and the time by the wall clock; nil if nothing is due.
     var due: (state: String, wall: Int64)? {
-        self.declared.after.map { ($0.target.state, self.began.wall + $0.micros) }
+        guard let after = self.declared.after else { return nil }
+        let state =
+            switch self.pick(after.cases) {
+            case .enter(let state, _): state
+            case .again: self.state
+            case .stay, .ignore, .keep, .refuse, .misfit: ""
+            }
+        return (state, self.began.wall + after.micros)
     }
 
+    /// When time moves it, by its uptime.
+    var dueUptime: Int64? { self.declared.after.map { self.began.uptime + $0.micros } }
+
     func leftMs(at uptime: Int64) -> Int? {
-        self.declared.after.map { max(0, Int(self.began.uptime + $0.micros - uptime) / 1000) }
+        self.dueUptime.map { max(0, Int($0 - uptime) / 1000) }
     }
 
     // MARK: - Requests
@@ -83,25 +114,32 @@ struct ModelledMachine {
         guard Self.fit(given, fields), let values = Self.complete(given, fields) else {
             return .refused("bad-data")
         }
-        switch self.declared.reactions[event] {
-        case nil: return .unchanged(isHandled: false)
+        guard let cases = self.declared.reactions[event] else {
+            return .unchanged(isHandled: false)
+        }
+        switch self.pick(cases, Event(fields: fields, values: values)) {
         case .ignore: return .unchanged(isHandled: true)
         case .stay:
             self.began = now
             return .unchanged(isHandled: true)
-        case .again:
-            guard let data = self.filled(.init(self.state), values) else {
-                return .refused("bad-data")
-            }
-            self.enter(self.state, data, nil, now)
-        case .enter(let target):
-            guard let data = self.filled(target, values) else { return .refused("bad-data") }
-            self.enter(target.state, data, nil, now)
+        case .keep(let data):
+            guard data != self.data else { return .unchanged(isHandled: true) }
+            self.keep(data)
+        case .enter(let state, let data): self.enter(state, data, nil, now)
+        case .refuse(let text): return .declined(text)
+        case .again, .misfit: return .refused("bad-data")
         }
         return .changed
     }
 
-    mutating func update(_ given: [String: Value?], ifStay: Int?) -> Answer {
+    mutating func update(
+        _ given: [String: Value?],
+        adding amounts: [String: Value] = [:],
+        ifStay: Int?
+    ) -> Answer {
+        guard amounts.keys.allSatisfy({ given.index(forKey: $0) == nil }) else {
+            return .refused("bad-request")
+        }
         self.breaker = MoveBreaker()
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
         var data = self.data
@@ -115,10 +153,14 @@ struct ModelledMachine {
             guard field.takes(value) else { return .refused("bad-data") }
             data[name] = value
         }
+        for (name, amount) in amounts {
+            guard let field = self.declared.fields[name],
+                let sum = field.sum(self.data[name], amount, isDown: false), field.takes(sum)
+            else { return .refused("bad-data") }
+            data[name] = sum
+        }
         guard data != self.data else { return .unchanged(isHandled: nil) }
-        self.data = data
-        self.seq += 1
-        self.causes.append(nil)
+        self.keep(data)
         return .changed
     }
 
@@ -133,12 +175,24 @@ struct ModelledMachine {
         guard let ifStay else { return .refused("bad-request") }
         guard let end else { return .refused("bad-data") }
         guard ifStay == self.stay else { return .refused("conflict") }
-        guard let way = self.declared.run?.way(of: end) else {
+        // Whoever reports an interruption after which it is to be run again has given up.
+        let means = end == .interrupted && self.isRunAgain ? .signal("") : end
+        guard let way = self.declared.run?.cases(of: means) else {
             return .unchanged(isHandled: false)
         }
+        let pick = self.pick(way.list)
+        if case .ignore = pick { return .unchanged(isHandled: true) }
+        if case .misfit = pick { return .refused("bad-data") }
         guard self.mayMove(at: now.uptime) else { return .refused("suspended") }
-        self.enter(way.target, way.cause, now)
+        self.move(pick, way.cause, now)
         return .changed
+    }
+
+    /// Whether a command that was interrupted is run again.
+    var isRunAgain: Bool {
+        guard let cases = self.declared.run?.interrupted else { return true }
+        if case .again = self.pick(cases, isForRun: true) { return true }
+        return false
     }
 
     /// A new run of the daemon does not know the previous one's moves.
@@ -155,7 +209,7 @@ struct ModelledMachine {
         guard let after = self.declared.after, self.began.uptime + after.micros <= now.uptime,
             self.mayMove(at: now.uptime)
         else { return false }
-        self.enter(after.target, "after \(after.text)", now)
+        self.move(self.pick(after.cases), "after \(after.text)", now)
         return true
     }
 
@@ -167,26 +221,18 @@ struct ModelledMachine {
         self.began = (now.uptime - elapsed, now.wall - elapsed)
         // Before the first change nothing was kept.
         guard let boot = self.declared.boot, self.seq > 0 else { return false }
-        switch boot {
-        case .again:
-            self.breaker.moved(at: now.uptime)
-            self.enter(self.state, self.data, "boot", now)
-        case .enter(let target): self.enter(target, "boot", now)
-        case .stay, .ignore: return false
-        }
+        let pick = self.pick(boot)
+        if case .ignore = pick { return false }
+        self.move(pick, "boot", now)
         return true
     }
 
-    private mutating func enter(
-        _ target: MachineModel.Target,
-        _ cause: String,
-        _ now: (Int64, Int64)
-    ) {
-        guard let data = self.filled(target, [:]) else {
-            preconditionFailure("\(cause) leads to data that does not fit")
+    private mutating func move(_ pick: Pick, _ cause: String, _ now: (Int64, Int64)) {
+        guard case .enter(let state, let data) = pick else {
+            preconditionFailure("\(cause) leads to \(pick)")
         }
         self.breaker.moved(at: now.0)
-        self.enter(target.state, data, cause, now)
+        self.enter(state, data, cause, now)
     }
 
     private mutating func enter(
@@ -201,6 +247,52 @@ struct ModelledMachine {
         self.stay = self.seq
         self.began = now
         self.causes.append(cause)
+    }
+
+    private mutating func keep(_ data: [String: Value]) {
+        self.data = data
+        self.seq += 1
+        self.causes.append(nil)
+    }
+
+    // MARK: - Cases
+
+    /// What the first case does that holds, and whose values fit; `isForRun`: whether `again` is what a command is run.
+    private func pick(
+        _ cases: [MachineModel.Case],
+        _ event: Event = Event(),
+        isForRun: Bool = false
+    ) -> Pick {
+        for item in cases
+        where item.conditions.allSatisfy({ $0.holds { self.found($0, event) } }) {
+            switch item.outcome {
+            case .stay: return .stay
+            case .ignore: return .ignore
+            case .refuse(let text): return .refuse(text)
+            case .again where isForRun: return .again
+            case .again:
+                let target = MachineModel.Target(state: nil)
+                if let data = self.filled(target, event) { return .enter(self.state, data) }
+            case .keep(let target):
+                if let data = self.filled(target, event) { return .keep(data) }
+            case .enter(let target):
+                if let data = self.filled(target, event) {
+                    return .enter(target.state ?? self.state, data)
+                }
+            }
+        }
+        return .misfit
+    }
+
+    /// The field that a name means, and its value, before the move.
+    private func found(_ name: String, _ event: Event) -> (field: MachineModel.Field, value: Value?)
+    {
+        let parts = name.split(separator: ".").map(String.init)
+        let isEvent = parts.count == 2 ? parts[0] == "event" : event.fields[name] != nil
+        let own = parts.last ?? ""
+        let field = isEvent ? event.fields[own] : self.declared.fields[own]
+        guard let field else { preconditionFailure("no field \(name) in \(self.state)") }
+        return (field, isEvent ? event.values[own] : self.data[own])
     }
 
     // MARK: - Fields
@@ -229,17 +321,36 @@ struct ModelledMachine {
     }
 
     /// The target's data: its own values, else the event's, else the state's, else the defaults;
-    /// nil if something does not fit.
-    private func filled(
-        _ target: MachineModel.Target,
-        _ event: [String: Value]
-    ) -> [String: Value]? {
-        let fields = self.declared(target.state).fields
+    /// nil if something does not fit, or cannot be counted.
+    private func filled(_ target: MachineModel.Target, _ event: Event) -> [String: Value]? {
+        let fields = self.declared(target.state ?? self.state).fields
+        var literals = target.data.reduce(into: [:]) { $0[$1.key] = $1.value }
+        var steps = target.add.map { (field: $0.key, amount: $0.value, isDown: false) }
+        for (key, value) in target.words {
+            let sign = key.last
+            if fields[key] == nil, sign == "+" || sign == "-" {
+                steps.append((String(key.dropLast()), value, sign == "-"))
+            } else {
+                literals[key] = value
+            }
+        }
         var values: [String: Value] = [:]
         for (name, field) in fields {
             values[name] =
-                target.literals[name].map(field.value) ?? event[name] ?? self.data[name]
+                literals[name].map(field.value) ?? event.values[name] ?? self.data[name]
                 ?? field.fallback
+        }
+        for step in steps {
+            let isField = step.amount.hasPrefix("{")
+            let amount =
+                isField
+                ? self.found(String(step.amount.dropFirst().dropLast()), event).value
+                : .number(step.amount)
+            guard
+                let sum = fields[step.field]?
+                    .sum(self.data[step.field], amount, isDown: step.isDown)
+            else { return nil }
+            values[step.field] = sum
         }
         return Self.fit(values, fields) ? values : nil
     }
