@@ -140,12 +140,13 @@ struct TargetResolver {
             }
             amount = found.source
         } else {
-            guard
-                let value = Field(field.name, type: field.type).value(
-                    of: assignment.value,
-                    self.problems
-                )
-            else { return nil }
+            let value: JSONValue
+            do {
+                let text = assignment.value.text ?? assignment.value.kind
+                value = try Field(field.name, type: field.type).value(ofText: text)
+            } catch {
+                return self.problems.refuse(position, "\(written): \(error.sentence)")
+            }
             amount = .literal(value)
             let isNegative = value.plainText.utf8.first == UInt8(ascii: "-")
             mayRise = isNegative == assignment.isDown

@@ -226,6 +226,9 @@ package struct FieldWords: Hashable, Sendable {
 extension FieldWords {
     /// The same, where `key-=number` takes away from a field; a field that is called `key-` is meant where there is one.
     package func steppingDown(in fields: [Field]) throws(WireError) -> FieldWords {
+        guard self.words.contains(where: { $0.key.utf8.last == UInt8(ascii: "-") }) else {
+            return self
+        }
         var (words, amounts) = ([JSONMember](), self.amounts)
         for word in self.words {
             guard
@@ -241,11 +244,12 @@ extension FieldWords {
             guard let amount = JSONValue(parsing: text), case .number = amount else {
                 throw WireError(.badData, "\(word.key)=\(text.excerpt()): write a number")
             }
-            guard !(self.values + words + amounts).contains(where: { $0.key.isSpelled(step.field) })
-            else {
-                throw WireError(.badRequest, "\(step.field.quoted) is given twice")
-            }
             amounts.append(JSONMember(step.field, step.isDown ? amount.negated : amount))
+        }
+        var names: Set<Spelling> = []
+        for key in (self.values + words + amounts).map(\.key)
+        where !names.insert(Spelling(key)).inserted {
+            throw WireError(.badRequest, "\(key.quoted) is given twice; give it once")
         }
         return FieldWords(values: self.values, words: words, amounts: amounts)
     }
