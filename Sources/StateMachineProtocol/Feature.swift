@@ -30,7 +30,7 @@ package enum Feature: String, CaseIterable, Sendable {
     case obstacles
     /// Holds and guards are asked about an `update` that makes one of their patterns match.
     case votersOnUpdate = "voters-on-update"
-    /// `force` of `set`, `send` and `update`.
+    /// `force` of `set`, `send` and `update`, and `forced`.
     case force
     /// `rights` in the answer to `describe`, and `may` in refusals.
     case rights

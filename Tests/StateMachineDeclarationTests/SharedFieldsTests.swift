@@ -50,6 +50,12 @@ import Testing
         ("set busy runs=3\nsend go\nsend go", "idle owner=eva runs=3 note=done"),
         ("update note=x\nupdate runs+=2 note:=null\nset busy", "busy load=5 owner=eva runs=2"),
         ("set busy runs=4 -> refused", "idle owner=eva runs=0"),
+        // Null says that an optional one is to be absent.
+        ("update note=x\nset busy note:=null", "busy load=5 owner=eva runs=0"),
+        (
+            "update runs+=1 runs+=1 -> refused\nset busy runs=1 runs=2 -> refused",
+            "idle owner=eva runs=0"
+        ),
     ])
     func everyMoveCarriesThem(trace: String, expected: String) throws {
         #expect(try self.played(trace) == expected)
@@ -106,6 +112,19 @@ import Testing
             states.map { (TypedValue.state(of: $0) as DeclaredState).written }
                 == ["idle owner=nobody runs=2 note=a", "idle owner=nobody runs=0"]
         )
+    }
+
+    @Test func patternsOfAGroupFollowThem() throws {
+        let text = Self.text + "\ngroups: {all: {states: [idle, busy, off]}}"
+        let schema = try declaration(text).schema
+        for written in ["all:user=max", "all:user!=max"] {
+            let pattern = try schema.resolved(Pattern(writing: .string(written)), isOld: true)
+            let state = try schema.value("off", data: ["owner": "max"])
+            #expect(schema.matches(pattern, state) == !written.contains("!"))
+            #expect(throws: WireError.self) {
+                try schema.resolved(Pattern(writing: .string(written)))
+            }
+        }
     }
 
     @Test func everyStateHasThemLast() throws {

@@ -6,7 +6,8 @@ import Synchronization
 /// every reader has passed it, and is freed by reference counting.
 ///
 /// Guarded state: `position` and `link` are written once, by the machine under its lock, `position`
-/// before any drain can see the entry. `@unchecked Sendable` for that.
+/// before any drain can see the entry; a drain that alone is at an entry may take the link away with the reference.
+/// `@unchecked Sendable` for that.
 @usableFromInline
 class LogEntry: @unchecked Sendable {
     enum Kind: Sendable {
@@ -54,6 +55,9 @@ class LogEntry: @unchecked Sendable {
 
     fileprivate var copy: LogEntry { LogEntry(self.kind, deliveryCount: self.deliveryCount) }
 
+    /// The entry that follows, with the link's reference to it.
+    ///
+    /// Only where nobody else refers to this entry, and so nobody can come along its link.
     final func takeNext() -> LogEntry? {
         self.link.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
     }

@@ -66,11 +66,11 @@ struct DeclarationBuilder {
         always: [Int],
         usual: [Int]?,
         _ shared: [ReactionDraft]
-    ) -> DeclaredCase {
+    ) -> StateDeclaration {
         let draft = self.tables.states[number]
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
         for command in draft.commands { self.check(command, in: draft) }
-        return DeclaredCase(
+        return StateDeclaration(
             name: draft.name.value,
             about: draft.about,
             oldNames: draft.oldNames.map(\.value),
@@ -79,7 +79,7 @@ struct DeclarationBuilder {
             reactions: self.reactions(number, draft.reactions + shared),
             after: draft.after.flatMap { after in
                 self.branches(after.cases, in: .after, of: number)
-                    .map { DeclaredCase.Deadline(delay: after.delay, cases: $0) }
+                    .map { StateDeclaration.Deadline(delay: after.delay, cases: $0) }
             },
             boot: (draft.boot ?? self.file.boot)
                 .flatMap { self.branches($0, in: .boot, of: number) },
@@ -91,7 +91,7 @@ struct DeclarationBuilder {
         )
     }
 
-    private func run(_ draft: RunDraft, of number: Int) -> DeclaredCase.Run? {
+    private func run(_ draft: RunDraft, of number: Int) -> StateDeclaration.Run? {
         let end = { (cases: [CaseDraft]) in self.branches(cases, in: .end, of: number) }
         let interrupted = draft.interrupted.flatMap {
             self.branches($0, in: .interrupted, of: number)
@@ -99,7 +99,7 @@ struct DeclarationBuilder {
         let (done, failed) = (draft.done.flatMap(end), draft.failed.flatMap(end))
         let exits = draft.exits.compactMap { exit in end(exit.cases).map { (exit.code, $0) } }
         return draft.command.map {
-            DeclaredCase.Run(
+            StateDeclaration.Run(
                 command: $0.value,
                 done: done,
                 exits: Dictionary(exits) { first, _ in first },
@@ -201,7 +201,7 @@ struct DeclarationBuilder {
         if let step = outcome.target?.riskyStep {
             self.problems.error(
                 draft.move.position,
-                "\(step) may leave what the field can be; \(remedy)"
+                "\(step) may not fit its field, or have nothing to count; \(remedy)"
             )
         }
     }

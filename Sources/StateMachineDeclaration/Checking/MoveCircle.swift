@@ -28,7 +28,7 @@ struct MoveCircle {
     }
 
     /// The least time in ms after which a machine takes that way by itself; nil if it never does.
-    private static func time(of edge: Edge, _ state: DeclaredCase) -> Double? {
+    private static func time(of edge: Edge, _ state: StateDeclaration) -> Double? {
         switch edge.kind {
         case .event, .boot, .set, .interrupted: return nil
         case .after(let delay): return Double(delay.wholeMilliseconds)

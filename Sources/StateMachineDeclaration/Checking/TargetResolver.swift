@@ -130,6 +130,9 @@ struct TargetResolver {
         }
         let amount: DeclaredTarget.Source
         var (mayRise, mayFall) = (true, true)
+        let counted = state.fields[index]
+        // What is absent cannot be counted, and what the left state may have need not fit here.
+        var isRisky = counted.isOptional || !field.admitsAll(of: counted)
         if let name = assignment.value.fieldName {
             guard let found = self.names.field(name, position, left, event) else { return nil }
             guard field.hasType(of: found.field), found.field.type.isNumeric else {
@@ -139,6 +142,7 @@ struct TargetResolver {
                 )
             }
             amount = found.source
+            isRisky = isRisky || found.field.isOptional
         } else {
             let value: JSONValue
             do {
@@ -152,10 +156,10 @@ struct TargetResolver {
             mayRise = isNegative == assignment.isDown
             mayFall = !mayRise
         }
-        let isBounded =
-            !field.values.isEmpty || mayRise && field.bounds.most != nil
+        isRisky =
+            isRisky || !field.values.isEmpty || mayRise && field.bounds.most != nil
             || mayFall && field.bounds.least != nil
-        return (.step(index, amount, isDown: assignment.isDown), isBounded)
+        return (.step(index, amount, isDown: assignment.isDown), isRisky)
     }
 
     /// The target of a new stay in the same state.

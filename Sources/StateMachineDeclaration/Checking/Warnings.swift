@@ -78,7 +78,7 @@ struct Warnings {
         }
     }
 
-    private func warnOfDeadEnd(_ number: Int, _ state: DeclaredCase) {
+    private func warnOfDeadEnd(_ number: Int, _ state: StateDeclaration) {
         let hasOwnBoot = self.file.states[number].boot != nil
         let leadsOut = self.edges[number].contains { edge in
             edge.to != number && (edge.kind != .boot || hasOwnBoot)
@@ -91,7 +91,7 @@ struct Warnings {
     }
 
     /// Warns about a state that only the end of its run leads out of, if the run has no timeout.
-    private func warnOfHanging(_ number: Int, _ state: DeclaredCase) {
+    private func warnOfHanging(_ number: Int, _ state: StateDeclaration) {
         guard let run = state.run, run.command.timeout == nil,
             let draft = self.file.states[number].run?.command
         else { return }
@@ -112,7 +112,7 @@ struct Warnings {
 
     /// Warns about a state that continues with nothing running when its run has ended well: a browser that somebody
     /// closes leaves a blank screen.
-    private func warnOfEnding(_ number: Int, _ state: DeclaredCase) {
+    private func warnOfEnding(_ number: Int, _ state: StateDeclaration) {
         guard let run = state.run, run.done == nil, !run.restarts, !state.isFinal,
             let draft = self.file.states[number].run?.command
         else { return }
@@ -128,7 +128,7 @@ struct Warnings {
         )
     }
 
-    private func warnOfLongRetries(_ number: Int, _ state: DeclaredCase) {
+    private func warnOfLongRetries(_ number: Int, _ state: StateDeclaration) {
         guard let after = state.after, let draft = self.file.states[number].run?.command,
             let total = state.run?.command.retry?.total, total >= after.delay
         else { return }
@@ -139,7 +139,7 @@ struct Warnings {
         )
     }
 
-    private func warnOfReboot(_ number: Int, _ state: DeclaredCase) {
+    private func warnOfReboot(_ number: Int, _ state: StateDeclaration) {
         guard let first = self.file.states[number].enter.first, state.boot == nil else { return }
         self.problems.warn(
             first.position,

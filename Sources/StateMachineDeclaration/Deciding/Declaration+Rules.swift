@@ -118,7 +118,7 @@ extension Declaration: MachineRules {
     package func restated(_ wanted: Value, at place: Place) throws(WireError) -> Value {
         let (state, present) = (wanted.declared, place.value.declared)
         if state.declaration === present.declaration {
-            return state.isWhole ? wanted : TypedValue(state.completed(by: present))
+            return state.carried.isEmpty ? wanted : TypedValue(state.completed(by: present))
         }
         let restated = try present.declaration
             .state(state.declared.name, data: state.membersBesideDefaults)

@@ -11,18 +11,18 @@ package struct DeclaredState: MachineState, Hashable {
     package let number: Int
     /// The values of all fields, in the order of the declaration; nil for those that are absent.
     package let values: [JSONValue?]
-    /// Whether it has its own values of the machine's fields; else it is what a client has asked for, and has those
-    /// of the state before from when it is set.
-    let isWhole: Bool
+    /// The machine's fields that it does not give: it is what a client has asked for, and has those of the state before from
+    /// when it is set.
+    let carried: [Int]
 
     /// A state with values that have been evaluated: one for each field.
     init(
         _ declaration: Declaration,
         _ number: Int,
         _ values: [JSONValue?],
-        isWhole: Bool = true
+        carrying carried: [Int] = []
     ) {
-        self.isWhole = isWhole
+        self.carried = carried
         self.declaration = declaration
         self.number = number
         // Numbers may be spelled in several ways; they are kept in one.
@@ -32,7 +32,7 @@ package struct DeclaredState: MachineState, Hashable {
     }
 
     /// Its declared state.
-    package var declared: DeclaredCase { self.declaration.states[self.number] }
+    package var declared: StateDeclaration { self.declaration.states[self.number] }
 
     /// The value of the field of that name; nil if there is none.
     package subscript(_ name: String) -> JSONValue? {
@@ -218,12 +218,13 @@ extension DeclaredState {
 
     /// The same with the values of the machine's fields that it does not give.
     func completed(by left: DeclaredState) -> DeclaredState {
-        guard !self.isWhole else { return self }
-        let count = self.declaration.sharedFields
-        let values =
-            self.values.dropLast(count)
-            + zip(self.values.suffix(count), left.values.suffix(count)).map { $0 ?? $1 }
-        return DeclaredState(self.declaration, self.number, Array(values))
+        guard !self.carried.isEmpty else { return self }
+        var values = self.values
+        // They stand last in every state.
+        for index in self.carried {
+            values[index] = left.values[index - values.count + left.values.count]
+        }
+        return DeclaredState(self.declaration, self.number, values)
     }
 
     /// Its data without fields that have their default: another declaration has its own defaults, and need not have the
@@ -234,8 +235,10 @@ extension DeclaredState {
         let own = self.values.count - self.declaration.sharedFields
         return zip(self.declared.fields, self.values).enumerated().compactMap { index, pair in
             let (field, value) = pair
-            guard let value, index >= own || value != field.fallback else { return nil }
-            return JSONMember(field.name, value)
+            guard index < own else {
+                return self.carried.contains(index) ? nil : JSONMember(field.name, value ?? .null)
+            }
+            return value.flatMap { $0 == field.fallback ? nil : JSONMember(field.name, $0) }
         }
     }
 }
@@ -244,7 +247,7 @@ extension Declaration {
     /// The state of that name with that data, as a client may ask for it or as it has been recorded.
     ///
     /// A missing field gets its default; null counts as missing. The machine's fields are carried by a set, so that one
-    /// that is missing has no value yet.
+    /// that is missing has no value yet; null says of an optional one that it is to be absent.
     package func state(_ name: String, data: [JSONMember]) throws(WireError) -> DeclaredState {
         try self.state(try self.number(ofState: name), data)
     }
@@ -254,8 +257,12 @@ extension Declaration {
         let state = self.states[number]
         let own = state.fields.count - self.sharedFields
         let values = try state.fields.values(of: data, owner: state.name, carriedFrom: own)
-        let isWhole = self.sharedFields == 0 || values[own...].allSatisfy { $0 != nil }
-        return DeclaredState(self, number, values, isWhole: isWhole)
+        let carried = (own..<values.count).filter { index in
+            let member = data.last { $0.key.isSpelled(state.fields[index].name) }
+            // That an optional one is to be absent is said by null.
+            return values[index] == nil && !(member != nil && state.fields[index].isOptional)
+        }
+        return DeclaredState(self, number, values, carrying: carried)
     }
 
     /// The members that `key=value` words stand for, each typed as its field is declared; a key
@@ -321,10 +328,14 @@ extension [Field] {
         ofWords words: [(key: String, value: String)],
         owner: String
     ) throws(WireError) -> [JSONMember] {
-        try words.map { (word) throws(WireError) -> JSONMember in
+        var names: Set<Spelling> = []
+        return try words.map { (word) throws(WireError) -> JSONMember in
             let isJSON = word.key.utf8.last == UInt8(ascii: ":")
             let key = isJSON ? String(Substring(word.key.utf8.dropLast())) : word.key
             let field = self[try self.index(of: key, owner: owner)]
+            guard names.insert(Spelling(key)).inserted else {
+                throw WireError(.badRequest, "\(key.quoted) is given twice; give it once")
+            }
             do throws(Misfit) {
                 return JSONMember(field.name, try field.value(ofWord: word.value, isJSON: isJSON))
             } catch {

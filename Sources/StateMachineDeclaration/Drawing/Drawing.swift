@@ -316,16 +316,13 @@ extension Drawing {
                 (state["when"]?.members ?? []) + (after ?? []) + (state["moves"]?.members ?? [])
             for lead in leads {
                 for way in Self.ways(lead) {
-                    switch way.outcome {
-                    case "stay", "ignore", "keep":
+                    // A state of that name is meant where there is one.
+                    if let to = number(way.outcome) {
+                        ways.append((way.label.printable, to))
+                    } else if way.outcome == "again" {
+                        ways.append((way.label.printable, own))
+                    } else if lead.value.string == nil || ["stay", "ignore"].contains(way.outcome) {
                         kept.append("\(way.label): \(way.text)".printable)
-                    case "again": ways.append((way.label.printable, own))
-                    default:
-                        if let to = number(way.outcome) {
-                            ways.append((way.label.printable, to))
-                        } else if lead.value.string == nil {
-                            kept.append("\(way.label): \(way.text)".printable)
-                        }
                     }
                 }
             }

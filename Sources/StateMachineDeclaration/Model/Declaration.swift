@@ -28,7 +28,7 @@ public final class Declaration: Sendable {
     /// The declaration as it is recorded.
     package let recorded: RecordedDeclaration
 
-    package let states: [DeclaredCase]
+    package let states: [StateDeclaration]
     package let events: [Event]
     package let groups: [Group]
     package let breaker: MoveBreaker.Limit
@@ -48,7 +48,7 @@ public final class Declaration: Sendable {
     init(
         _ file: FileDraft,
         text: String,
-        states: [DeclaredCase],
+        states: [StateDeclaration],
         groups: [Group],
         start: DeclaredTarget,
         lost: DeclaredTarget?

@@ -3,7 +3,7 @@ package import StateMachineProtocol
 /// Where a move leads, and where each field of the state there comes from.
 package struct DeclaredTarget: Hashable, Sendable {
     /// Where a field's value comes from.
-    package indirect enum Source: Hashable, Sendable {
+    package enum Source: Hashable, Sendable {
         /// It is written in the target.
         case literal(JSONValue)
         /// The event's field at that index.
@@ -13,7 +13,7 @@ package struct DeclaredTarget: Hashable, Sendable {
         /// The field's default.
         case fallback(JSONValue)
         /// The left state's field at that index, and an amount that is added, or taken away.
-        case step(Int, Source, isDown: Bool)
+        indirect case step(Int, Source, isDown: Bool)
     }
 
     /// The state's number in ``Declaration/states``.
@@ -29,6 +29,6 @@ package struct DeclaredTarget: Hashable, Sendable {
     /// Whether only the moment can tell if the values fit.
     let isDoubtful: Bool
 
-    /// A step that may leave its field's range, as the file has it; nil if none may.
+    /// A step that may not fit its field, or have nothing to count, as the file has it; nil if there is none.
     let riskyStep: String?
 }

@@ -8,6 +8,8 @@ extension DraftReader {
     private static let mostCases = 8
 
     /// The most bytes of what a sender is told.
+    ///
+    /// 256: as for other texts for people, such as a cause.
     private static let mostRefusalBytes = 256
 
     /// The cases, in their order.

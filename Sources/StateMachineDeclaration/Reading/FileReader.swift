@@ -5,6 +5,9 @@ extension DraftReader {
     private static let mostStates = 256
     private static let mostEvents = 128
     private static let mostGroups = 32
+    /// The most fields of the machine.
+    ///
+    /// 16: each is in every state, and half of what a state may have stays for its own.
     private static let mostSharedFields = 16
 
     /// Nil, after reporting it, if the file is not a map.

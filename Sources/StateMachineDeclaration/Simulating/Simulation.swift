@@ -62,9 +62,8 @@ package struct Simulation {
     }
 
     /// Changes fields of the present state, as a client does.
-    package mutating func update(_ data: [JSONMember], adding amounts: [JSONMember] = []) throws {
+    package mutating func update(_ fields: FieldWords) throws {
         self.clientAsks()
-        let fields = FieldWords(values: data, amounts: amounts)
         self.make(try self.declaration.decide(.update(fields), at: self.place).made)
         try self.pass(.zero)
     }

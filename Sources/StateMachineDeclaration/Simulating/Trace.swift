@@ -86,31 +86,9 @@ package struct Trace: Sendable {
         case .set(let state, let words):
             try simulation.set(state, data: declaration.data(ofWords: words, forState: state))
         case .update(let words):
-            let declared = simulation.state.declared
-            let isField = { (name: String) in declared.fields.contains { $0.name.isSpelled(name) } }
-            let steps = words.map { FieldStep($0.key, isField: isField) }
-            try simulation.update(
-                declaration.data(
-                    ofWords: zip(words, steps).filter { $1 == nil }.map(\.0),
-                    forState: declared.name
-                ),
-                adding: zip(words, steps).compactMap { word, step in
-                    try step.map { try Self.amount($0, word.key, word.value) }
-                }
-            )
+            let texts = words.map { "\($0.key)=\($0.value)" }
+            try simulation.update(try FieldWords(texts, in: "update", for: .update))
         }
-    }
-
-    /// What `key+=number` or `key-=number` adds to which field.
-    private static func amount(
-        _ step: FieldStep,
-        _ key: String,
-        _ value: String
-    ) throws(WireError) -> JSONMember {
-        guard let amount = JSONValue(parsing: value), case .number = amount else {
-            throw WireError(.badData, "\(key)=\(value): write a number")
-        }
-        return JSONMember(step.field, step.isDown ? amount.negated : amount)
     }
 
     private func difference(
@@ -124,7 +102,7 @@ package struct Trace: Sendable {
             )
             let isMet =
                 found.declared.name == expected.state
-                && members.allSatisfy { found[$0.key] == $0.value }
+                && members.allSatisfy { found[$0.key]?.equals($0.value) ?? false }
             return isMet ? nil : "expected \(expected.written), found \(found.written)"
         } catch {
             return error.message

@@ -46,6 +46,8 @@ struct JSONReading {
     private let valueLimit: Int
     private var values = 0
     private let isRequest: Bool
+    /// Whether it ended because there is no room for more parts.
+    private var lacksRoom = false
 
     private init(_ scanner: JSONScanner, _ valueLimit: Int, _ isRequest: Bool) {
         self.scanner = scanner
@@ -63,6 +65,7 @@ struct JSONReading {
         let stride = MemoryLayout<JSONPart>.stride
         // A whole number of parts from the beginning, so that each lies as it has to.
         let start = (2 * bytes.count + stride) / stride * stride
+        var lacksRoom = false
         do throws(JSONSyntaxError) {
             return try withUnsafeTemporaryAllocation(
                 byteCount: start + room * stride,
@@ -75,6 +78,7 @@ struct JSONReading {
                 var parts = OutputSpan(buffer: partMemory, initializedCount: 0)
                 let scanner = JSONScanner(memory.baseAddress.unsafelyUnwrapped, count: bytes.count)
                 var reading = JSONReading(scanner, valueLimit, isRequest)
+                defer { lacksRoom = reading.lacksRoom }
                 try reading.readAll(&parts)
                 let end = start + parts.finalize(for: partMemory) * stride
                 let all = Array(UnsafeRawBufferPointer(rebasing: memory[..<end]))
@@ -82,15 +86,12 @@ struct JSONReading {
                 return (text, reading.places)
             }
         } catch {
-            guard error.message == self.noRoom else { throw error }
+            guard lacksRoom else { throw error }
             let most = self.mostParts(in: bytes.count)
             precondition(room < most, "a text has more parts than it can have")
             return try self.read(bytes, valueLimit: valueLimit, isRequest: isRequest, room: most)
         }
     }
-
-    /// What is wrong where there is no room for more parts.
-    private static let noRoom = "there is no room"
 
     /// How many parts most texts have at most.
     ///
@@ -125,7 +126,8 @@ struct JSONReading {
         }
         // One for it, and one for the key that may follow.
         guard parts.freeCapacity >= 2 else {
-            throw self.scanner.error(Self.noRoom)
+            self.lacksRoom = true
+            throw self.scanner.error("there is no room")
         }
         switch self.scanner.current {
         case UInt8(ascii: "{"): try self.readObject(into: &parts, depth: depth)

@@ -257,8 +257,7 @@ extension JSONValue {
 
     static func areEqual(_ left: String, _ right: String) -> Bool {
         if left.isSpelled(right) { return true }
-        // Most numbers are written in the only way that there is.
-        if left.isPlainCount, right.isPlainCount { return false }
+        if let left = Int64(left), let right = Int64(right) { return left == right }
         guard let left = JSONDecimal(left), let right = JSONDecimal(right) else { return false }
         return left == right
     }
@@ -272,13 +271,5 @@ extension JSONValue {
         case .bool(let bool): bool ? "true" : "false"
         case .null, .array, .object: [self].listed
         }
-    }
-}
-
-extension String {
-    /// Whether it is a whole number of digits alone.
-    fileprivate var isPlainCount: Bool {
-        self.utf8.allSatisfy(\.isDigit)
-            && (self.utf8.count == 1 || self.utf8.first.map { $0 > UInt8(ascii: "0") } ?? false)
     }
 }

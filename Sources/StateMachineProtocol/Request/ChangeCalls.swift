@@ -125,7 +125,7 @@ package struct ChangeCondition: Hashable, Sendable {
 
 /// A request that a state be entered.
 package struct SetCall: ChangeCall, RequestArguments {
-    package var state = Spelling.short(ShortWord())
+    package var state = Spelling("")
     /// Makes a transition even to the identical state.
     package var reenter = false
     package var terms = ChangeTerms()

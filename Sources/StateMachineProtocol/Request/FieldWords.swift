@@ -226,12 +226,9 @@ package struct FieldWords: Hashable, Sendable {
 extension FieldWords {
     /// The same, where `key-=number` takes away from a field; a field that is called `key-` is meant where there is one.
     package func steppingDown(in fields: [Field]) throws(WireError) -> FieldWords {
-        guard self.words.contains(where: { $0.key.utf8.last == UInt8(ascii: "-") }) else {
-            return self
-        }
         var (words, amounts) = ([JSONMember](), self.amounts)
         for word in self.words {
-            guard
+            guard word.key.utf8.last == UInt8(ascii: "-"),
                 let step = FieldStep(
                     word.key,
                     isField: { name in fields.contains { $0.name.isSpelled(name) } }

@@ -128,14 +128,14 @@ public struct Pattern: Hashable, Sendable {
     /// The comparisons as they were written, under the fields' present names.
     var comparisonTexts: [ComparisonText] { self.fields.comparisons }
 
-    /// The same, for a state that had another name when it was written; with the fields' present
+    /// The same, for a state or a group that may have had another name when it was written; with the fields' present
     /// names.
-    func renamed(to found: StateShape) -> Pattern {
+    func renamed(to name: String, with fields: [Field]) -> Pattern {
         var pattern = self
-        pattern.name = found.name
+        pattern.name = name
         pattern.fields = self.fields.renamed { key in
-            if found.field(key) != nil { return key }
-            return found.fields.first { $0.oldNames.contains { $0.isSpelled(key) } }?.name ?? key
+            if fields.contains(where: { $0.name.isSpelled(key) }) { return key }
+            return fields.first { $0.oldNames.contains { $0.isSpelled(key) } }?.name ?? key
         }
         return pattern
     }

@@ -241,7 +241,7 @@ extension Field {
             case .number(let right) = amount, let left = Double(left), let right = Double(right),
             case let sum = isDown ? left - right : left + right, sum.isFinite
         else {
-            // Only what has the same sign leads out of range.
+            // Only what leads away from zero leads out of range.
             let text = present.plainText
             let (size, kind) = (
                 text.hasPrefix("-") ? "smaller" : "larger",

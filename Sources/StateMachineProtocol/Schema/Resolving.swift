@@ -10,9 +10,9 @@ extension Schema {
     ///   as is known: it may ask for a part of an object or an array, which cannot be decoded by
     ///   itself.
     package func resolved(_ pattern: Pattern, isOld: Bool = false) throws(WireError) -> Pattern {
-        if let group = self.group(pattern.name) { return try group.resolved(pattern) }
+        if let group = self.group(pattern.name) { return try group.resolved(pattern, isOld: isOld) }
         let once = isOld ? self.state(ofOldState: pattern.name) : nil
-        let pattern = once.map { pattern.renamed(to: $0) } ?? pattern
+        let pattern = once.map { pattern.renamed(to: $0.name, with: $0.fields) } ?? pattern
         guard let found = self.states.first(where: { $0.name.isSpelled(pattern.name) }) else {
             throw self.unknown(
                 pattern.name,

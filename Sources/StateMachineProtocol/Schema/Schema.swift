@@ -160,7 +160,8 @@ package protocol MachineRules: Sendable {
 
     /// What becomes of the machine.
     ///
-    /// - Throws: `unknown-event` or `bad-data`, also for what the state that it leads to cannot hold.
+    /// - Throws: `unknown-event`, `bad-data`, also for what the state that it leads to cannot hold, `refused` by a case, or
+    ///   `bad-request` for an update that gives a field twice.
     func decide(_ stimulus: Stimulus, at place: Place) throws(WireError) -> Decision
 
     /// What time does to the machine at that place; nil if nothing.

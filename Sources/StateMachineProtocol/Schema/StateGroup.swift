@@ -36,9 +36,13 @@ package struct StateGroup: Hashable, Sendable {
     /// The pattern with its words interpreted by the fields' types, and selecting this group's
     /// states.
     ///
+    /// With `isOld` it may date from when the fields had other names.
+    ///
     /// - Throws: `bad-data` if a field is not shared, or its value possible in none of the states.
-    func resolved(_ pattern: Pattern) throws(WireError) -> Pattern {
-        let resolved = try pattern.typed(by: self.fields.map(\.field), of: self)
+    func resolved(_ pattern: Pattern, isOld: Bool = false) throws(WireError) -> Pattern {
+        let fields = self.fields.map(\.field)
+        let pattern = isOld ? pattern.renamed(to: self.name, with: fields) : pattern
+        let resolved = try pattern.typed(by: fields, of: self)
         for member in resolved.data { try self.check(member) }
         for comparison in resolved.comparisonTexts {
             let shared = try self.known(comparison.name)

@@ -70,7 +70,7 @@ struct DeclaredCommands: Sendable {
 
     /// What is run in a stay, with its state's present values.
     func order(
-        _ run: DeclaredCase.Run,
+        _ run: StateDeclaration.Run,
         of stay: EnteredStay,
         in state: DeclaredState,
         _ work: RunWork

@@ -162,6 +162,8 @@ final class Output {
 
     /// Who the client is.
     var client: Origin? {
+        // It may have come while the rights were read that are in force now.
+        if self.origin == nil { self.readCredentials() }
         if self.origin == nil { self.keepOrigin(self.user.isLimited ? .unknown : .privileged) }
         return self.origin
     }

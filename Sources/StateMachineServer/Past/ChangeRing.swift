@@ -30,7 +30,7 @@ struct ChangeRing: ~Copyable {
     /// How many changes are kept at most.
     private let capacity: Int
     /// The first change that came, from which slots are counted.
-    private let origin: UInt64
+    private let base: UInt64
     /// A slot for each change until there are as many as are kept: a machine that is seldom set needs few.
     private var rows: [Row?] = []
     /// Apart from the rows, which have references.
@@ -48,7 +48,7 @@ struct ChangeRing: ~Copyable {
     init(changes: Int, bytes: Int, after seq: UInt64) {
         self.memory = .allocate(byteCount: bytes, alignment: 1)
         self.capacity = changes
-        self.origin = seq + 1
+        self.base = seq + 1
         self.rows.reserveCapacity(changes)
         self.extents.reserveCapacity(changes)
         self.head = seq
@@ -89,7 +89,7 @@ struct ChangeRing: ~Copyable {
         // The state is kept as bytes and as values, and the cause beside the line.
         let kept = 2 * length + change.causeLength
         self.weight += UInt64(line.count + kept)
-        if self.head - self.origin >= UInt64(self.capacity) {
+        if self.head - self.base >= UInt64(self.capacity) {
             self.drop(before: self.head - UInt64(self.capacity) + 1)
         }
         let bytes = UInt64(self.memory.count)
@@ -135,7 +135,7 @@ struct ChangeRing: ~Copyable {
         return row
     }
 
-    private func slot(_ seq: UInt64) -> Int { Int((seq &- self.origin) % UInt64(self.capacity)) }
+    private func slot(_ seq: UInt64) -> Int { Int((seq &- self.base) % UInt64(self.capacity)) }
 
     private func extent(_ seq: UInt64) -> Extent { self.extents[self.slot(seq)] }
 

@@ -123,7 +123,9 @@ final class Users {
     /// The account of a user.
     func account(of uid: UInt32) -> User {
         if let user = self.accounts[uid]?.user { return user }
-        let user = User(uid, isLimited: uid != 0 && uid != self.ownUid)
+        // Whom the kernel has no name for may be anybody, also where the daemon has that uid itself.
+        let isOwn = uid == self.ownUid && uid != Peer.overflowUid
+        let user = User(uid, isLimited: uid != 0 && !isOwn)
         self.accounts = self.accounts.filter { $0.value.user != nil }
         self.accounts[uid] = Account(user: user)
         return user

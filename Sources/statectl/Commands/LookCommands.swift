@@ -74,7 +74,7 @@ struct StatusCommand: DaemonCommand {
 
             What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
             text says so. What keeps the machine from what is due, or from changing at all, is said with the state. \
-            With --json one object: state, data, seq, at, stay, due, by, cause, trouble, suspended, overdue, holds, guards, \
+            With --json one object: state, data, seq, at, stay, due, by, cause, forced, trouble, suspended, overdue, holds, guards, \
             watching, and runner, which is null or has pid, isThere, running, next, lastFailure, left and commands.
 
             Examples:
@@ -148,7 +148,7 @@ struct MachineStatus {
     /// The whole status as JSON.
     var object: JSONValue {
         let keys = [
-            "state", "data", "seq", "at", "stay", "due", "by", "cause", "ageMs", "stayMs",
+            "state", "data", "seq", "at", "stay", "due", "by", "cause", "forced", "ageMs", "stayMs",
             "trouble", "suspended", "overdue",
         ]
         return .object(

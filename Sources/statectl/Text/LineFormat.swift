@@ -51,7 +51,8 @@ struct LineFormat: Sendable, Equatable {
     private static let known = [
         "state", "seq", "at", "age", "cause", "by", "from", "cursor", "event", "instance", "data",
         "type", "stay", "due", "missed", "resync", "skipped", "changed", "declaration", "version",
-        "ageMs", "stayMs", "forMs", "until", "stayCursor", "overdue", "suspended", "trouble",
+        "forced", "ageMs", "stayMs", "forMs", "until", "stayCursor", "overdue", "suspended",
+        "trouble",
     ]
     /// The names inside `by`.
     private static let actor = ["uid", "pid", "comm", "unit"]

@@ -270,12 +270,14 @@ struct RandomMachine {
         }
         guard !given.isEmpty || brings else { return nil }
         let isSigned = left.contains { owner in owner.fields.contains { $0.name == "n-" } }
-        return self.written("keep", given, isSigned: isSigned, left, event)
+        return self.written("keep", given, isSigned: isSigned, isLast: isLast, left, event)
     }
 
     private func canStep(_ field: Field, _ left: [Owner], _ isLast: Bool) -> Bool {
         field.isNumeric && !left.isEmpty && left.allSatisfy { $0.field(field.name) != nil }
-            && (!isLast || field.isFree)
+            && (!isLast
+                || field.isFree
+                    && left.allSatisfy { $0.field(field.name)?.model.isOptional == false })
     }
 
     private mutating func target(
@@ -302,7 +304,7 @@ struct RandomMachine {
             }
         }
         let isSigned = state.fields.contains { $0.name == "n-" }
-        return self.written(state.name, given, isSigned: isSigned, left, event)
+        return self.written(state.name, given, isSigned: isSigned, isLast: isLast, left, event)
     }
 
     /// A target as a word or as a map; `isSigned`: whether `n-` is a field there.
@@ -310,6 +312,7 @@ struct RandomMachine {
         _ name: String,
         _ given: [(field: Field, isStep: Bool)],
         isSigned: Bool,
+        isLast: Bool,
         _ left: [Owner],
         _ event: Owner?
     ) -> String {
@@ -318,7 +321,7 @@ struct RandomMachine {
         for (field, isStep) in given {
             let key = field.name
             if isStep {
-                let amount = self.amount(field, left, event)
+                let amount = self.amount(field, isLast, left, event)
                 add.append("\(Self.quoted(key)): \(Self.quoted(amount))")
                 let isDown = self.chance(40) && !(isSigned && key == "n")
                 words.append("\(key)\(isDown ? "-" : "+")=\(amount)")
@@ -335,10 +338,22 @@ struct RandomMachine {
         return "{state: \(name)\(maps.joined())}"
     }
 
-    private mutating func amount(_ field: Field, _ left: [Owner], _ event: Owner?) -> String {
+    private mutating func amount(
+        _ field: Field,
+        _ isLast: Bool,
+        _ left: [Owner],
+        _ event: Owner?
+    ) -> String {
         let isInteger = field.model.type == "integer"
         let known = self.known(left, event).filter {
             $0.field.model.type == "integer" || !isInteger && $0.field.isNumeric
+        }
+        .filter { known in
+            // The last case always holds.
+            let name = known.field.name
+            return !isLast
+                || left.allSatisfy { $0.field(name)?.model.isOptional != true }
+                    && event?.field(name)?.model.isOptional != true
         }
         if !known.isEmpty, self.chance(40) { return "{\(self.one(of: known).name)}" }
         return self.one(

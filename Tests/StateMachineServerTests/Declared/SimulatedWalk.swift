@@ -93,7 +93,9 @@ struct SimulatedWalk {
         let answer = self.machine.update(data.mapValues { $0 }, adding: amounts, ifStay: nil)
         let line = "update\(Self.words(data))\(Self.words(amounts, "+"))"
         try self.check(answer, line) { simulation in
-            try simulation.update(Self.members(data), adding: Self.members(amounts))
+            try simulation.update(
+                FieldWords(values: Self.members(data), amounts: Self.members(amounts))
+            )
         }
     }
 

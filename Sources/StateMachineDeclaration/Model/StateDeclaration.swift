@@ -1,7 +1,7 @@
 package import StateMachineProtocol
 
 /// The declaration of one state.
-package struct DeclaredCase: Sendable {
+package struct StateDeclaration: Sendable {
     /// What the passage of time does.
     package struct Deadline: Hashable, Sendable {
         /// From the stay's start.
