@@ -157,8 +157,7 @@ extension DeclaredState {
     package func choice(on stimulus: Stimulus) throws(WireError) -> String? {
         let values = try self.values(of: stimulus)
         guard let cases = try self.cases(on: stimulus)?.list, cases.count > 1 else { return nil }
-        let objections = cases.dropLast().map { self.objection(to: $0, values) }
-        let passed = objections.prefix { $0 != nil }.compactMap(\.self)
+        let passed = self.objections(before: cases, values)
         let why = passed.isEmpty ? "" : ": " + passed.joined(separator: "; ")
         return "case \(passed.count + 1) of \(cases.count)\(why)"
     }
@@ -213,7 +212,7 @@ extension DeclaredState {
     /// Whether a command that was interrupted is run again, and leads nowhere.
     package var isRunAgain: Bool {
         guard let cases = self.declared.run?.interrupted else { return true }
-        return cases.first { self.objection(to: $0) == nil }?.outcome == .rerun
+        return cases[self.objections(before: cases).count].outcome == .rerun
     }
 
     /// The same with the values of the machine's fields that it does not give.

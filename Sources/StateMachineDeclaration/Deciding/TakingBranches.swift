@@ -22,6 +22,12 @@ extension DeclaredState {
         return .nothing(.unhandled)
     }
 
+    /// Why each of the cases before the one that is taken is passed over.
+    func objections(before cases: [Branch], _ event: [JSONValue?] = []) -> [String] {
+        cases.dropLast().lazy.map { self.objection(to: $0, event) }.prefix { $0 != nil }
+            .compactMap(\.self)
+    }
+
     /// Why a case is passed over; nil if it is taken.
     package func objection(to branch: Branch, _ event: [JSONValue?] = []) -> String? {
         if let condition = branch.conditions.first(where: { !self.meets($0, event) }) {
