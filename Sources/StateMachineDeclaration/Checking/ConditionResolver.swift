@@ -51,7 +51,11 @@ struct ConditionResolver {
         return DeclaredCondition(
             written: text.value,
             subject: found.source,
-            test: .compares(comparison.comparator, operand)
+            test: .compares(
+                comparison.comparator,
+                operand,
+                asInstants: found.field.type == .instant
+            )
         )
     }
 
@@ -93,7 +97,7 @@ struct ConditionResolver {
                 "\(text.value.excerpt()): \(field.name) is \(field.typeName), of which only whether it is there can be asked"
             )
         }
-        guard !comparison.comparator.isOrder || field.type.isNumeric else {
+        guard !comparison.comparator.isOrder || field.type.hasOrder else {
             return self.problems.refuse(
                 text.position,
                 "\(text.value.excerpt()): \(field.name) is \(field.typeName), and has no order; use = or !="
@@ -242,11 +246,6 @@ private final class SeenConditions {
     }
 }
 
-extension JSONFieldType {
-    /// Whether its values are numbers.
-    var isNumeric: Bool { self == .integer || self == .number }
-}
-
 extension Field {
     /// The value with which it is compared: of its type, and one of its values if they are listed, in whatever range.
     fileprivate func literal(_ text: String) throws(Misfit) -> JSONValue {
@@ -263,7 +262,7 @@ extension Comparator {
         let results: Set<Bool>
         if !values.isEmpty {
             results = Set(values.map { self.holds($0, literal) })
-        } else if field.type.isNumeric, let least = field.bounds.least, let most = field.bounds.most
+        } else if field.type.isNumeric || field.type == .time, let least = field.bounds.least, let most = field.bounds.most
         {
             // Between the ends a comparison for equality may come out otherwise.
             let ends = [least, most].map { self.holds(.number("\($0)"), literal) }

@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 
 /// Finds cycles of moves that a machine makes by itself, so fast that they would be suspended.
 ///

@@ -168,7 +168,7 @@ extension Field {
             return self.values.contains { $0.plainText.utf8.first == UInt8(ascii: "-") }
         }
         switch self.type {
-        case .boolean: return false
+        case .boolean, .time, .instant: return false
         case .integer, .number: return self.bounds.least?.isNegative ?? true
         case .string, .array, .object: return true
         }

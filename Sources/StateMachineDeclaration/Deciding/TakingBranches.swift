@@ -110,9 +110,9 @@ extension DeclaredState {
         switch condition.test {
         case .isThere: return value != nil && value != .bool(false)
         case .isNotThere: return value == nil || value == .bool(false)
-        case .compares(let comparator, let operand):
+        case .compares(let comparator, let operand, let asInstants):
             guard let value, let operand = self.value(of: operand, event) else { return false }
-            return comparator.holds(value, operand)
+            return comparator.holds(value, operand, asInstants: asInstants)
         }
     }
 }

@@ -68,7 +68,7 @@ public enum DeclarationSchema {
         case .time: self.reference("time")
         case .value: [:]
         case .values: self.list(self.reference("scalar"))
-        case .fieldType: self.words(["boolean", "integer", "number", "string", "array", "object"])
+        case .fieldType: self.words(JSONFieldType.allCases.map(\.rawValue))
         case .target: self.reference("target")
         case .cases(let place): self.cases(place.words)
         case .conditions: self.any([self.reference("scalar"), self.list(self.reference("scalar"))])

@@ -45,7 +45,7 @@ package struct Branch: Hashable, Sendable {
 package struct DeclaredCondition: Hashable, Sendable {
     package enum Test: Hashable, Sendable {
         /// Both are there, and compare like that.
-        case compares(Comparator, DeclaredTarget.Source)
+        case compares(Comparator, DeclaredTarget.Source, asInstants: Bool)
         /// A boolean that is true, or an optional one that is there.
         case isThere
         case isNotThere

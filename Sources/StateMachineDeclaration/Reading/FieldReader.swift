@@ -8,7 +8,8 @@ extension DraftReader {
     /// Other languages' names for the types.
     private static let foreignNames: [String: JSONFieldType] = [
         "int": .integer, "text": .string, "str": .string, "bool": .boolean, "float": .number,
-        "double": .number, "list": .array, "map": .object,
+        "double": .number, "list": .array, "map": .object, "duration": .time, "date": .instant,
+        "datetime": .instant, "timestamp": .instant,
     ]
 
     func fields(_ node: YAMLNode?, of key: String, _ table: KeyTable) -> [Field] {
@@ -87,8 +88,9 @@ extension DraftReader {
         var field = Field(name.value, type: type)
         field.isOptional = section["optional"]?.boolean(of: "optional", self.problems) ?? false
         field.values = section["values"].flatMap { self.values($0, type) } ?? []
-        let bounds = self.bounds(section, type, hasValues: !field.values.isEmpty)
-        field.bounds = bounds ?? Field.Bounds()
+        if let bounds = self.bounds(section, type, hasValues: !field.values.isEmpty) {
+            field.bounds = bounds
+        }
         if section.table.has("was") {
             field.oldNames = self.names(section["was"], of: "was", orOne: true).map(\.value)
         }
@@ -125,7 +127,7 @@ extension DraftReader {
                 + (optional.map { "; write {type: \($0.rawValue), optional: true}" }
                     ?? self.problems.suggestion(
                         for: text,
-                        among: ["boolean", "integer", "number", "string", "array", "object"]
+                        among: JSONFieldType.allCases.map(\.rawValue)
                     ))
         )
     }
@@ -186,10 +188,16 @@ extension DraftReader {
         case .number:
             let end = "\(Double.greatestFiniteMagnitude)"
             (read, what, widest) = (Self.number, "a number", ["-" + end, end])
-        case .boolean, .array, .object:
+        case .time:
+            read = { text in
+                (try? TimeText.duration(text)).map { JSONDecimal("\($0.wholeMilliseconds)") } ?? nil
+            }
+            let range = Field("", type: .time).takes.dropFirst("a time ".count)
+            (what, widest) = ("a time \(range)", ["", ""])
+        case .boolean, .array, .object, .instant:
             return self.problems.refuse(
                 first.position,
-                "\"min\" and \"max\" apply to integers, numbers and strings, not to type \(type.rawValue)"
+                "\"min\" and \"max\" apply to integers, numbers, strings and times, not to type \(type.rawValue)"
             )
         }
         func bound(_ key: String, _ widest: String) -> JSONDecimal?? {
@@ -208,7 +216,8 @@ extension DraftReader {
                 "\"max\" is less than \"min\", so no value would fit; correct one"
             )
         }
-        return Field.Bounds(least: least, most: most)
+        let usual = Field("", type: type).bounds
+        return Field.Bounds(least: least ?? usual.least, most: most ?? usual.most)
     }
 
     /// A number by its exact value, if it is written as in JSON, as far as a double goes.

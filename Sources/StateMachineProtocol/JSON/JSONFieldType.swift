@@ -1,13 +1,17 @@
 import FoundationEssentials
 
 /// The JSON type of a field of a state.
-package enum JSONFieldType: String, Hashable, Sendable {
+package enum JSONFieldType: String, Hashable, Sendable, CaseIterable {
     case boolean
     case integer
     case number
     case string
     case array
     case object
+    /// A duration: an integer of milliseconds, which is written `90s`. Of files alone.
+    case time
+    /// A moment, as text of RFC 3339. Of files alone.
+    case instant
 
     init?(_ type: Any.Type) {
         switch type {
@@ -33,10 +37,18 @@ package enum JSONFieldType: String, Hashable, Sendable {
     /// Whether its values contain no others.
     package var isScalar: Bool { self != .array && self != .object }
 
+    /// Whether of two values one is the smaller.
+    package var hasOrder: Bool { self.isNumeric || self == .time || self == .instant }
+
+    /// Whether its values are numbers to count with.
+    package var isNumeric: Bool { self == .integer || self == .number }
+
     func admits(_ value: JSONValue) -> Bool {
-        guard self == .integer, case .number(let text) = value else {
-            return value.kind == self.rawValue
+        switch (self, value) {
+        case (.integer, .number(let text)): Int64(text) != nil || UInt64(text) != nil
+        case (.time, _): value.integer != nil
+        case (.instant, _): value.instant != nil
+        default: value.kind == self.rawValue
         }
-        return Int64(text) != nil || UInt64(text) != nil
     }
 }

@@ -174,7 +174,8 @@ package struct FieldWords: Hashable, Sendable {
                 name: written.name,
                 comparator: written.comparator,
                 operand: field?.type.value(ofWord: written.operand)
-                    ?? JSONValue(typed: written.operand)
+                    ?? JSONValue(typed: written.operand),
+                isOfInstants: field?.type == .instant
             )
         }
     }

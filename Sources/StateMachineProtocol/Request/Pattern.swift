@@ -89,7 +89,8 @@ public struct Pattern: Hashable, Sendable {
             return Pattern(writing: .string(self.isException ? "!" + self.name : self.name))
         }
         var members = [JSONMember("state", .string(self.name))]
-        if !self.data.isEmpty { members.append(JSONMember("data", .object(self.data))) }
+        let data = self.data + self.equalInstants
+        if !data.isEmpty { members.append(JSONMember("data", .object(data))) }
         if !self.comparisonTexts.isEmpty {
             let texts = self.comparisonTexts.map { JSONValue.string($0.text) }
             members.append(JSONMember("where", .array(texts)))
@@ -123,6 +124,35 @@ public struct Pattern: Hashable, Sendable {
         pattern.data = try self.fields.members(typedBy: fields, of: self.name)
         pattern.comparisons = self.fields.comparisons(of: fields)
         return pattern
+    }
+
+    /// The same, where moments that it asks for are compared as such: one may be written in several ways.
+    func comparingInstants(of fields: [Field]) -> Pattern {
+        guard fields.contains(where: { $0.type == .instant }) else { return self }
+        var pattern = self
+        pattern.data = []
+        for member in self.data {
+            let field = fields.first { $0.name.isSpelled(member.key) }
+            guard field?.type == .instant, member.value.instant != nil else {
+                pattern.data.append(member)
+                continue
+            }
+            pattern.comparisons.append(
+                Comparison(
+                    name: member.key,
+                    comparator: .equal,
+                    operand: member.value,
+                    isOfInstants: true
+                )
+            )
+        }
+        return pattern
+    }
+
+    /// What ``comparingInstants(of:)`` has made of members of the data.
+    private var equalInstants: [JSONMember] {
+        self.comparisons.dropFirst(self.comparisonTexts.count)
+            .map { JSONMember($0.name, $0.operand) }
     }
 
     /// The comparisons as they were written, under the fields' present names.

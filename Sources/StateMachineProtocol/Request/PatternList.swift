@@ -250,7 +250,7 @@ extension Pattern {
     /// What it asks for as equal.
     fileprivate var equalities: [JSONMember] {
         self.data
-            + self.comparisons.filter { $0.comparator == .equal }
+            + self.comparisons.filter { $0.comparator == .equal && !$0.isOfInstants }
             .map { JSONMember($0.name, $0.operand) }
     }
 
@@ -269,7 +269,7 @@ extension Pattern {
     /// Whether its bucket says all that it asks for: it has one plain value at most, or one comparison but `!=`.
     fileprivate var isOfOneBucket: Bool {
         self.data.count + self.comparisons.count <= 1 && self.data.allSatisfy(\.value.isPlain)
-            && self.comparisons.allSatisfy { $0.comparator != .unequal }
+            && self.comparisons.allSatisfy { $0.comparator != .unequal && !$0.isOfInstants }
     }
 }
 

@@ -259,8 +259,8 @@ extension Request {
         call.since = since
         call.only = only.isEmpty ? nil : PatternList(only)
         call.mode = pace.isLatest ? .latest : .all
-        call.everyMs = pace.every?.wholeMilliseconds ?? 0
-        call.beatMs = pace.beat?.wholeMilliseconds
+        call.everyMs = pace.every?.millisecondsRoundedUp ?? 0
+        call.beatMs = pace.beat?.millisecondsRoundedUp
         return Request(.watch(call))
     }
 
@@ -278,7 +278,7 @@ extension Request {
         since: String? = nil,
         timeout: Duration? = nil
     ) -> Request {
-        let timeoutMs = timeout?.wholeMilliseconds
+        let timeoutMs = timeout?.millisecondsRoundedUp
         return Request(
             .wait(
                 WaitCall(
@@ -365,7 +365,7 @@ extension Request {
 
 extension Duration {
     /// Milliseconds for a request: rounded up, so that no wait ends early; 0 if negative.
-    var wholeMilliseconds: UInt64 {
+    var millisecondsRoundedUp: UInt64 {
         guard self > .zero else { return 0 }
         let (seconds, attoseconds) = self.components
         let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000

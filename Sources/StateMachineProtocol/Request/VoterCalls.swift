@@ -147,10 +147,10 @@ extension Request {
         let call = HoldCall(
             before: PatternList(before),
             mode: mode,
-            maxMs: limit?.wholeMilliseconds,
+            maxMs: limit?.millisecondsRoundedUp,
             why: why,
             name: lasting?.name,
-            untilMs: lasting?.time.wholeMilliseconds
+            untilMs: lasting?.time.millisecondsRoundedUp
         )
         return Request(.hold(call))
     }
@@ -191,7 +191,7 @@ extension Request {
     ) -> Request {
         let call = GuardCall(
             before: PatternList(before),
-            timeoutMs: timeout?.wholeMilliseconds,
+            timeoutMs: timeout?.millisecondsRoundedUp,
             onTimeout: onTimeout,
             why: why,
             required: name

@@ -1,3 +1,5 @@
+package import StateMachineCore
+
 /// How a condition compares a field with a value.
 ///
 /// Numbers are compared by value, exactly; texts byte by byte.
@@ -13,6 +15,15 @@ package enum Comparator: String, Hashable, Sendable, CaseIterable {
     package var isOrder: Bool { self != .equal && self != .unequal }
 
     /// Whether it holds of two values; what has no order is neither less nor greater.
+    ///
+    /// Instants are compared as moments, however they are written.
+    package func holds(_ left: JSONValue, _ right: JSONValue, asInstants: Bool) -> Bool {
+        guard asInstants else { return self.holds(left, right) }
+        guard let left = left.instant, let right = right.instant else { return false }
+        return self.holds(.integer(left.microseconds), .integer(right.microseconds))
+    }
+
+    /// The same of two values that are no instants.
     package func holds(_ left: JSONValue, _ right: JSONValue) -> Bool {
         switch self {
         case .equal: left.equals(right)
@@ -26,6 +37,9 @@ package enum Comparator: String, Hashable, Sendable, CaseIterable {
 }
 
 extension JSONValue {
+    /// The moment that a text of RFC 3339 names; nil of anything else.
+    package var instant: WallTime? { self.string.flatMap { WallTime(reading: $0) } }
+
     /// Whether it is the smaller one of two numbers; nil if they have no order.
     fileprivate func isLess(than other: JSONValue) -> Bool? {
         guard case .number(let left) = self, case .number(let right) = other else { return nil }
@@ -43,17 +57,25 @@ package struct Comparison: Sendable {
     package let name: String
     package let comparator: Comparator
     package let operand: JSONValue
+    /// Whether the field is an instant.
+    let isOfInstants: Bool
 
-    package init(name: String, comparator: Comparator, operand: JSONValue) {
+    package init(
+        name: String,
+        comparator: Comparator,
+        operand: JSONValue,
+        isOfInstants: Bool = false
+    ) {
         self.name = name
         self.comparator = comparator
         self.operand = operand
+        self.isOfInstants = isOfInstants
     }
 
     /// Whether it holds of what a field carries: never of nothing, and null is nothing.
     package func holds(of value: JSONValue?) -> Bool {
         guard let value, value != .null else { return false }
-        return self.comparator.holds(value, self.operand)
+        return self.comparator.holds(value, self.operand, asInstants: self.isOfInstants)
     }
 }
 
@@ -75,7 +97,7 @@ extension Field {
             return refusal(
                 "\(self.name) is \(self.typeName), and has no order; use = or !="
             )
-        case .boolean, .integer, .number, .string: break
+        case .boolean, .integer, .number, .string, .time, .instant: break
         }
         // What is out of the field's range may be compared with it.
         var unbounded = self

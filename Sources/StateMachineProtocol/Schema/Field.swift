@@ -33,6 +33,10 @@ package struct Field: Hashable, Sendable {
         self.name = name
         self.type = type
         self.values = []
+        if type == .time {
+            self.bounds.least = JSONDecimal("\(TimeText.range.lowerBound)")
+            self.bounds.most = JSONDecimal("\(TimeText.range.upperBound)")
+        }
         self.isOptional = isOptional
         self.oldNames = []
         self.isRead = false
@@ -132,6 +136,7 @@ extension Field {
         let measured: JSONDecimal?
         switch value {
         case .number(let text): measured = JSONDecimal(text)
+        case .string where self.type == .instant: return nil
         case .string(let text): measured = JSONDecimal("\(text.utf8.count)")
         case .null, .bool, .array, .object: return nil
         }
@@ -147,7 +152,9 @@ extension Field {
 
     /// The value in the form that the field keeps, if it fits.
     package func kept(_ value: JSONValue) -> JSONValue {
-        guard self.type == .integer, !self.isRead, let integer = value.integer else { return value }
+        guard self.type == .integer || self.type == .time, !self.isRead,
+            let integer = value.integer
+        else { return value }
         return .number("\(integer)")
     }
 
@@ -220,7 +227,7 @@ extension Field {
         isDown: Bool = false
     ) throws(WireError) -> JSONValue {
         let addition = "\(self.name)\(isDown ? "-" : "+")=\(amount.plainText.excerpt())"
-        guard self.type == .integer || self.type == .number else {
+        guard self.type.isNumeric else {
             throw WireError(
                 .badData,
                 "\(addition): \(self.name) is \(self.typeName), not a number"
@@ -279,7 +286,12 @@ extension JSONFieldType {
     /// The value of this type that a word stands for; one that stands for none stays a string.
     package func value(ofWord word: String) -> JSONValue {
         switch self {
-        case .string: return .string(word)
+        case .string, .instant: return .string(word)
+        case .time:
+            guard let time = try? TimeText.duration(word, in: 0...Int64.max) else {
+                return .string(word)
+            }
+            return .integer(time.wholeMilliseconds)
         case .boolean:
             switch word {
             case "true": return .bool(true)

@@ -59,7 +59,7 @@ package struct Misfit: Error, Hashable, Sendable {
         return switch self.kind {
         case .type:
             switch field.type {
-            case .boolean, .integer: "write \(field.example)"
+            case .boolean, .integer, .time, .instant: "write \(field.example)"
             case .array: "write a list"
             case .number, .string, .object: "write \(field.typeName)"
             }
@@ -70,8 +70,8 @@ package struct Misfit: Error, Hashable, Sendable {
         case .values:
             "must be one of \(field.values.map(\.plainText).joined(separator: ", "))"
                 + self.nearest(to: self.value.plainText, among: field.values.map(\.plainText))
-        case .least(let least): "must \(field.verb) at least \(least)\(field.unit)"
-        case .most(let most): "must \(field.verb) at most \(most)\(field.unit)"
+        case .least(let least): "must \(field.verb) at least \(field.written(least))"
+        case .most(let most): "must \(field.verb) at most \(field.written(most))"
         case .exponent: "is out of range: its exponent has too many digits"
         case .size: "a number must be below 1.8e308 in size"
         }
@@ -106,6 +106,8 @@ extension Field {
         case .string: "a string"
         case .array: "an array"
         case .object: "an object"
+        case .time: "a time"
+        case .instant: "an instant"
         }
     }
 
@@ -116,9 +118,9 @@ extension Field {
         }
         return switch (self.bounds.least, self.bounds.most) {
         case (nil, nil): self.typeName
-        case (let least?, nil): "\(self.typeName) of at least \(least)\(self.unit)"
-        case (nil, let most?): "\(self.typeName) of at most \(most)\(self.unit)"
-        case (let least?, let most?): "\(self.typeName) from \(least) to \(most)\(self.unit)"
+        case (let least?, nil): "\(self.typeName) of at least \(self.written(least))"
+        case (nil, let most?): "\(self.typeName) of at most \(self.written(most))"
+        case (let least?, let most?): "\(self.typeName) from \(self.bare(least)) to \(self.written(most))"
         }
     }
 
@@ -130,12 +132,21 @@ extension Field {
         case .array: "a list, like [\"a\"]"
         case .object: "an object, like {\"a\": \"b\"}"
         case .string: self.typeName
+        case .time: "a time, like 90s or 1h30min; as JSON a whole number of milliseconds"
+        case .instant: "a moment with its offset, like 2026-11-20T22:00:00Z"
         }
     }
 
     /// What a value with a bound does: a text has so many bytes.
     fileprivate var verb: String { self.type == .string ? "have" : "be" }
 
-    /// What a bound counts, to go after it.
-    fileprivate var unit: String { self.type == .string ? " bytes" : "" }
+    /// A bound, with what it counts.
+    fileprivate func written(_ bound: JSONDecimal) -> String {
+        self.bare(bound) + (self.type == .string ? " bytes" : "")
+    }
+
+    private func bare(_ bound: JSONDecimal) -> String {
+        guard self.type == .time, let milliseconds = Int64("\(bound)") else { return "\(bound)" }
+        return Duration.milliseconds(milliseconds).timeText
+    }
 }

@@ -23,7 +23,7 @@ extension Schema {
         let resolved = try pattern.typed(by: found.fields)
         for member in resolved.data { try self.check(member, in: found, isOld: isOld) }
         for comparison in resolved.comparisonTexts { try self.check(comparison, in: found) }
-        return resolved.called(before: found.oldNames)
+        return resolved.comparingInstants(of: found.fields).called(before: found.oldNames)
     }
 
     private func check(_ comparison: ComparisonText, in found: StateShape) throws(WireError) {

@@ -51,7 +51,7 @@ package struct StateGroup: Hashable, Sendable {
             else { continue }
             throw objection
         }
-        return resolved
+        return resolved.comparingInstants(of: fields)
     }
 
     private func known(_ name: String) throws(WireError) -> Shared {

@@ -1,10 +1,10 @@
-import StateMachineProtocol
-
 /// Times as people write them: `500ms`, `30s`, `2min` or `2m`, `1h30min`, `7d`.
 package enum TimeText {
     /// Why a text is not a time.
     package struct Objection: Error, Hashable {
         package let sentence: String
+
+        package init(sentence: String) { self.sentence = sentence }
     }
 
     /// What a file may say: from 10 ms to 400 d.
@@ -137,31 +137,5 @@ package struct TimeUnit: Hashable, Sendable {
         self.all.first {
             $0.name == name || $0.shortName == name || $0.otherNames.contains(name)
         }
-    }
-}
-
-extension Retry {
-    /// How many waits are listed one by one.
-    private static let listed = 10
-
-    /// When it is tried again, as a phrase: `after 1min, 2min, 4min; then it has failed, 7min in all`.
-    package var schedule: String {
-        var waits: [Duration] = []
-        var number = 1
-        while waits.count < Self.listed, let wait = self.wait(before: number) {
-            waits.append(wait)
-            // All further waits are the same.
-            if self.times == nil && (self.factor == 1 || wait >= self.longest) { break }
-            number += 1
-        }
-        let list = waits.map(\.timeText).joined(separator: ", ")
-        guard let times = self.times, let total = self.total else {
-            let isSteady = waits.last.map { $0 >= self.longest || self.factor == 1 } ?? true
-            return isSteady
-                ? "after \(list), and so on for ever"
-                : "after \(list), … up to \(self.longest.timeText), for ever"
-        }
-        let more = times > waits.count ? ", … (\(times) times)" : ""
-        return "after \(list)\(more); then it has failed, after \(total.timeText) of waiting"
     }
 }
