@@ -118,8 +118,18 @@ enum DatabaseSchema {
         CREATE TABLE numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT;
         """,
         // A row whose `fromState` is null left what the row before it entered. And whether no hold and no guard was asked:
-        // 1, else null.
+        // 1, else null. What is known of the present state's times: of a group's also the change that entered it, and when
+        // that was, by the clocks of the boot that `stay` names.
         """
+        CREATE TABLE timer (
+            key TEXT PRIMARY KEY,
+            entered INTEGER,
+            value TEXT,
+            passed INTEGER NOT NULL,
+            uptime INTEGER,
+            wall INTEGER,
+            origin INTEGER
+        ) STRICT;
         ALTER TABLE change ADD COLUMN forced INTEGER;
         DROP VIEW IF EXISTS history;
         CREATE VIEW history AS

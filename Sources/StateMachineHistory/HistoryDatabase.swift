@@ -121,6 +121,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 newest.stay ?? newest.seq
             ) { WallTime(microseconds: try $0.present(0)) }
             past.stay = self.extent >= .stays ? try NotedStay.read(db) : nil
+            past.times = try NotedStay.times(db)
             return past
         }
     }
@@ -221,7 +222,10 @@ final class HistoryDatabase: @unchecked Sendable {
                     earlier.seq
                 )
             }
-            if let stay = beginning.stay { try self.note(stay, db) }
+            if let stay = beginning.stay {
+                try self.note(stay, db)
+                try self.note(beginning.times, since: stay, db)
+            }
         }
         self.directory.note(.init(epoch: epoch, seq: newest.seq))
         self.beginning = nil
@@ -237,6 +241,9 @@ final class HistoryDatabase: @unchecked Sendable {
         var stay: StayStart?
         /// From when on the stay before them counts, if that has changed.
         var corrected: StayStart?
+        /// What is known of the times of the state that they lead to, and from when on its stay counts; nil if that is as
+        /// it was.
+        var times: (known: [KnownTime], since: StayStart?)?
         var declarations: [NewDeclaration] = []
         /// The holds and guards as they are, by number; nil if one has ended.
         var voters: [(number: UInt64, voter: KeptVoter?)] = []
@@ -248,6 +255,7 @@ final class HistoryDatabase: @unchecked Sendable {
             if let corrected = addition.corrected { try self.note(corrected, db, isNew: false) }
             try self.insert(addition.rows, db)
             if let stay = addition.stay { try self.note(stay, db) }
+            if let (known, since) = addition.times { try self.note(known, since: since, db) }
             for declaration in addition.declarations { try self.insert(declaration, db) }
             try self.keep(addition.voters, db)
         }

@@ -85,8 +85,12 @@ struct HistoryOpening {
                 schema,
                 in: database.path
             )
-            self.value = restoration.value
             newest = restoration.newest
+            let stay = newest.stay ?? newest.seq
+            // A stay that begins now knows nothing yet.
+            let known = stay <= last.seq ? past.times : []
+            self.value =
+                schema.rules?.knowing(known, restoration.value, in: stay) ?? restoration.value
             // If this program encodes the state differently from the one before, the same seq would
             // mean other bytes.
             let goesOn = restoration.isAsFound && past.isWhole && !isRestored
@@ -130,7 +134,7 @@ struct HistoryOpening {
         self.carriedOver = isNew ? newest : nil
         // The effect of the boot on the stay comes first: till then the stay is one of the boot
         // before.
-        let isLeft = stay.isFirstInBoot && schema.bootMove(at: place) != nil
+        let isLeft = stay.isFirstInBoot && schema.move(on: .boot, at: place) != nil
         do {
             try database.begin(
                 with: HistoryDatabase.Beginning(
@@ -138,7 +142,8 @@ struct HistoryOpening {
                     epoch: self.epoch,
                     earlier: self.earlier,
                     declaration: schema.declaration,
-                    stay: self.starts == nil || isLeft ? nil : stay.start
+                    stay: self.starts == nil || isLeft ? nil : stay.start,
+                    times: schema.rules?.times(of: self.value) ?? []
                 )
             )
             self.trouble = nil
@@ -331,6 +336,8 @@ extension HistoryDatabase {
         var begun: WallTime?
         /// The last recorded start of a stay; nil if there is none.
         var stay: NotedStay?
+        /// What was known of the times of its state.
+        var times: [KnownTime] = []
         /// The holds and guards that were there.
         let voters: [KeptVoter]
 
@@ -363,5 +370,7 @@ extension HistoryDatabase {
         let declaration: RecordedDeclaration?
         /// The start of the present stay; nil keeps the recorded one.
         let stay: StayStart?
+        /// What is known of the times of its state, which is written with that.
+        let times: [KnownTime]
     }
 }

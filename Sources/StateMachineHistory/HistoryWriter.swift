@@ -10,11 +10,15 @@ struct HistoryWriter {
     private let starts: StayStarts?
     /// The newest transition that is in the database.
     private(set) var newest: UInt64
+    /// The stay that it is in; nil of a machine that has none.
+    private var stay: UInt64?
     /// Whether a group has failed since, for example because that one is gone.
     private var hasFailed = false
     /// Whether the recorded stay is from before this boot, so that the next one is recorded in any
     /// case.
     private var isStayDue: Bool
+    /// What the database says of the present state's times; nil if that is not known.
+    private var times: [KnownTime]?
     /// The newest declaration that is in the database.
     private var declaration: RecordedDeclaration?
 
@@ -23,7 +27,9 @@ struct HistoryWriter {
         self.schema = schema
         self.starts = opening.starts
         self.newest = opening.newest.seq
+        self.stay = opening.starts == nil ? nil : opening.newest.stay ?? opening.newest.seq
         self.isStayDue = opening.isFirstInBoot
+        self.times = opening.isFirstInBoot ? nil : schema.rules?.times(of: opening.value)
         self.declaration = schema.declaration
     }
 
@@ -35,12 +41,15 @@ struct HistoryWriter {
         addition.rows.reserveCapacity(group.count)
         var (seq, declaration) = (self.newest, self.declaration)
         var follows = !self.hasFailed
+        // The state that the group leads to, if it says so, and where it is.
+        var (state, last) = (Value?.none, Change?.none)
         for record in group {
             switch record {
             case .change(let change):
                 follows = follows && seq + 1 == change.seq
                 let old = follows ? nil : self.schema.recorded(change.old)
                 (seq, follows) = (change.seq, true)
+                (state, last) = (change.new, change)
                 addition.rows.append(self.row(of: change, leaving: old, addition.corrected))
                 // States that are built into a program have none.
                 if declaration != nil,
@@ -53,6 +62,7 @@ struct HistoryWriter {
             case .voter(let voter): addition.voters.append((voter.number, voter))
             case .voterEnded(let number): addition.voters.append((number, nil))
             case .stay(let start): addition.corrected = start
+            case .times(let value): state = value
             case .declared(let declared, let seq) where declared !== declaration:
                 // It may be there already, with the change that it made.
                 declaration = declared
@@ -61,6 +71,10 @@ struct HistoryWriter {
             }
         }
         addition.stay = self.stay(begunIn: addition.rows, addition.corrected)
+        let times = state.flatMap { self.schema.rules?.times(of: $0) } ?? self.times
+        if let times, times != self.times {
+            addition.times = (times, self.start(after: last, addition.corrected))
+        }
         do {
             try self.database.append(addition)
         } catch {
@@ -70,6 +84,8 @@ struct HistoryWriter {
             return self.database.undo(after: error) ? .failed(why) : .unsure(why)
         }
         (self.newest, self.declaration, self.hasFailed) = (seq, declaration, false)
+        self.times = times
+        if let last { self.stay = last.stay }
         if addition.stay != nil { self.isStayDue = false }
         return .committed
     }
@@ -83,7 +99,7 @@ struct HistoryWriter {
     ) -> HistoryDatabase.NewRow {
         let due = self.starts.flatMap { starts in
             self.schema.due(at: change.place) {
-                let known = starts.start(of: change.stay, at: change.seq, change.at)
+                let known = self.start(of: change, starts)
                 return start.flatMap { $0.stay == change.stay ? $0 : nil } ?? known
             }
         }
@@ -109,7 +125,24 @@ struct HistoryWriter {
         else { return nil }
         let change = first.change
         if let renewed, renewed.stay == change.seq { return renewed }
-        return starts.start(of: change.seq, at: change.seq, change.at)
+        return self.start(of: change, starts)
+    }
+
+    /// From when on a change's stay counts.
+    private func start(of change: Change, _ starts: StayStarts) -> StayStart {
+        starts.start(
+            of: change.stay,
+            at: change.seq,
+            change.at,
+            groups: self.schema.groups(at: change.place)
+        )
+    }
+
+    /// From when on the stay counts that the last change of a group is in; nil: in the one before.
+    private func start(after last: Change?, _ corrected: StayStart?) -> StayStart? {
+        guard let starts, let stay = last?.stay ?? self.stay else { return corrected }
+        if let corrected, corrected.stay == stay { return corrected }
+        return last.map { self.start(of: $0, starts) } ?? starts.newest(of: stay)
     }
 }
 

@@ -140,7 +140,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             to: .made(
                 { base in
                     transcript.say("evaluate \(name) at \(base.shown)\(base.shownRenewals)")
-                    return .renew
+                    return .renew(base.value, groups: [])
                 },
                 renewingIn: self.starts
             ),
@@ -341,6 +341,7 @@ extension Record {
         case .voter(let voter): "voter \(voter.number)"
         case .voterEnded(let number): "voter \(number) has ended"
         case .stay(let start): "stay \(start.stay)"
+        case .times(let value): "times of \(value.name)"
         case .declared(_, let seq): "declaration from \(seq)"
         }
     }

@@ -6,12 +6,16 @@ struct StayWatchTests {
     /// One that waits for what is due at 5 s.
     private var watch: StayWatch {
         var watch = StayWatch()
-        watch.expect(Self.deadline())
+        watch.expect([Self.deadline()])
         return watch
     }
 
-    private static func deadline(renewals: UInt32 = 0) -> StayWatch.Deadline {
-        StayWatch.Deadline(stay: 1, renewals: renewals, start: 2_000_000, delay: .seconds(3))
+    private static func deadline(
+        _ key: String = "3s",
+        renewals: UInt32 = 0,
+        due: Int64 = 5_000_000
+    ) -> StayWatch.Deadline {
+        StayWatch.Deadline(stay: 1, renewals: renewals, key: key, start: 2_000_000, due: due)
     }
 
     @Test func itIsTriedWhenItsTimeHasComeAndOnce() {
@@ -76,13 +80,63 @@ struct StayWatchTests {
         var watch = self.watch
         let rung = watch.rang(at: 5_000_000)
         let attempt = try #require(rung)
-        watch.expect(Self.deadline(renewals: 1))
+        watch.expect([Self.deadline(renewals: 1)])
         let isAwaited = watch.failed(attempt, at: 5_000_000)
-        let isMissed = watch.missed(attempt)
+        let isMissed = watch.ended(attempt)
         watch.withheld(attempt)
         #expect(!isAwaited && !isMissed)
         #expect(watch.next == 5_000_000 && watch.overdueSince == nil)
-        #expect(watch.awaits(stay: 1, renewals: 1, start: 2_000_000))
-        #expect(!watch.awaits(stay: 1, renewals: 0, start: 2_000_000))
+        #expect(watch.awaits([Self.deadline(renewals: 1)]))
+        #expect(!watch.awaits([Self.deadline()]))
+    }
+
+    /// The earliest first, of equal ones the first in the file, and one after the other.
+    @Test func severalAreTriedOneByOne() throws {
+        var watch = StayWatch()
+        watch.expect([
+            Self.deadline("late", due: 7_000_000), Self.deadline("b"), Self.deadline("a"),
+        ])
+        #expect(watch.next == 5_000_000)
+        let rung = watch.rang(at: 8_000_000)
+        let first = try #require(rung)
+        #expect(first.deadline.key == "b" && watch.next == nil)
+        // It is known to have come.
+        watch.expect([Self.deadline("late", due: 7_000_000), Self.deadline("a")])
+        let isAwaited = watch.ended(first)
+        let next = watch.rang(at: 8_000_000)
+        #expect(!isAwaited && next?.deadline.key == "a")
+    }
+
+    @Test func oneThatIsDeniedKeepsNoLaterOneFromBeingTried() throws {
+        var watch = StayWatch()
+        let all = [Self.deadline("a"), Self.deadline("b", due: 5_500_000)]
+        watch.expect(all)
+        let rung = watch.rang(at: 5_000_000)
+        let denied = try #require(rung)
+        _ = watch.failed(denied, at: 5_000_000)
+        #expect(watch.next == 5_500_000 && watch.overdueSince == 5_000_000)
+        let second = watch.rang(at: 5_500_000)
+        #expect(second?.deadline.key == "b")
+        // What is told once more goes on as it was.
+        watch.expect(all)
+        let isAwaited = watch.ended(try #require(second))
+        watch.expect([all[0]])
+        #expect(isAwaited && watch.next == 6_000_000 && watch.overdueSince == 5_000_000)
+    }
+
+    /// A moment of the calendar comes at another reading once that clock was set.
+    @Test func whatComesSoonerNowIsTriedSooner() {
+        var watch = self.watch
+        watch.expect([Self.deadline(due: 3_000_000)])
+        #expect(watch.next == 3_000_000)
+    }
+
+    @Test func whatCannotBeMadeIsNotTriedAgain() throws {
+        var watch = self.watch
+        let rung = watch.rang(at: 5_000_000)
+        watch.gaveUp(try #require(rung))
+        watch.expect([Self.deadline()])
+        let isOverdue = watch.hurry(at: 9_000_000, anew: true)
+        #expect(watch.next == nil && !isOverdue)
     }
 }

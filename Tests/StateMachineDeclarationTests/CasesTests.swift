@@ -57,7 +57,7 @@ import Testing
             case .enter(let value): "enters \(self.written(value))"
             case .keep(let value): "keeps \(self.written(value))"
             case .renew: "renews"
-            case .nothing(.same), .nothing(.renewed): "nothing"
+            case .nothing(.same), .nothing(.renewed), .pass: "nothing"
             case .nothing(.unhandled): "unhandled"
             }
         } catch let error as WireError {
@@ -129,8 +129,9 @@ import Testing
 
     @Test func timeAndBootHaveCases() throws {
         let (calm, again) = (try self.state("locked"), try self.state("locked", #"{"more":true}"#))
-        #expect(self.written(try #require(calm.due).next) == "ask tries=2")
-        #expect(self.written(try #require(again.due).next) == "idle")
+        let key = try #require(calm.due.first?.key)
+        #expect(self.outcome { try calm.decision(on: .time(key)).made } == "enters ask tries=2")
+        #expect(self.outcome { try again.decision(on: .time(key)).made } == "enters idle")
         #expect(self.outcome { try calm.decision(on: .boot).made } == "nothing")
         #expect(
             self.outcome { try again.decision(on: .boot).made }
@@ -150,7 +151,7 @@ import Testing
             cases("wrong").map { asking.objection(to: $0) } == ["tries=3: must be at most 2", nil]
         )
         #expect(
-            asking.objection(to: cases("right")[0], [.string("eva")])
+            asking.objection(to: cases("right")[0], Given(event: [.string("eva")]))
                 == "event.user=root does not hold"
         )
     }

@@ -136,7 +136,7 @@ import Testing
         case .enter(let next): return self.written(next)
         case .keep: return "keep"
         case .renew: return "stay"
-        case .nothing(.same): return "ignore"
+        case .nothing(.same), .pass: return "ignore"
         case .nothing: return "unhandled"
         }
     }

@@ -73,7 +73,7 @@ import Testing
         #expect(playing.fields[2].fallback == .string("off"))
         #expect(playing.run?.command.user == "kiosk")
         #expect(playing.run?.command.words.count == 3)
-        #expect(playing.after?.delay == .seconds(10_800))
+        #expect(playing.after.map(\.moment) == [.after(.seconds(10_800))])
         #expect(kiosk.states[0].run?.command.timeout == .seconds(60))
         #expect(kiosk.states[0].run?.command.retry?.times == 2)
         #expect(kiosk.states[1].enter.first?.timeout == .seconds(60))

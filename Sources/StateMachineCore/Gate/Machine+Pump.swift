@@ -312,11 +312,15 @@ extension Machine {
         switch made {
         case .enter(let value): (new, beginsStay) = (value, true)
         case .keep(let value): (new, beginsStay) = (value, false)
-        case .renew:
+        case .renew(let value, let groups):
             guard let starts = move.starts else {
                 return .answered(.success(.unchanged(base, .same)))
             }
-            return .renewing(base.renewed, starts.renewal(of: base.stay))
+            return .renewing(
+                base.renewed(as: value),
+                starts.renewal(of: base.stay, groups: groups)
+            )
+        case .pass(let value): return .passing(base.replacing(value))
         case .nothing(let why): return .answered(.success(.unchanged(base, why)))
         }
         guard let denials = proposal.question?.denialsWithoutVoters, !move.isForced else {
@@ -381,7 +385,7 @@ extension Machine.Holder {
             for index in evaluated.indices {
                 switch evaluated[index].fate {
                 case .entering(let entry): _ = self.enter(entry.change) { entry }
-                case .replacing(let place): self.replace(with: place)
+                case .replacing(let place), .passing(let place): self.replace(with: place)
                 case .renewing(let place, let renewal):
                     self.replace(with: place)
                     renewal.enter(after: place.seq)

@@ -74,6 +74,8 @@ struct EvaluatedProposal: Sendable {
         indirect case replacing(Place)
         /// The deadline of the stay begins anew, and that place is where the machine is then.
         indirect case renewing(Place, Renewal)
+        /// A time of the stay has passed, and that place is where the machine is then; its state looks the same.
+        indirect case passing(Place)
         /// It is in force, and is recorded.
         indirect case recording([Record], at: Place)
         /// It is refused or changes nothing, and the answer waits for what came before. Indirect,
@@ -101,7 +103,7 @@ struct EvaluatedProposal: Sendable {
     var entry: ChangeEntry? {
         switch self.fate {
         case .entering(let entry): entry
-        case .replacing, .renewing, .recording, .answered: nil
+        case .replacing, .renewing, .passing, .recording, .answered: nil
         }
     }
 
@@ -109,7 +111,7 @@ struct EvaluatedProposal: Sendable {
     var place: Place? {
         switch self.fate {
         case .entering(let entry): entry.change.place
-        case .renewing(let place, _): place
+        case .renewing(let place, _), .passing(let place): place
         case .replacing, .recording, .answered: nil
         }
     }
@@ -118,7 +120,9 @@ struct EvaluatedProposal: Sendable {
     func add(to records: inout [Record]) {
         switch self.fate {
         case .entering(let entry): records.append(.change(entry.change))
-        case .renewing(_, let renewal): records.append(.stay(renewal.start))
+        case .renewing(let place, let renewal):
+            records += [.stay(renewal.start), .times(place.value)]
+        case .passing(let place): records.append(.times(place.value))
         case .recording(let all, _): records += all
         case .replacing, .answered: break
         }
@@ -127,7 +131,7 @@ struct EvaluatedProposal: Sendable {
     /// Whether it fails if the log does not commit it.
     var isForLog: Bool {
         switch self.fate {
-        case .entering, .renewing, .recording: true
+        case .entering, .renewing, .passing, .recording: true
         case .replacing, .answered: false
         }
     }
@@ -146,7 +150,7 @@ struct EvaluatedProposal: Sendable {
     func complete() {
         switch self.fate {
         case .entering(let entry): self.proposal.decided(.success(.committed(entry.change)))
-        case .replacing(let place), .recording(_, let place):
+        case .replacing(let place), .passing(let place), .recording(_, let place):
             self.proposal.decided(.success(.unchanged(place, .same)))
         case .renewing(let place, _):
             self.proposal.decided(.success(.unchanged(place, .renewed)))

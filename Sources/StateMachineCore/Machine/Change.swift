@@ -36,11 +36,11 @@ package struct Place: Equatable, Sendable {
         )
     }
 
-    /// The same place, where the deadline has begun anew once more.
-    var renewed: Place {
+    /// The same place, where the times of the stay have begun anew once more, as that state knows.
+    func renewed(as value: Value) -> Place {
         Place(
             seq: self.seq,
-            value: self.value,
+            value: value,
             at: self.at,
             stay: self.stay,
             renewals: self.renewals &+ 1

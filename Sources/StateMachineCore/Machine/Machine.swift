@@ -208,7 +208,7 @@ extension Machine {
             switch consume made {
             case .enter(let state): (new, beginsStay) = (state, true)
             case .keep(let state): (new, beginsStay) = (state, false)
-            case .renew: return nil
+            case .renew, .pass: return nil
             case .nothing(let why): return .success(.unchanged(base, why))
             }
             if let question, hasVoters || question.denialsWithoutVoters != nil {

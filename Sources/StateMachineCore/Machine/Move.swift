@@ -22,8 +22,11 @@ package struct Move: Sendable {
         case enter(Value)
         /// What the state carries changes; the stay goes on.
         case keep(Value)
-        /// The deadline of the stay begins anew.
-        case renew
+        /// The times of the stay begin anew: the state, which looks the same, knows that. With the changes from which
+        /// times of groups count, which go on.
+        case renew(Value, groups: [UInt64])
+        /// A time has passed, and nothing happens: the state, which looks the same, knows that.
+        case pass(Value)
         case nothing(NoChange)
 
         /// Where it leads, and whether a new stay begins there; nil if nowhere.
@@ -31,7 +34,7 @@ package struct Move: Sendable {
             switch self {
             case .enter(let value): (value, true)
             case .keep(let value): (value, false)
-            case .renew, .nothing: nil
+            case .renew, .pass, .nothing: nil
             }
         }
     }

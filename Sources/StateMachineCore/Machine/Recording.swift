@@ -9,6 +9,8 @@ package enum Record: Sendable {
     case voterEnded(UInt64)
     /// The moment from which the present stay counts; what is noted of an older one is passed over.
     indirect case stay(StayStart)
+    /// What is known of the times of the present stay: that state knows it.
+    indirect case times(Value)
     /// What declares the state after that change, and all that follow.
     indirect case declared(RecordedDeclaration, from: UInt64)
 
@@ -24,10 +26,10 @@ package enum Record: Sendable {
         case declaration
     }
 
-    /// What it is about; nil for a change, each of which counts.
+    /// What it is about; nil for what each counts of.
     var subject: Subject? {
         switch self {
-        case .change: nil
+        case .change, .times: nil
         case .voter(let voter): .voter(voter.number)
         case .voterEnded(let number): .voter(number)
         case .stay: .stay

@@ -9,11 +9,29 @@ package struct StayStart: Hashable, Sendable {
     package let moment: StayMoment
     /// What the wall clock showed then, if the machine has been booted since; nil if not.
     package let origin: WallTime?
+    /// The same of the changes that entered groups whose times still count.
+    package let groups: [StayStart]
 
-    package init(stay: UInt64, moment: StayMoment, origin: WallTime? = nil) {
+    package init(
+        stay: UInt64,
+        moment: StayMoment,
+        origin: WallTime? = nil,
+        groups: [StayStart] = []
+    ) {
         self.stay = stay
         self.moment = moment
         self.origin = origin
+        self.groups = groups
+    }
+
+    /// From when on a group's time counts that was entered with that change.
+    package func start(ofGroupAt seq: UInt64) -> StayStart {
+        self.groups.first { $0.stay == seq } ?? self
+    }
+
+    /// The same, alone.
+    var withoutGroups: StayStart {
+        StayStart(stay: self.stay, moment: self.moment, origin: self.origin)
     }
 
     /// How far the two clocks may drift apart, between two readings and from a change's stamp to
@@ -39,7 +57,8 @@ package struct StayStart: Hashable, Sendable {
         return StayStart(
             stay: self.stay,
             moment: StayMoment(uptime: now.uptime &- elapsed, wall: since),
-            origin: origin
+            origin: origin,
+            groups: self.groups.map { $0.carried(to: now) }
         )
     }
 
@@ -48,6 +67,17 @@ package struct StayStart: Hashable, Sendable {
     /// If the machine has been booted since, a clock that now shows that more has passed is
     /// believed.
     package func adjusted(to now: StayMoment) -> StayStart {
+        let own = self.adjustedAlone(to: now)
+        guard !self.groups.isEmpty else { return own }
+        return StayStart(
+            stay: own.stay,
+            moment: own.moment,
+            origin: own.origin,
+            groups: self.groups.map { $0.adjustedAlone(to: now) }
+        )
+    }
+
+    private func adjustedAlone(to now: StayMoment) -> StayStart {
         let elapsed = self.elapsed(at: now)
         if let origin {
             let passed = now.wall.microseconds &- origin.microseconds

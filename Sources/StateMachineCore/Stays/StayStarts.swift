@@ -47,6 +47,18 @@ package final class StayStarts: Sendable {
             return low
         }
 
+        /// From when on times of groups count that were entered with those changes, as far as it is known.
+        func starts(ofGroupsAt changes: [UInt64], before seq: UInt64) -> [StayStart] {
+            changes.compactMap { change in
+                // The newest entry knows it: a group is left with a stay.
+                let entries = self.entries[..<self.index(behind: seq)].reversed()
+                return entries.lazy.compactMap { entry in
+                    entry.start.groups.first { $0.stay == change }
+                        ?? (entry.start.stay == change ? entry.start.withoutGroups : nil)
+                }.first
+            }
+        }
+
         /// The newest start of that stay that holds at that change; nil if it is not known.
         func start(of stay: UInt64, at seq: UInt64) -> StayStart? {
             var index = self.index(behind: seq)
@@ -75,17 +87,28 @@ package final class StayStarts: Sendable {
     ///   - stay: the stay.
     ///   - seq: the change.
     ///   - stamp: the time that it shows.
+    ///   - groups: the changes from which times of groups count.
     /// - Returns: the start.
-    package func start(of stay: UInt64, at seq: UInt64, _ stamp: WallTime) -> StayStart {
+    package func start(
+        of stay: UInt64,
+        at seq: UInt64,
+        _ stamp: WallTime,
+        groups: [UInt64] = []
+    ) -> StayStart {
         let found = self.known.withLock { known in
             known.settled = max(known.settled, seq)
             return known.start(of: stay, at: seq)
         }
         if let found { return found }
-        let start = StayStart(stay: stay, moment: self.clock.moment(ofChangeAt: stamp))
+        let moment = self.clock.moment(ofChangeAt: stamp)
         return self.known.withLock { known in
             // Another may have been faster.
             if let found = known.start(of: stay, at: seq) { return found }
+            let start = StayStart(
+                stay: stay,
+                moment: moment,
+                groups: known.starts(ofGroupsAt: groups.filter { $0 != stay }, before: seq)
+            )
             known.insert(Entry(seq: stay, start: start))
             return start
         }
@@ -96,9 +119,11 @@ package final class StayStarts: Sendable {
         self.known.withLock { $0.start(of: stay, at: .max) }
     }
 
-    /// That stay's deadline as it would begin anew now.
-    func renewal(of stay: UInt64) -> Renewal {
-        Renewal(start: StayStart(stay: stay, moment: self.clock.moment), starts: self)
+    /// That stay's times as they would begin anew now; those of groups, which were entered with such changes, go on.
+    func renewal(of stay: UInt64, groups: [UInt64] = []) -> Renewal {
+        let moment = self.clock.moment
+        let known = self.known.withLock { $0.starts(ofGroupsAt: groups, before: .max) }
+        return Renewal(start: StayStart(stay: stay, moment: moment, groups: known), starts: self)
     }
 
     /// Restarts the stay's deadline, after that change and before the next.

@@ -1,133 +1,169 @@
-/// When a machine makes the move that is due in its present stay: when its time has come, and again after pauses that
-/// grow, for as long as the stay lasts.
+/// When a machine makes the moves that are due in its present stay: each when its time has come, and again after pauses
+/// that grow, for as long as the stay lasts.
 ///
 /// A value that decides and does nothing; each method is an event. Times are readings of one clock that nobody sets, in
-/// microseconds.
+/// microseconds. One move is tried at a time; one that was tried in vain keeps no later one from being tried.
 package struct StayWatch: Sendable {
     /// What is waited for.
     package struct Deadline: Hashable, Sendable {
-        /// The stay that it ends.
+        /// The stay in which it is due.
         package let stay: UInt64
-        /// How often it had begun anew by then.
+        /// How often that had begun anew by then.
         package let renewals: UInt32
-        /// From when on it counts.
+        /// Which of the stay's times it is.
+        package let key: String
+        /// From when on it counts; of a moment of the calendar that moment, since nothing else tells it from another.
         package let start: Int64
         /// When it is due.
         package let due: Int64
 
-        /// One that is due so long after its start.
-        package init(stay: UInt64, renewals: UInt32, start: Int64, delay: Duration) {
-            self.init(
-                stay: stay,
-                renewals: renewals,
-                start: start,
-                due: start &+ delay.wholeMicroseconds
-            )
+        package init(stay: UInt64, renewals: UInt32, key: String, start: Int64, due: Int64) {
+            self.stay = stay
+            self.renewals = renewals
+            self.key = key
+            self.start = start
+            self.due = due
         }
 
-        /// One that is due then.
-        package init(stay: UInt64, renewals: UInt32, start: Int64, due: Int64) {
-            (self.stay, self.renewals, self.start, self.due) = (stay, renewals, start, due)
+        /// Whether both are the same one, which may have come to be due at another reading: the calendar's clock was set.
+        fileprivate func isSame(as other: Self) -> Bool {
+            self.stay == other.stay && self.renewals == other.renewals && self.start == other.start
+                && self.key == other.key
         }
     }
 
-    /// One attempt at the move.
+    /// One attempt at a move.
     package struct Attempt: Sendable {
         package let deadline: Deadline
         fileprivate let number: UInt64
     }
 
     private struct Pending: Sendable {
-        let deadline: Deadline
+        var deadline: Deadline
         let number: UInt64
         /// When it is tried next; nil: it waits for an event.
         var next: Int64?
         var pause = GrowingPause()
         /// Whether it was tried in vain, or withheld.
         var isOverdue = false
-        /// Whether it is being tried, or was made.
+        /// Whether it is being tried.
         var isTried = false
+        /// Whether it can never be made.
+        var isGivenUp = false
     }
 
-    private var pending: Pending?
+    /// In the order in which those are tried that are due at once.
+    private var pending: [Pending] = []
     /// The number of the last that was waited for.
     private var number: UInt64 = 0
 
     package init() {}
 
-    /// What is waited for; nil: nothing.
-    package var deadline: Deadline? { self.pending?.deadline }
+    /// Whether anything is waited for.
+    package var isWaiting: Bool { !self.pending.isEmpty }
 
-    /// When it is to be looked at again; nil: it is being tried, or nothing is waited for.
-    package var next: Int64? { self.pending.flatMap { $0.isTried ? nil : $0.next } }
-
-    /// Whether that deadline is waited for, whatever makes of it when it is due.
-    package func awaits(stay: UInt64, renewals: UInt32, start: Int64) -> Bool {
-        guard let deadline else { return false }
-        return deadline.stay == stay && deadline.renewals == renewals && deadline.start == start
+    /// When it is to be looked at again; nil: one is being tried, or nothing is waited for.
+    package var next: Int64? {
+        self.pending.contains(where: \.isTried) ? nil : self.pending.compactMap(\.next).min()
     }
 
-    /// Since when what is waited for is overdue; nil if it was not tried in vain, or withheld.
+    /// Whether just these are waited for.
+    package func awaits(_ deadlines: [Deadline]) -> Bool {
+        self.pending.count == deadlines.count
+            && zip(self.pending, deadlines).allSatisfy { $0.deadline.isSame(as: $1) }
+    }
+
+    /// Since when what is waited for is overdue; nil if none of it was tried in vain, or withheld.
     package var overdueSince: Int64? {
-        self.pending.flatMap { $0.isOverdue ? $0.deadline.due : nil }
+        self.pending.lazy.filter(\.isOverdue).map(\.deadline.due).min()
     }
 
-    /// Waits for that in place of what was waited for; nil: for nothing.
-    package mutating func expect(_ deadline: Deadline?) {
-        self.number += 1
-        self.pending = deadline.map {
-            Pending(deadline: $0, number: self.number, next: $0.due)
+    /// Waits for these in place of what was waited for; what was and still is goes on as it was.
+    package mutating func expect(_ deadlines: [Deadline]) {
+        self.pending = deadlines.map { deadline in
+            guard var known = self.pending.first(where: { $0.deadline.isSame(as: deadline) }) else {
+                self.number += 1
+                return Pending(deadline: deadline, number: self.number, next: deadline.due)
+            }
+            known.deadline = deadline
+            if !known.isTried, !known.isOverdue, !known.isGivenUp { known.next = deadline.due }
+            return known
         }
     }
 
-    /// Takes it up if its time has come; whoever has asked tries it.
+    /// Takes one up if its time has come; whoever has asked tries it.
     package mutating func rang(at now: Int64) -> Attempt? {
-        guard let next, next <= now, let pending else { return nil }
-        self.pending?.isTried = true
-        return Attempt(deadline: pending.deadline, number: pending.number)
+        guard let next, next <= now else { return nil }
+        let ready = self.pending.indices.filter { self.pending[$0].next.map { $0 <= now } ?? false }
+        guard
+            let first = ready.min(by: {
+                self.pending[$0].deadline.due < self.pending[$1].deadline.due
+            })
+        else { return nil }
+        self.pending[first].isTried = true
+        return Attempt(
+            deadline: self.pending[first].deadline,
+            number: self.pending[first].number
+        )
     }
 
     /// It may not be made now, until somebody asks for something.
     package mutating func withheld(_ attempt: Attempt) {
-        guard self.isPending(attempt) else { return }
-        self.pending?.isTried = false
-        self.pending?.isOverdue = true
-        self.pending?.next = nil
+        self.ended(attempt) { pending in
+            pending.isOverdue = true
+            pending.next = nil
+        }
     }
 
     /// It was tried in vain, and is tried again after a pause.
     ///
     /// - Returns: whether it is still waited for.
     package mutating func failed(_ attempt: Attempt, at now: Int64) -> Bool {
-        guard self.isPending(attempt), let pause = self.pending?.pause.next() else { return false }
-        self.pending?.isTried = false
-        self.pending?.isOverdue = true
-        self.pending?.next = now &+ pause.wholeMicroseconds
-        return true
+        self.ended(attempt) { pending in
+            pending.isOverdue = true
+            pending.next = now &+ pending.pause.next().wholeMicroseconds
+        }
     }
 
-    /// What was tried is no longer what is due; what is comes by ``expect(_:)``.
+    /// It was made, or is no longer what is due; what is comes by ``expect(_:)``.
     ///
     /// - Returns: whether it was still waited for.
-    package mutating func missed(_ attempt: Attempt) -> Bool {
-        guard self.isPending(attempt) else { return false }
-        self.pending?.isTried = false
-        self.pending?.next = nil
-        return true
+    package mutating func ended(_ attempt: Attempt) -> Bool {
+        self.ended(attempt) { $0.next = nil }
     }
 
-    /// What kept it from being made may have gone: what is overdue is tried at once.
+    /// It cannot be made in this stay.
+    package mutating func gaveUp(_ attempt: Attempt) {
+        self.ended(attempt) { pending in
+            pending.isGivenUp = true
+            pending.next = nil
+        }
+    }
+
+    /// What kept one from being made may have gone: what is overdue is tried at once.
     ///
     /// - Parameters:
     ///   - now: the time.
     ///   - anew: whether the pauses begin anew.
     /// - Returns: whether anything is overdue.
     package mutating func hurry(at now: Int64, anew: Bool) -> Bool {
-        if anew { self.pending?.pause.reset() }
-        guard self.pending?.isOverdue == true else { return false }
-        self.pending?.next = now
-        return true
+        var isOverdue = false
+        for index in self.pending.indices {
+            if anew { self.pending[index].pause.reset() }
+            guard self.pending[index].isOverdue else { continue }
+            self.pending[index].next = now
+            isOverdue = true
+        }
+        return isOverdue
     }
 
-    private func isPending(_ attempt: Attempt) -> Bool { self.pending?.number == attempt.number }
+    @discardableResult
+    private mutating func ended(_ attempt: Attempt, _ note: (inout Pending) -> Void) -> Bool {
+        guard let index = self.pending.firstIndex(where: { $0.number == attempt.number }) else {
+            return false
+        }
+        self.pending[index].isTried = false
+        note(&self.pending[index])
+        return true
+    }
 }

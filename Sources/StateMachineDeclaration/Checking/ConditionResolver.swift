@@ -262,7 +262,8 @@ extension Comparator {
         let results: Set<Bool>
         if !values.isEmpty {
             results = Set(values.map { self.holds($0, literal) })
-        } else if field.type.isNumeric || field.type == .time, let least = field.bounds.least, let most = field.bounds.most
+        } else if field.type.isNumeric || field.type == .time, let least = field.bounds.least,
+            let most = field.bounds.most
         {
             // Between the ends a comparison for equality may come out otherwise.
             let ends = [least, most].map { self.holds(.number("\($0)"), literal) }

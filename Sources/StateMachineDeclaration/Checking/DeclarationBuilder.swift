@@ -22,8 +22,15 @@ struct DeclarationBuilder {
         let always = self.tables.states(self.file.always, self.problems)
         let usual = self.file.to.map { self.names($0) }
         let groupReactions = self.groupReactions()
+        let groupTimes = self.groupTimes()
         let states = self.tables.states.indices.map { number in
-            self.state(number, always: always, usual: usual, groupReactions[number])
+            self.state(
+                number,
+                always: always,
+                usual: usual,
+                groupReactions[number],
+                groupTimes[number]
+            )
         }
         let start = self.file.start.flatMap { self.resolver.target($0) }
         let lost = self.file.lost.flatMap { self.resolver.target($0) }
@@ -61,33 +68,76 @@ struct DeclarationBuilder {
         return reactions
     }
 
+    /// Each state's times from its groups, with the groups' names.
+    private func groupTimes() -> [[(group: String, time: DeadlineDraft)]] {
+        var times = [[(group: String, time: DeadlineDraft)]](
+            repeating: [],
+            count: self.tables.states.count
+        )
+        for group in self.tables.groups where !group.after.isEmpty {
+            for time in group.after { self.checkNames(time.cases, in: .after) }
+            for member in self.tables.members(group) {
+                times[member] += group.after.map { (group.name.value, $0) }
+            }
+        }
+        return times
+    }
+
+    /// A time of a state, or of one of its groups; nil, after reporting it, if something is wrong with it.
+    private func deadline(
+        _ draft: DeadlineDraft,
+        ofGroup group: String? = nil,
+        of number: Int
+    ) -> StateDeclaration.Deadline? {
+        var moment = draft.moment
+        if case .field(let name)? = moment {
+            let found = self.resolver.names.field(name, draft.position, number, nil)
+            moment = found.map { .field($0.field.name) }
+            if let field = found?.field, field.type != .time, field.type != .instant {
+                self.problems.error(
+                    draft.position,
+                    "{\(name)} is \(field.typeName) in \(self.tables.states[number].name.value.quoted), and no time; "
+                        + "give it the type time, or instant"
+                )
+            }
+        }
+        let cases = self.branches(draft.cases, in: .after, of: number)
+        guard let moment, let cases else { return nil }
+        return StateDeclaration.Deadline(group: group, moment: moment, cases: cases)
+    }
+
     private func state(
         _ number: Int,
         always: [Int],
         usual: [Int]?,
-        _ shared: [ReactionDraft]
+        _ shared: [ReactionDraft],
+        _ sharedTimes: [(group: String, time: DeadlineDraft)]
     ) -> StateDeclaration {
         let draft = self.tables.states[number]
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
         for command in draft.commands { self.check(command, in: draft) }
+        let reactions = self.reactions(number, draft.reactions + shared)
         return StateDeclaration(
             name: draft.name.value,
             about: draft.about,
             oldNames: draft.oldNames.map(\.value),
             fields: draft.fields,
             successors: Set(next + always).sorted(),
-            reactions: self.reactions(number, draft.reactions + shared),
-            after: draft.after.flatMap { after in
-                self.branches(after.cases, in: .after, of: number)
-                    .map { StateDeclaration.Deadline(delay: after.delay, cases: $0) }
-            },
+            reactions: reactions,
+            after: draft.after.compactMap { self.deadline($0, of: number) }
+                + sharedTimes.compactMap {
+                    self.deadline($0.time, ofGroup: $0.group, of: number)
+                },
             boot: (draft.boot ?? self.file.boot)
                 .flatMap { self.branches($0, in: .boot, of: number) },
             run: draft.run.flatMap { self.run($0, of: number) },
             enter: draft.enter.map(\.value),
             leave: draft.leave.map(\.value),
             isFinal: draft.isFinal,
-            mark: draft.mark
+            mark: draft.mark,
+            asksForRemaining: reactions.values.joined().contains { branch in
+                branch.outcome.target?.sources.contains { $0.contains(.remaining) } ?? false
+            }
         )
     }
 
@@ -152,7 +202,7 @@ struct DeclarationBuilder {
     /// Whether a target is none, but changes fields while the stay goes on; a state of that name is meant where there is
     /// one.
     private func isKeep(_ target: TargetDraft, in place: CasePlace) -> Bool {
-        target.state.value == "keep" && place.isForEvents && !self.tables.hasState("keep")
+        target.state.value == "keep" && place.mayKeep && !self.tables.hasState("keep")
     }
 
     /// The cases of a place, resolved; nil, after reporting it, if something is wrong with one.
@@ -228,10 +278,10 @@ struct DeclarationBuilder {
             if target.state.value == "keep", !self.tables.hasState("keep") {
                 return self.problems.refuse(
                     target.position,
-                    "\"keep\" changes fields when an event comes, so it may stand under \"when\" only"
+                    "\"keep\" changes fields while a stay goes on, so it may stand under \"when\" and \"after\" only"
                 )
             }
-            if target.state.value == "keep", place.isForEvents, !target.data.isEmpty {
+            if target.state.value == "keep", place.mayKeep, !target.data.isEmpty {
                 self.problems.warn(
                     target.position,
                     "\"keep\" is a state here, so this enters it; call the state otherwise if the stay is to go on"

@@ -32,7 +32,11 @@ struct MoveCircle {
     private static func time(of edge: Edge, _ state: StateDeclaration) -> Double? {
         switch edge.kind {
         case .event, .boot, .set, .interrupted: return nil
-        case .after(let delay): return Double(delay.wholeMilliseconds)
+        case .after(.after(let delay)): return Double(delay.wholeMilliseconds)
+        // What the field may have at least.
+        case .after(.field(let name)):
+            let field = state.fields.first { $0.name == name }
+            return (field?.bounds.least).flatMap { Double("\($0)") } ?? 0
         case .done, .exit: return 0
         case .failed:
             guard let retry = state.run?.command.retry else { return 0 }
@@ -73,7 +77,7 @@ package struct Edge: Hashable, Sendable {
     /// What makes a machine take it.
     package enum Kind: Hashable, Sendable {
         case event(String)
-        case after(Duration)
+        case after(StateDeclaration.Deadline.Moment)
         case done
         case exit(Int)
         case failed
@@ -86,7 +90,7 @@ package struct Edge: Hashable, Sendable {
         package var label: String {
             switch self {
             case .event(let name): name
-            case .after(let delay): "after \(delay.timeText)"
+            case .after(let moment): "after \(moment.text)"
             case .done: "done"
             case .exit(let code): "exit \(code)"
             case .failed: "failed"
@@ -115,7 +119,7 @@ extension Declaration {
         for (index, event) in self.events.enumerated() {
             add(state.reactions[index], .event(event.name))
         }
-        if let after = state.after { add(after.cases, .after(after.delay)) }
+        for time in state.after { add(time.cases, .after(time.moment)) }
         add(state.run?.done, .done)
         for (code, cases) in state.run?.exits.sorted(by: { $0.key < $1.key }) ?? [] {
             add(cases, .exit(code))

@@ -71,6 +71,10 @@ struct TargetResolver {
                 else { return [] }
                 if step.isRisky { riskyStep = riskyStep ?? assignment.written }
                 return [step.source]
+            case let assignment? where assignment.isRemaining(of: field):
+                isDoubtful = true
+                return self.remaining(assignment, of: field, draft.position, left, event)
+                    .map { [$0] } ?? []
             case let assignment?:
                 if field.type == .boolean { self.problems.booleans.note(assignment.value) }
                 return field.value(of: assignment.value, self.problems).map { [.literal($0)] } ?? []
@@ -99,6 +103,49 @@ struct TargetResolver {
                 + (known.isEmpty
                     ? "; it has none" : self.problems.suggestion(for: name, among: known))
         )
+    }
+
+    /// What is left of the left state's own next time; nil, after reporting it, if it has none.
+    private func remaining(
+        _ assignment: Assignment,
+        of field: Field,
+        _ position: FilePosition,
+        _ left: Int?,
+        _ event: Int?
+    ) -> DeclaredTarget.Source? {
+        guard let left, let event else {
+            return self.problems.refuse(
+                position,
+                "{remaining} is what is left of a state's time when an event comes, so it may stand under \"when\" only"
+            )
+        }
+        let state = self.tables.states[left]
+        let isField = { (field: Field) in field.name == "remaining" }
+        if state.fields.contains(where: isField)
+            || self.tables.events[event].fields.contains(where: isField)
+        {
+            self.problems.warn(
+                position,
+                "{remaining} is the field here, and not what is left of the state's time; rename the field if that is meant"
+            )
+            guard let found = self.names.field("remaining", position, left, event) else {
+                return nil
+            }
+            guard field.hasType(of: found.field) else {
+                return self.problems.refuse(
+                    position,
+                    "\(assignment.written): remaining is \(found.field.typeName), and \(field.name) is \(field.typeName)"
+                )
+            }
+            return found.source
+        }
+        guard !state.after.isEmpty else {
+            return self.problems.refuse(
+                position,
+                "\(assignment.written): \(state.name.value.quoted) has no \"after\" of its own, of which something could be left"
+            )
+        }
+        return .remaining
     }
 
     /// What is added to a field, or taken from it; nil, after reporting it, if nothing can be.
@@ -263,6 +310,12 @@ private struct Assignment {
     let isDown: Bool
     /// As the file has it.
     let written: String
+    private let isWord: Bool
+
+    /// Whether it is `{remaining}`: what is left of a time, for a field that is one.
+    func isRemaining(of field: Field) -> Bool {
+        self.isWord && field.type == .time && self.value.fieldName == "remaining"
+    }
 
     /// `a f-=1` is a step, unless the state has a field `f-`.
     init(_ literal: TargetDraft.Literal, in state: StateDraft) {
@@ -273,6 +326,7 @@ private struct Assignment {
         self.isDown = step?.isDown ?? false
         self.field = step?.field ?? name
         self.value = literal.value
+        self.isWord = literal.kind == .word
         let text = literal.value.text?.excerpt() ?? "…"
         self.written = literal.kind == .amount ? "\(name)+=\(text)" : "\(name)=\(text)"
     }
@@ -305,14 +359,18 @@ private final class ResolvedTargets {
         let state: String
         let event: Int?
         let leftFields: Int?
+        /// What is left of a time can be given only where there is one.
+        let hasTimes: Bool
         let isLast: Bool
     }
 
     /// For each state the first one that has the same fields.
     let sameFields: [Int]
+    private let hasTimes: [Bool]
     var targets: [Key: DeclaredTarget] = [:]
 
     init(_ states: [StateDraft]) {
+        self.hasTimes = states.map { !$0.after.isEmpty }
         var first: [[Field]: Int] = [:]
         self.sameFields = states.enumerated().map { number, state in
             let known = first[state.fields, default: number]
@@ -327,6 +385,7 @@ private final class ResolvedTargets {
             state: draft.state.value,
             event: event,
             leftFields: left.map { self.sameFields[$0] },
+            hasTimes: left.map { self.hasTimes[$0] } ?? false,
             isLast: isLast
         )
     }

@@ -118,7 +118,7 @@ struct Warnings {
         else { return }
         // What time ends may wait for it, unless an event has the time begin again.
         guard
-            state.after == nil
+            state.after.isEmpty
                 || state.reactions.values.joined().contains(where: { $0.outcome == .stay })
         else { return }
         self.problems.warn(
@@ -129,13 +129,16 @@ struct Warnings {
     }
 
     private func warnOfLongRetries(_ number: Int, _ state: StateDeclaration) {
-        guard let after = state.after, let draft = self.file.states[number].run?.command,
-            let total = state.run?.command.retry?.total, total >= after.delay
+        let delays = state.after.compactMap { time -> Duration? in
+            if case .after(let delay) = time.moment, time.group == nil { delay } else { nil }
+        }
+        guard let first = delays.min(), let draft = self.file.states[number].run?.command,
+            let total = state.run?.command.retry?.total, total >= first
         else { return }
         self.problems.warn(
             draft.position,
             "the retries of \(state.name.quoted) take \(total.timeText), and after "
-                + "\(after.delay.timeText) the state is left; shorten them, or lengthen \"after\""
+                + "\(first.timeText) the state is left; shorten them, or lengthen \"after\""
         )
     }
 

@@ -117,27 +117,61 @@ extension Declaration: StateCodec {
 extension Declaration: MachineRules {
     package func restated(_ wanted: Value, at place: Place) throws(WireError) -> Value {
         let (state, present) = (wanted.declared, place.value.declared)
+        let next: DeclaredState
         if state.declaration === present.declaration {
-            return state.carried.isEmpty ? wanted : TypedValue(state.completed(by: present))
+            guard !state.carried.isEmpty || state.declared.hasKnownTimes else { return wanted }
+            next = state.completed(by: present)
+        } else {
+            next = try present.declaration
+                .state(state.declared.name, data: state.membersBesideDefaults)
+                .completed(by: present)
         }
-        let restated = try present.declaration
-            .state(state.declared.name, data: state.membersBesideDefaults)
-        return TypedValue(restated.completed(by: present))
+        return TypedValue(next.entered(at: place.seq + 1, from: present))
     }
 
     package func decide(
         _ stimulus: Stimulus,
-        at place: Place
+        at place: Place,
+        _ starts: StayStarts?
     ) throws(WireError) -> Decision {
         let state = place.value.declared
-        guard case .update(let words) = stimulus else { return try state.decision(on: stimulus) }
+        let isAsked = state.declared.asksForRemaining
+        let remaining = isAsked ? starts.flatMap { state.remaining(at: place, $0) } : nil
+        return try self.decide(stimulus, at: place, remaining: remaining)
+    }
+
+    /// The same, with what is left of the state's own next time; nil: none is due, or nobody asks.
+    func decide(
+        _ stimulus: Stimulus,
+        at place: Place,
+        remaining: Duration?
+    ) throws(WireError) -> Decision {
+        let state = place.value.declared
+        guard case .update(let words) = stimulus else {
+            let decision = try state.decision(on: stimulus, remaining: remaining)
+            return Decision(
+                state.settled(decision.made, after: stimulus, at: place),
+                cause: decision.cause
+            )
+        }
         let (name, known) = (state.declared.name, state.declared.fields)
         let fields = try words.steppingDown(in: known)
         let data = try fields.members(typedBy: known, of: name, isUpdate: true)
         return Decision(.keep(TypedValue(try state.updated(with: data, adding: fields.amounts))))
     }
 
-    package func due(at place: Place) -> Due? { place.value.declared.due }
+    package func due(at place: Place) -> [Due] {
+        let state = place.value.declared
+        return state.declared.after.isEmpty ? [] : state.due
+    }
+
+    package func times(of value: Value) -> [KnownTime] { value.declared.times }
+
+    package func knowing(_ times: [KnownTime], _ value: Value, in stay: UInt64) -> Value {
+        let state = value.declared
+        let knowing = state.knowing(times, in: stay)
+        return knowing.times == state.times ? value : TypedValue(knowing)
+    }
 
     package func right(to act: RestrictedAct, at place: Place) -> Right? {
         place.value.declared.declaration.right(to: act)

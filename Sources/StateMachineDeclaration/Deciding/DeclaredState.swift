@@ -14,15 +14,19 @@ package struct DeclaredState: MachineState, Hashable {
     /// The machine's fields that it does not give: it is what a client has asked for, and has those of the state before from
     /// when it is set.
     let carried: [Int]
+    /// What is known of its times.
+    let times: [KnownTime]
 
     /// A state with values that have been evaluated: one for each field.
     init(
         _ declaration: Declaration,
         _ number: Int,
         _ values: [JSONValue?],
-        carrying carried: [Int] = []
+        carrying carried: [Int] = [],
+        times: [KnownTime] = []
     ) {
         self.carried = carried
+        self.times = times
         self.declaration = declaration
         self.number = number
         // Numbers may be spelled in several ways; they are kept in one.
@@ -124,9 +128,9 @@ extension DeclaredState {
         case .event(let name, _):
             let number = try self.declaration.number(ofEvent: name)
             (list, kind) = (declared.reactions[number], .event(name))
-        case .time:
-            guard let after = declared.after else { return nil }
-            (list, kind) = (after.cases, .after(after.delay))
+        case .time(let key):
+            guard let time = declared.after.first(where: { $0.key == key }) else { return nil }
+            (list, kind) = (time.cases, .after(time.moment))
         case .boot: (list, kind) = (declared.boot, .boot)
         case .runEnded(.exit(0)): (list, kind) = (declared.run?.done, .done)
         case .runEnded(.exit(let code)) where declared.run?.exits[code] != nil:
@@ -143,30 +147,44 @@ extension DeclaredState {
     ///
     /// - Throws: `unknown-event`, `bad-data` if the data does not fit the event, or the state that it leads to, or
     ///   `refused`.
-    package func decision(on stimulus: Stimulus) throws(WireError) -> Decision {
-        let values = try self.values(of: stimulus)
+    ///
+    /// `remaining` is what is left of its own next time; nil: none is due, or nobody asks.
+    package func decision(
+        on stimulus: Stimulus,
+        remaining: Duration? = nil
+    ) throws(WireError) -> Decision {
+        let given = try self.given(by: stimulus, remaining)
         guard let cases = try self.cases(on: stimulus) else {
             return Decision(.nothing(.unhandled))
         }
-        let made = try self.made(by: cases.list, values)
+        let made = try self.made(by: cases.list, given)
         if case .event = stimulus { return Decision(made) }
         return Decision(made, cause: cases.kind.label)
     }
 
     /// Which of several cases is taken, and why none before it is; nil if there are not several.
-    package func choice(on stimulus: Stimulus) throws(WireError) -> String? {
-        let values = try self.values(of: stimulus)
+    package func choice(
+        on stimulus: Stimulus,
+        remaining: Duration? = nil
+    ) throws(WireError) -> String? {
+        let given = try self.given(by: stimulus, remaining)
         guard let cases = try self.cases(on: stimulus)?.list, cases.count > 1 else { return nil }
-        let passed = self.objections(before: cases, values)
+        let passed = self.objections(before: cases, given)
         let why = passed.isEmpty ? "" : ": " + passed.joined(separator: "; ")
         return "case \(passed.count + 1) of \(cases.count)\(why)"
     }
 
-    /// The values of an event's fields; empty for anything else.
-    private func values(of stimulus: Stimulus) throws(WireError) -> [JSONValue?] {
-        guard case .event(let name, let data) = stimulus else { return [] }
+    /// What cases are judged by besides the state.
+    private func given(
+        by stimulus: Stimulus,
+        _ remaining: Duration?
+    ) throws(WireError) -> Given {
+        guard case .event(let name, let data) = stimulus else { return Given() }
         let number = try self.declaration.number(ofEvent: name)
-        return try self.declaration.events[number].fields.values(of: data, owner: name)
+        return Given(
+            event: try self.declaration.events[number].fields.values(of: data, owner: name),
+            remaining: remaining
+        )
     }
 
     /// The state with some fields changed: a given value replaces, null removes an optional field,
@@ -198,15 +216,7 @@ extension DeclaredState {
                 field.sum(of: self.values[index], and: member.value)
             )
         }
-        return DeclaredState(self.declaration, self.number, values)
-    }
-
-    /// When `after` moves it, counted from the stay's start, and where; nil if never.
-    package var due: Due? {
-        guard let after = self.declared.after, let decision = try? self.decision(on: .time),
-            case .enter(let next) = decision.made
-        else { return nil }
-        return Due(after: after.delay, next, cause: decision.cause ?? "")
+        return DeclaredState(self.declaration, self.number, values, times: self.times)
     }
 
     /// Whether a command that was interrupted is run again, and leads nowhere.

@@ -40,27 +40,39 @@ extension Declaration {
             guard let cases, cases.contains(where: { $0.outcome != .rerun }) else { return nil }
             return JSONMember(kind.label, self.described(cases))
         }
-        let after = state.after.map { after in
-            let leads = self.described(after.cases)
-            return JSONMember(
-                "after",
-                .object([
-                    JSONMember("ms", .integer(after.delay.wholeMilliseconds)),
-                    JSONMember(leads.elements == nil ? "state" : "cases", leads),
-                ])
-            )
-        }
         return [
             state.about.map { JSONMember("about", .string($0)) },
             groups.isEmpty ? nil : JSONMember("groups", .array(groups)),
             when.isEmpty ? nil : JSONMember("when", .object(when)),
-            after,
+            self.described(state.after).map { JSONMember("after", $0) },
             state.run == nil ? nil : JSONMember("run", true),
             state.enter.isEmpty && state.leave.isEmpty ? nil : JSONMember("hooks", true),
             moves.isEmpty ? nil : JSONMember("moves", .object(moves)),
             state.isFinal ? JSONMember("final", true) : nil,
             state.mark.map { JSONMember("mark", .string($0.rawValue)) },
         ].compactMap(\.self)
+    }
+
+    /// Times: an object for one of the state's own that the file says, as ever, else a list; nil if there are none.
+    private func described(_ times: [StateDeclaration.Deadline]) -> JSONValue? {
+        let all = times.map { time -> JSONValue in
+            let leads = self.described(time.cases)
+            let moment: JSONMember =
+                switch time.moment {
+                case .after(let delay): JSONMember("ms", .integer(delay.wholeMilliseconds))
+                case .field(let name): JSONMember("field", .string(name))
+                }
+            return .object(
+                [
+                    moment, time.group.map { JSONMember("group", .string($0)) },
+                    JSONMember(leads.elements == nil ? "state" : "cases", leads),
+                ].compactMap(\.self)
+            )
+        }
+        guard all.count == 1, times[0].group == nil, case .after = times[0].moment else {
+            return all.isEmpty ? nil : .array(all)
+        }
+        return all[0]
     }
 
     /// Cases: the state or the word where one alone always holds, else a list.

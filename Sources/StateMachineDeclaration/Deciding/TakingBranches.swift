@@ -1,41 +1,53 @@
 import StateMachineCore
 package import StateMachineProtocol
 
+/// What cases are judged by besides the state: what was sent, and what is left of the state's own next time.
+package struct Given: Sendable {
+    /// The values of the event's fields; empty where nothing was sent.
+    let event: [JSONValue?]
+    let remaining: Duration?
+
+    package init(event: [JSONValue?] = [], remaining: Duration? = nil) {
+        self.event = event
+        self.remaining = remaining
+    }
+}
+
 // Which of several cases is taken. Fields are the event's and the present state's, as they are before the move.
 extension DeclaredState {
     /// What the first case does that holds.
     ///
     /// - Parameters:
     ///   - cases: of which the last always holds.
-    ///   - event: the values of the event's fields; empty where nothing was sent.
+    ///   - given: what they are judged by besides the state.
     /// - Returns: what is to happen.
     /// - Throws: `refused`, as a case says, or `bad-data`: the values of the last one do not fit.
-    func made(by cases: [Branch], _ event: [JSONValue?] = []) throws(WireError) -> Move.Made {
+    func made(by cases: [Branch], _ given: Given = Given()) throws(WireError) -> Move.Made {
         for (index, branch) in cases.enumerated()
-        where branch.conditions.allSatisfy({ self.meets($0, event) }) {
+        where branch.conditions.allSatisfy({ self.meets($0, given) }) {
             guard index < cases.count - 1, branch.outcome.target?.isDoubtful == true else {
-                return try self.made(by: branch.outcome, event)
+                return try self.made(by: branch.outcome, given)
             }
             // One whose values do not fit is passed over.
-            if let made = try? self.made(by: branch.outcome, event) { return made }
+            if let made = try? self.made(by: branch.outcome, given) { return made }
         }
         return .nothing(.unhandled)
     }
 
     /// Why each of the cases before the one that is taken is passed over.
-    func objections(before cases: [Branch], _ event: [JSONValue?] = []) -> [String] {
-        cases.dropLast().lazy.map { self.objection(to: $0, event) }.prefix { $0 != nil }
+    func objections(before cases: [Branch], _ given: Given = Given()) -> [String] {
+        cases.dropLast().lazy.map { self.objection(to: $0, given) }.prefix { $0 != nil }
             .compactMap(\.self)
     }
 
     /// Why a case is passed over; nil if it is taken.
-    package func objection(to branch: Branch, _ event: [JSONValue?] = []) -> String? {
-        if let condition = branch.conditions.first(where: { !self.meets($0, event) }) {
+    package func objection(to branch: Branch, _ given: Given = Given()) -> String? {
+        if let condition = branch.conditions.first(where: { !self.meets($0, given) }) {
             return "\(condition.written) does not hold"
         }
         guard let target = branch.outcome.target, target.isDoubtful else { return nil }
         do {
-            _ = try self.state(at: target, event)
+            _ = try self.state(at: target, given)
             return nil
         } catch {
             return error.message
@@ -44,13 +56,13 @@ extension DeclaredState {
 
     private func made(
         by outcome: Branch.Outcome,
-        _ event: [JSONValue?]
+        _ given: Given
     ) throws(WireError) -> Move.Made {
         switch outcome {
         case .enter(let target), .again(let target):
-            return .enter(TypedValue(try self.state(at: target, event)))
-        case .keep(let target): return .keep(TypedValue(try self.state(at: target, event)))
-        case .stay: return .renew
+            return .enter(TypedValue(try self.state(at: target, given)))
+        case .keep(let target): return .keep(TypedValue(try self.state(at: target, given)))
+        case .stay: return .renew(TypedValue(self), groups: [])
         case .ignore: return .nothing(.same)
         case .rerun: return .nothing(.unhandled)
         case .refuse(let why): throw WireError(.refused, why)
@@ -62,12 +74,12 @@ extension DeclaredState {
     /// - Throws: `bad-data`: its values do not fit. Of what is not doubtful that was found out when the file was read.
     private func state(
         at target: DeclaredTarget,
-        _ event: [JSONValue?]
+        _ given: Given
     ) throws(WireError) -> DeclaredState {
         let fields = self.declaration.states[target.state].fields
         let values = try zip(fields, target.sources).map { (field, sources) throws(WireError) in
             for source in sources {
-                if let value = try self.value(of: source, for: field, event) {
+                if let value = try self.value(of: source, for: field, given) {
                     return value as JSONValue?
                 }
             }
@@ -84,34 +96,46 @@ extension DeclaredState {
     private func value(
         of source: DeclaredTarget.Source,
         for field: Field,
-        _ event: [JSONValue?]
+        _ given: Given
     ) throws(WireError) -> JSONValue? {
         guard case .step(let index, let amount, let isDown) = source else {
-            return self.value(of: source, event)
+            let value = self.value(of: source, given)
+            if value == nil, source == .remaining {
+                throw WireError(
+                    .badData,
+                    "\(field.name)={remaining}: no time of \(self.declared.name) is due"
+                )
+            }
+            return value
         }
-        guard let amount = self.value(of: amount, event) else {
+        guard let amount = self.value(of: amount, given) else {
             throw WireError(.badData, "\(field.name) cannot be counted: the amount is absent")
         }
         return try field.sum(of: self.values[index], and: amount, isDown: isDown)
     }
 
     /// The value that is there as it is; nil if none is.
-    private func value(of source: DeclaredTarget.Source, _ event: [JSONValue?]) -> JSONValue? {
+    private func value(of source: DeclaredTarget.Source, _ given: Given) -> JSONValue? {
         switch source {
         case .literal(let value), .fallback(let value): value
-        case .event(let index): event[index]
+        case .event(let index): given.event[index]
         case .left(let index): self.values[index]
+        case .remaining:
+            // A time has at least 10 ms.
+            given.remaining.map {
+                .integer(max(TimeText.range.lowerBound, $0.wholeMilliseconds))
+            }
         case .step: nil
         }
     }
 
-    private func meets(_ condition: DeclaredCondition, _ event: [JSONValue?]) -> Bool {
-        let value = self.value(of: condition.subject, event)
+    private func meets(_ condition: DeclaredCondition, _ given: Given) -> Bool {
+        let value = self.value(of: condition.subject, given)
         switch condition.test {
         case .isThere: return value != nil && value != .bool(false)
         case .isNotThere: return value == nil || value == .bool(false)
         case .compares(let comparator, let operand, let asInstants):
-            guard let value, let operand = self.value(of: operand, event) else { return false }
+            guard let value, let operand = self.value(of: operand, given) else { return false }
             return comparator.holds(value, operand, asInstants: asInstants)
         }
     }

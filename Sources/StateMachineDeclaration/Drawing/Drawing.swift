@@ -309,11 +309,9 @@ extension Drawing {
             let isOpen = next.count == names.count
             var ways: [(label: String, to: Int)] = []
             var kept: [String] = []
-            let time = Duration.milliseconds(state["after"]?["ms"]?.integer ?? 0).timeText
-            let after = (state["after"]?["state"] ?? state["after"]?["cases"])
-                .map { [JSONMember("after \(time)", $0)] }
             let leads =
-                (state["when"]?.members ?? []) + (after ?? []) + (state["moves"]?.members ?? [])
+                (state["when"]?.members ?? []) + Self.times(state["after"])
+                + (state["moves"]?.members ?? [])
             for lead in leads {
                 for way in Self.ways(lead) {
                     // A state of that name is meant where there is one.
@@ -344,6 +342,18 @@ extension Drawing {
         }
     }
 
+    /// What times lead to, each behind when it comes: `after 15min`, `after {left}`, `after 30d in open`.
+    private static func times(_ after: JSONValue?) -> [JSONMember] {
+        (after?.elements ?? [after].compactMap(\.self)).compactMap { time in
+            let moment =
+                time["ms"]?.integer.map { Duration.milliseconds($0).timeText }
+                ?? time["field"].map { "{\($0.plainText)}" }
+            guard let moment, let leads = time["state"] ?? time["cases"] else { return nil }
+            let group = time["group"].map { " in \($0.plainText)" } ?? ""
+            return JSONMember("after \(moment)\(group)", leads)
+        }
+    }
+
     /// Where something leads, for each of its cases: `wrong [tries<2]`, and what follows.
     private static func ways(_ lead: JSONMember) -> [(label: String, outcome: String, text: String)]
     {
@@ -369,8 +379,14 @@ extension Drawing {
         let kind = values.isEmpty ? type : values.joined(separator: "|")
         let mark = field["optional"]?.bool == true ? "?" : ""
         let unit = type == "string" ? " bytes" : ""
+        func bound(_ key: String) -> String? {
+            guard type == "time", let milliseconds = field[key]?.integer else {
+                return field[key]?.plainText
+            }
+            return Duration.milliseconds(milliseconds).timeText
+        }
         let limits =
-            switch (field["min"]?.plainText, field["max"]?.plainText) {
+            switch (bound("min"), bound("max")) {
             case _ where !range: ""
             case (nil, nil): ""
             case (let least?, nil): " ≥ \(least)\(unit)"

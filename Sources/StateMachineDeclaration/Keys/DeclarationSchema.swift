@@ -96,7 +96,8 @@ public enum DeclarationSchema {
                 [JSONMember("^by$", self.any([self.form(.accounts), self.form(.field(table))]))]
             )
         case .exitCodes: self.map("^[0-9]{1,3}$", .cases(.end), self.type("object"))
-        case .oneTime: self.map("^[0-9]", .cases(.after), self.type("object"))
+        case .times:
+            self.map("^([0-9]|\\{[A-Za-z][A-Za-z0-9_-]*\\}$)", .cases(.after), self.type("object"))
         case .unitProperties:
             [
                 "type": "object", "propertyNames": self.pattern("^[A-Za-z0-9]+$"),

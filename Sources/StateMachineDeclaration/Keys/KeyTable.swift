@@ -67,7 +67,8 @@ indirect enum KeyForm: Sendable {
     /// Fields of such a table, and perhaps who may.
     case event(KeyTable)
     case exitCodes
-    case oneTime
+    /// A map from times, or fields that have one, to cases.
+    case times
     /// Properties of a unit, and their values, which systemd judges.
     case unitProperties
 }
@@ -124,7 +125,7 @@ extension KeyTable {
                 .map(.cases(.when)),
                 "Where events lead; goes before groups."
             ),
-            Key("after", .oneTime, "Where time leads, from the stay's start."),
+            Key("after", .times, "Where times lead, from the stay's start."),
             Key("boot", .cases(.boot), "Where the first start in a new boot leads."),
             Key("run", .command, "What runs while the stay lasts."),
             Key("done", .cases(.end), "Where an end of the run with exit 0 leads."),
@@ -150,6 +151,7 @@ extension KeyTable {
                 .map(.cases(.when)),
                 "Where events lead that a member does not name."
             ),
+            Key("after", .times, "Where times lead, from when the group is entered."),
         ]
     )
 

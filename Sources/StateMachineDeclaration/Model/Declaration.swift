@@ -90,7 +90,7 @@ public final class Declaration: Sendable {
     }
 
     /// The state in which the machine begins.
-    package var initial: DeclaredState { self.filled(self.start) }
+    package var initial: DeclaredState { self.filled(self.start).entered(at: 0, from: nil) }
 }
 
 extension [String] {

@@ -10,6 +10,8 @@ package struct DeclaredTarget: Hashable, Sendable {
         case event(Int)
         /// The left state's field at that index.
         case left(Int)
+        /// What is left of the left state's own next time.
+        case remaining
         /// The field's default.
         case fallback(JSONValue)
         /// The left state's field at that index, and an amount that is added, or taken away.

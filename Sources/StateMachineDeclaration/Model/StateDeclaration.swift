@@ -2,11 +2,21 @@ package import StateMachineProtocol
 
 /// The declaration of one state.
 package struct StateDeclaration: Sendable {
-    /// What the passage of time does.
+    /// What a time does that comes while a stay lasts, or a group is not left.
     package struct Deadline: Hashable, Sendable {
-        /// From the stay's start.
-        package let delay: Duration
+        package enum Moment: Hashable, Sendable {
+            case after(Duration)
+            /// What the state's field of that name has on entry: a time, or an instant.
+            case field(String)
+        }
+
+        /// The group whose time it is, and which it is counted from; nil: the stay's.
+        package let group: String?
+        package let moment: Moment
         package let cases: [Branch]
+
+        /// Which one it is, whatever file declares it: `15min`, `{left}`, `open/30d`.
+        package var key: String { (self.group.map { "\($0)/" } ?? "") + self.moment.text }
     }
 
     /// The command of a stay and where its ends lead.
@@ -31,7 +41,8 @@ package struct StateDeclaration: Sendable {
     package let successors: [Int]
     /// By the events' numbers.
     package let reactions: [Int: [Branch]]
-    package let after: Deadline?
+    /// Its own, and behind them those of its groups.
+    package let after: [Deadline]
     /// Where the first start in a new boot leads; nil if the state goes on.
     package let boot: [Branch]?
     package let run: Run?
@@ -39,6 +50,15 @@ package struct StateDeclaration: Sendable {
     package let leave: [DeclaredCommand]
     package let isFinal: Bool
     package let mark: StateMark?
+    /// Whether what is left of its next time is given to a field somewhere.
+    let asksForRemaining: Bool
+
+    /// Whether more is known of one of its times than the file says.
+    var hasKnownTimes: Bool {
+        self.after.contains {
+            if case .field = $0.moment { true } else { $0.group != nil }
+        }
+    }
 
     /// All commands: the run, then those of entering and leaving.
     package var commands: [DeclaredCommand] { self.keyedCommands.map(\.command) }
@@ -47,5 +67,15 @@ package struct StateDeclaration: Sendable {
     package var keyedCommands: [(key: String, command: DeclaredCommand)] {
         (self.run.map { [("run", $0.command)] } ?? []) + self.enter.map { ("enter", $0) }
             + self.leave.map { ("leave", $0) }
+    }
+}
+
+extension StateDeclaration.Deadline.Moment {
+    /// As the file has it, with times in one spelling.
+    package var text: String {
+        switch self {
+        case .after(let delay): delay.timeText
+        case .field(let name): "{\(name)}"
+        }
     }
 }

@@ -59,13 +59,16 @@ enum CasePlace: Sendable {
     var words: [String] {
         switch self {
         case .when: ["stay", "again", "ignore"]
-        case .after, .interrupted: ["again"]
-        case .end, .boot: ["again", "ignore"]
+        case .interrupted: ["again"]
+        case .after, .end, .boot: ["again", "ignore"]
         }
     }
 
-    /// Whether fields may change there while the stay goes on, and whoever asks may be refused.
+    /// Whether whoever asks may be refused there.
     var isForEvents: Bool { self == .when }
+
+    /// Whether fields may change there while the stay goes on.
+    var mayKeep: Bool { self == .when || self == .after }
 }
 
 /// Names of states and groups.
@@ -79,6 +82,14 @@ struct ReactionDraft {
     let cases: [CaseDraft]
 }
 
+/// A time, and where it leads.
+struct DeadlineDraft {
+    /// Nil if it could not be read.
+    let moment: StateDeclaration.Deadline.Moment?
+    let position: FilePosition
+    let cases: [CaseDraft]
+}
+
 struct EventDraft {
     let name: Located<String>
     let fields: [Field]
@@ -89,6 +100,7 @@ struct GroupDraft {
     let name: Located<String>
     let members: [Located<String>]
     let reactions: [ReactionDraft]
+    let after: [DeadlineDraft]
 }
 
 struct StateDraft {
@@ -100,7 +112,7 @@ struct StateDraft {
     var oldFieldNames: [Located<String>] = []
     var to: NamesDraft?
     var reactions: [ReactionDraft] = []
-    var after: (delay: Duration, cases: [CaseDraft])?
+    var after: [DeadlineDraft] = []
     var boot: [CaseDraft]?
     var run: RunDraft?
     var enter: [Located<DeclaredCommand>] = []

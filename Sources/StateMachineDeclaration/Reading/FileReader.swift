@@ -5,6 +5,8 @@ extension DraftReader {
     private static let mostStates = 256
     private static let mostEvents = 128
     private static let mostGroups = 32
+    /// The most times of a state, and of a group: as many as cases of one place.
+    private static let mostTimes = 8
     /// The most fields of the machine.
     ///
     /// 16: each is in every state, and half of what a state may have stays for its own.
@@ -72,7 +74,8 @@ extension DraftReader {
             return GroupDraft(
                 name: group.name,
                 members: self.names(section["states"], of: "states"),
-                reactions: self.reactions(section["when"])
+                reactions: self.reactions(section["when"]),
+                after: section.entry("after").map { self.deadlines($0) } ?? []
             )
         }
     }
@@ -107,7 +110,7 @@ extension DraftReader {
             oldFieldNames: self.oldNames(ofFields: section["fields"]),
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             reactions: self.reactions(section["when"]),
-            after: section.entry("after").flatMap { self.deadline($0) },
+            after: section.entry("after").map { self.deadlines($0) } ?? [],
             boot: section["boot"].map { self.cases($0, of: "boot", in: .boot) },
             run: self.run(section),
             enter: self.hooks(section.entry("enter")),
@@ -123,23 +126,41 @@ extension DraftReader {
         return self.problems.refuse(node.position, "\"mark\" must be good, warn or bad")
     }
 
-    private func deadline(_ entry: YAMLEntry) -> (delay: Duration, cases: [CaseDraft])? {
-        guard case .mapping(let times) = entry.value.content, let time = times.first else {
+    private func deadlines(_ entry: YAMLEntry) -> [DeadlineDraft] {
+        guard case .mapping(let times) = entry.value.content, !times.isEmpty else {
             return self.problems.refuse(
                 entry.value.position,
                 "\"after\" needs a time and a state; write {30s: idle}"
+            ) ?? []
+        }
+        guard times.count <= Self.mostTimes else {
+            return self.problems.refuse(
+                entry.value.position,
+                "there are \(times.count) times; at most \(Self.mostTimes) are allowed"
+            ) ?? []
+        }
+        var seen: Set<String> = []
+        return times.map { time in
+            let moment = self.moment(time)
+            if let moment, !seen.insert(moment.text).inserted {
+                self.problems.error(
+                    time.position,
+                    "the time \(moment.text) is there twice; keep one"
+                )
+            }
+            // The cases are checked even if the time is wrong.
+            return DeadlineDraft(
+                moment: moment,
+                position: time.position,
+                cases: self.cases(time.value, of: "after", in: .after)
             )
         }
-        if times.count > 1 {
-            self.problems.error(
-                times[1].position,
-                "\"after\" takes one time only, and this is a second; keep one"
-            )
-        }
-        let cases = self.cases(time.value, of: "after", in: .after)
+    }
+
+    /// `90s`, or `{field}`.
+    private func moment(_ time: YAMLEntry) -> StateDeclaration.Deadline.Moment? {
+        if let name = time.key.text.fieldName { return .field(name) }
         let node = YAMLNode(content: .scalar(time.key), position: time.position)
-        let delay = node.time(of: "after", self.problems)
-        // The cases are checked even if the time is wrong.
-        return (delay ?? .zero, cases)
+        return node.time(of: "after", self.problems).map { .after($0) }
     }
 }

@@ -1,4 +1,4 @@
-import StateMachineCore
+package import StateMachineCore
 package import StateMachineProtocol
 
 /// A declared machine on its own clock: nothing is executed, and time passes only on request.
@@ -26,12 +26,14 @@ package struct Simulation {
     /// The number of the present stay.
     private var stay = 1
     private var now = Duration.zero
-    /// When the deadline of the stay began.
+    /// When the times of the stay began.
     private var began = Duration.zero
+    /// When groups were entered, by the numbers of the stays that did so.
+    private var entries: [UInt64: Duration] = [1: .zero]
     private var phase: Phase
     private var progress = RunProgress()
-    /// A move that the breaker withholds.
-    private var withheld: Value?
+    /// What asks for a move that the breaker withholds.
+    private var withheld: Stimulus?
     private var breaker = MoveBreaker()
     /// Which cases were taken since they were last asked for, and why none before them.
     private var choices: [String] = []
@@ -39,7 +41,8 @@ package struct Simulation {
     /// A machine that has just begun.
     package init(_ declaration: Declaration) {
         self.declaration = declaration
-        self.state = declaration.initial
+        // Its first stay is number 1 here.
+        self.state = declaration.initial.knowing([], in: 1)
         self.phase = self.state.declared.run == nil ? .over : .running(since: .zero)
     }
 
@@ -56,7 +59,7 @@ package struct Simulation {
         let next = try self.declaration.state(name, data: data).completed(by: self.state)
         if next != self.state {
             if let refusal = self.state.legality(of: next) { throw refusal }
-            self.enter(next)
+            self.enter(next.entered(at: self.place.seq + 1, from: self.state))
         }
         try self.pass(.zero)
     }
@@ -64,7 +67,7 @@ package struct Simulation {
     /// Changes fields of the present state, as a client does.
     package mutating func update(_ fields: FieldWords) throws {
         self.clientAsks()
-        self.make(try self.declaration.decide(.update(fields), at: self.place).made)
+        self.make(try self.declaration.decide(.update(fields), at: self.place, nil).made)
         try self.pass(.zero)
     }
 
@@ -72,14 +75,11 @@ package struct Simulation {
     package mutating func pass(_ time: Duration) throws {
         let end = self.now + time
         var moves = 0
-        while self.withheld == nil, let due = self.declaration.due(at: self.place),
-            self.began + due.delay <= end
-        {
+        while self.withheld == nil, let (key, due) = self.next, due <= end {
             moves += 1
             guard moves <= Self.mostMoves else { throw SimulationError.restless(Self.mostMoves) }
-            self.now = max(self.now, self.began + due.delay)
-            self.noteChoice(on: .time)
-            self.move(to: due.next)
+            self.now = max(self.now, due)
+            try self.move(on: .time(key))
         }
         self.now = end
         if case .waiting(let until) = self.phase, until <= end {
@@ -143,18 +143,56 @@ package struct Simulation {
         try self.pass(.zero)
     }
 
+    /// Lets time pass until that moment; nothing happens if it has been.
+    package mutating func pass(until moment: WallTime) throws {
+        try self.pass(max(.zero, Self.time(of: moment) - self.now))
+    }
+
+    /// When that moment is on its clock, which begins on 2000-01-01.
+    private static func time(of moment: WallTime) -> Duration {
+        .microseconds(moment.microseconds - 946_684_800_000_000)
+    }
+
+    /// The first of the times that it waits for, and when that is.
+    private var next: (key: String, at: Duration)? {
+        self.state.due.map { due in (due.key, self.time(of: due)) }.min { $0.1 < $1.1 }
+    }
+
+    private func time(of due: Due) -> Duration {
+        switch due.moment {
+        case .after(let delay): (due.group.flatMap { self.entries[$0] } ?? self.began) + delay
+        case .at(let moment): Self.time(of: moment)
+        }
+    }
+
+    /// What is left of the state's own next time.
+    private var remaining: Duration? {
+        self.state.due.filter { $0.group == nil }
+            .map { max(.zero, self.time(of: $0) - self.now) }.min()
+    }
+
     /// Makes the move that the breaker withholds, as a request does.
     private mutating func clientAsks() {
         _ = self.breaker.lift()
-        if let next = self.withheld.take() { self.move(to: next) }
+        if let stimulus = self.withheld.take() { _ = try? self.move(on: stimulus) }
     }
 
     /// Has the machine move by itself; returns whether it does anything about that.
     @discardableResult
     private mutating func move(on stimulus: Stimulus) throws(WireError) -> Bool {
         let made = try self.decision(on: stimulus).made
-        guard case .enter(let next) = made else { return false }
-        self.move(to: next)
+        switch made {
+        case .enter, .keep:
+            let now = self.now.wholeMicroseconds
+            guard self.breaker.permits(self.declaration.breaker, at: now) else {
+                self.withheld = stimulus
+                return true
+            }
+            self.breaker.moved(at: now)
+            self.make(made)
+        case .pass: self.make(made)
+        case .renew, .nothing: return false
+        }
         return true
     }
 
@@ -162,24 +200,11 @@ package struct Simulation {
     package mutating func takeChoices() -> [String] { exchange(&self.choices, with: []) }
 
     private mutating func decision(on stimulus: Stimulus) throws(WireError) -> Decision {
-        self.noteChoice(on: stimulus)
-        return try self.declaration.decide(stimulus, at: self.place)
-    }
-
-    private mutating func noteChoice(on stimulus: Stimulus) {
-        if let choice = (try? self.state.choice(on: stimulus)) ?? nil {
+        let remaining = self.remaining
+        if let choice = (try? self.state.choice(on: stimulus, remaining: remaining)) ?? nil {
             self.choices.append(choice)
         }
-    }
-
-    private mutating func move(to next: Value) {
-        let now = self.now.wholeMicroseconds
-        guard self.breaker.permits(self.declaration.breaker, at: now) else {
-            self.withheld = next
-            return
-        }
-        self.breaker.moved(at: now)
-        self.enter(next.declared)
+        return try self.declaration.decide(stimulus, at: self.place, remaining: remaining)
     }
 
     /// Where it is, as the rules ask; nothing there depends on the time or the count of changes.
@@ -198,7 +223,10 @@ package struct Simulation {
         case .keep(let next):
             // As a daemon does, which of an unchanged number keeps how it is written.
             if next.declared != self.state { self.state = next.declared }
-        case .renew: self.began = self.now
+        case .pass(let next): self.state = next.declared
+        case .renew(let next, _):
+            self.state = next.declared
+            self.began = self.now
         case .nothing: break
         }
     }
@@ -207,6 +235,9 @@ package struct Simulation {
         self.state = next
         self.stay += 1
         self.began = self.now
+        let groups = Set(next.times.compactMap(\.group))
+        self.entries = self.entries.filter { groups.contains($0.key) }
+        if groups.contains(UInt64(self.stay)) { self.entries[UInt64(self.stay)] = self.now }
         self.progress = RunProgress()
         self.withheld = nil
         self.phase = next.declared.run == nil ? .over : .running(since: self.now)

@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 /// What happens to a machine, and where each step is expected to lead.
@@ -80,6 +81,7 @@ package struct Trace: Sendable {
         case .look: break
         case .reboot: try simulation.reboot()
         case .wait(let time): try simulation.pass(time)
+        case .at(let moment): try simulation.pass(until: moment)
         case .run(let end, let times): try simulation.endRun(end, times: times)
         case .send(let event, let words):
             try simulation.send(event, data: declaration.data(ofWords: words, forEvent: event))
@@ -127,6 +129,7 @@ private struct TraceStep: Sendable {
         case set(String, [(key: String, value: String)])
         case update([(key: String, value: String)])
         case wait(Duration)
+        case at(WallTime)
         case run(RunEnd, times: Int)
         case reboot
         /// Nothing happens: the state is only checked.
@@ -138,7 +141,7 @@ private struct TraceStep: Sendable {
             case .send(let event, _): .send(event)
             case .set(let state, _): .set(state)
             case .update: .update(state)
-            case .wait, .run, .reboot, .look: nil
+            case .wait, .at, .run, .reboot, .look: nil
             }
         }
     }
@@ -175,7 +178,7 @@ private struct TraceStep: Sendable {
 ///
 /// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3 tries+=1 left-=2`, `wait 24h -> idle`,
 /// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
-/// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, `as anna, @operators: send press`, and comments after `#`. A value with spaces stands in double quotes,
+/// `at 2000-01-01T12:00:00Z`, `reboot -> idle`, `-> idle` alone, `set playing -> refused`, `as anna, @operators: send press`, and comments after `#`. A value with spaces stands in double quotes,
 /// in which \\" is a quote and \\\\ a backslash.
 private enum TraceReader {
     /// The most ends of a run in one line.
@@ -254,11 +257,18 @@ private enum TraceReader {
         case ("set", 1...): return .set(rest[1], try self.fields(rest.dropFirst()))
         case ("update", 1...): return .update(try self.fields(rest))
         case ("wait", 1): return .wait(try TimeText.duration(rest[1]))
+        case ("at", 1):
+            guard let moment = WallTime(reading: rest[1]) else {
+                throw TimeText.Objection(
+                    sentence: "\(rest[1].quoted) is no moment; write it like 2000-01-01T12:00:00Z"
+                )
+            }
+            return .at(moment)
         case ("run", 2...): return try self.run(Array(rest))
         case (let word?, _):
             throw TimeText.Objection(
                 sentence:
-                    "\(word.quoted) is not a step; write send EVENT, set STATE, update key=value, wait TIME, "
+                    "\(word.quoted) is not a step; write send EVENT, set STATE, update key=value, wait TIME, at MOMENT, "
                     + "run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
             )
         }

@@ -65,11 +65,23 @@ extension Schema {
         )
     }
 
-    /// What lines say of what time does to the machine at that place; nil if it does nothing there.
+    /// What lines say of what time does next to the machine at that place, as far as it can be told now; nil if it does
+    /// nothing there.
     package func due(at place: Place, since start: () -> StayStart) -> ServerLine.Due? {
-        guard let due = self.rules?.due(at: place) else { return nil }
-        let next = Encoded(due.next.name, self.codec.data(of: due.next))
-        return ServerLine.Due(fragment: next.fragment, at: start().wall(after: due.delay))
+        guard let rules = self.rules, case let all = rules.due(at: place), !all.isEmpty else {
+            return nil
+        }
+        let stay = start()
+        guard let (key, at) = all.map({ ($0.key, $0.wall(in: stay)) }).min(by: { $0.1 < $1.1 })
+        else { return nil }
+        let next =
+            switch try? rules.decide(.time(key), at: place, nil).made {
+            case .enter(let value)?, .keep(let value)?, .renew(let value, _)?: value
+            case .pass?, .nothing?, nil: place.value
+            }
+        // It is shown once, and so is not made of the value, which would keep it.
+        let shown = Encoded(next.name, self.codec.data(of: next))
+        return ServerLine.Due(fragment: shown.fragment, at: at)
     }
 
     /// Whether a change concerns a voter with these patterns: whether one of them comes to match.

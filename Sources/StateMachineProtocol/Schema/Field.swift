@@ -75,14 +75,17 @@ package struct Field: Hashable, Sendable {
         }
         if self.isOptional { members.append(JSONMember("optional", true)) }
         if withDefault, let fallback { members.append(JSONMember("default", fallback)) }
-        return .object(members + self.bounds.members)
+        // What every time keeps to limits nothing.
+        let usual = self.type == .time ? Field("", type: .time).bounds : Bounds()
+        return .object(members + self.bounds.members(beside: usual))
     }
 }
 
 extension Field.Bounds {
-    fileprivate var members: [JSONMember] {
-        [("min", self.least), ("max", self.most)].compactMap { key, end in
-            end.map { JSONMember(key, .number("\($0)")) }
+    fileprivate func members(beside usual: Self) -> [JSONMember] {
+        let ends = [("min", self.least, usual.least), ("max", self.most, usual.most)]
+        return ends.compactMap { key, end, usual in
+            end == usual ? nil : end.map { JSONMember(key, .number("\($0)")) }
         }
     }
 

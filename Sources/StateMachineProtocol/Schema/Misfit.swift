@@ -120,7 +120,8 @@ extension Field {
         case (nil, nil): self.typeName
         case (let least?, nil): "\(self.typeName) of at least \(self.written(least))"
         case (nil, let most?): "\(self.typeName) of at most \(self.written(most))"
-        case (let least?, let most?): "\(self.typeName) from \(self.bare(least)) to \(self.written(most))"
+        case (let least?, let most?):
+            "\(self.typeName) from \(self.bare(least)) to \(self.written(most))"
         }
     }
 

@@ -160,12 +160,26 @@ package protocol MachineRules: Sendable {
 
     /// What becomes of the machine.
     ///
+    /// - Parameters:
+    ///   - stimulus: what happens.
+    ///   - place: where the machine is.
+    ///   - starts: from when on its stays count.
     /// - Throws: `unknown-event`, `bad-data`, also for what the state that it leads to cannot hold, `refused` by a case, or
     ///   `bad-request` for an update that gives a field twice.
-    func decide(_ stimulus: Stimulus, at place: Place) throws(WireError) -> Decision
+    func decide(
+        _ stimulus: Stimulus,
+        at place: Place,
+        _ starts: StayStarts?
+    ) throws(WireError) -> Decision
 
-    /// What time does to the machine at that place; nil if nothing.
-    func due(at place: Place) -> Due?
+    /// The times that the machine waits for at that place, in the file's order, the state's own before its groups'.
+    func due(at place: Place) -> [Due]
+
+    /// What a state knows of its times besides what the file says.
+    func times(of value: Value) -> [KnownTime]
+
+    /// A state that goes on in a stay, knowing what was known of its times.
+    func knowing(_ times: [KnownTime], _ value: Value, in stay: UInt64) -> Value
 
     /// Who may do that at that place; nil: everybody, or there is nothing of that name.
     func right(to act: RestrictedAct, at place: Place) -> Right?
@@ -177,8 +191,8 @@ package protocol MachineRules: Sendable {
 package enum Stimulus: Sendable {
     case event(String, [JSONMember])
     case update(FieldWords)
-    /// What is due is due.
-    case time
+    /// The time of that key has come.
+    case time(String)
     /// The command of the stay has ended.
     case runEnded(RunEnd)
     /// The computer was booted.
@@ -197,19 +211,71 @@ package struct Decision: Sendable {
     }
 }
 
-/// What time does to a machine.
-package struct Due: Sendable {
-    /// Counted from the beginning of the stay.
-    package let delay: Duration
-    /// The state to enter.
-    package let next: Value
-    /// Why, as given in the change.
-    package let cause: String
+/// A time that a machine waits for.
+package struct Due: Hashable, Sendable {
+    package enum Moment: Hashable, Sendable {
+        case after(Duration)
+        case at(WallTime)
+    }
 
-    package init(after delay: Duration, _ next: Value, cause: String) {
-        self.delay = delay
-        self.next = next
-        self.cause = cause
+    /// Which of the state's times it is, whatever file declares it.
+    package let key: String
+    package let moment: Moment
+    /// The change that entered the group whose time it is, and from which it counts; nil: it is the state's own, and
+    /// counts from the stay's beginning.
+    package let group: UInt64?
+
+    package init(_ key: String, _ moment: Moment, group: UInt64? = nil) {
+        self.key = key
+        self.moment = moment
+        self.group = group
+    }
+
+    /// From when on it counts.
+    package func start(in stay: StayStart) -> StayStart {
+        self.group.map { stay.start(ofGroupAt: $0) } ?? stay
+    }
+
+    /// When it is, by the wall clock.
+    package func wall(in stay: StayStart) -> WallTime {
+        switch self.moment {
+        case .after(let delay): self.start(in: stay).wall(after: delay)
+        case .at(let moment): moment
+        }
+    }
+
+    /// The microseconds that are left until then; negative if it has passed.
+    package func left(in stay: StayStart, at now: StayMoment) -> Int64 {
+        switch self.moment {
+        case .after(let delay):
+            self.start(in: stay).moment.uptime &+ delay.wholeMicroseconds &- now.uptime
+        case .at(let moment): moment.microseconds &- now.wall.microseconds
+        }
+    }
+}
+
+/// What a state knows of one of its times besides what the file says: found out when the state, or the group whose time
+/// it is, was entered.
+package struct KnownTime: Hashable, Sendable {
+    /// As in ``Due``.
+    package let key: String
+    /// The change that entered the group; nil: it is the state's own.
+    package let group: UInt64?
+    /// What the field had then that says when it is; nil: the file says it.
+    package let value: JSONValue?
+    /// Whether it has come: it is not waited for again.
+    package let hasPassed: Bool
+
+    package init(_ key: String, group: UInt64?, value: JSONValue?, hasPassed: Bool = false) {
+        self.key = key
+        self.group = group
+        self.value = value
+        self.hasPassed = hasPassed
+    }
+
+    /// The same, once it has come.
+    package var passed: KnownTime {
+        KnownTime(self.key, group: self.group, value: self.value, hasPassed: true)
     }
 }
 
@@ -232,17 +298,15 @@ extension Schema {
     /// What a machine does about something at a place, if that is a move of its own; nil if it is none.
     package func move(on stimulus: Stimulus, at place: Place) -> Decision? {
         // Only what a client asks for can be refused.
-        guard let decision = try? self.rules?.decide(stimulus, at: place),
+        guard let decision = try? self.rules?.decide(stimulus, at: place, nil),
             case .enter = decision.made
         else { return nil }
         return decision
     }
 
-    /// What the first start after a boot does, as something that is due at once; nil: the state goes on.
-    package func bootMove(at place: Place) -> Due? {
-        guard let decision = self.move(on: .boot, at: place), case .enter(let next) = decision.made
-        else { return nil }
-        return Due(after: .zero, next, cause: decision.cause ?? "")
+    /// The changes that entered groups whose times are waited for at that place.
+    package func groups(at place: Place) -> [UInt64] {
+        self.rules?.times(of: place.value).compactMap { $0.hasPassed ? nil : $0.group } ?? []
     }
 }
 

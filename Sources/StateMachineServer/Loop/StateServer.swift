@@ -226,9 +226,11 @@ final class StateServer: @unchecked Sendable {
         self.stays?.arm()
     }
 
-    /// The deadline of the present stay has begun anew: who asks from now on is told.
-    func renewed(_ stay: UInt64, due: ServerLine.Due?) {
-        if self.snapshot.stay == stay { self.due = due }
+    /// What is due in the present stay is due at another time: who asks from now on is told.
+    func renewed(_ place: Place, due: ServerLine.Due?) {
+        guard self.snapshot.stay == place.stay else { return }
+        self.due = due
+        if self.snapshot.seq == place.seq { self.snapshot = place }
     }
 
     /// The newest state that the ring knows.

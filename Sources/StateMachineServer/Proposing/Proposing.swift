@@ -65,7 +65,7 @@ extension StateServer {
         from origin: Origin?,
         by rules: any MachineRules
     ) -> Move {
-        let (schema, expected) = (self.states, call.condition)
+        let (schema, expected, starts) = (self.states, call.condition, self.stays?.starts)
         let target = Move.Target.made(
             { (place) throws(Refused) in
                 if let act = stimulus.act(at: place) {
@@ -78,7 +78,7 @@ extension StateServer {
                     throw Refused(.conflict, current: place)
                 }
                 return try place.judged { () throws(WireError) in
-                    try schema.checked(try rules.decide(stimulus, at: place).made)
+                    try schema.checked(try rules.decide(stimulus, at: place, starts).made)
                 }
             },
             renewingIn: self.stays?.renewable
@@ -92,7 +92,7 @@ extension StateServer {
         case .success(.committed) where isOwnMove: self.stays?.madeMove()
         case .success(.unchanged(let place, .renewed)):
             self.stays?.renewed(place)
-            self.renewed(place.stay, due: self.stays?.due(at: place))
+            self.renewed(place, due: self.stays?.due(at: place))
         case .success, .failure: break
         }
     }
@@ -171,7 +171,7 @@ extension StateServer {
         let target = Move.Target.made { (place) throws(Refused) in
             try place.judged { () throws(WireError) in
                 try rules.admit(origin, to: .send(name), at: place)
-                let decision = try rules.decide(.runEnded(end), at: place)
+                let decision = try rules.decide(.runEnded(end), at: place, nil)
                 guard case .enter = decision.made else { return decision.made }
                 // Another file has come into force meanwhile, in the same stay.
                 guard decision.cause == cause else {
@@ -243,9 +243,21 @@ extension Schema {
     fileprivate func checked(_ made: Move.Made) throws(WireError) -> Move.Made {
         switch made {
         case .enter(let value), .keep(let value): _ = try self.checked(value)
-        case .renew, .nothing: break
+        case .renew, .pass, .nothing: break
         }
         return made
+    }
+
+    /// What a machine does by itself.
+    func ownMove(
+        on stimulus: Stimulus,
+        at place: Place,
+        _ starts: StayStarts
+    ) throws(Refused) -> Move.Made {
+        try place.judged { () throws(WireError) in
+            guard let rules = self.rules else { return .nothing(.same) }
+            return try self.checked(rules.decide(stimulus, at: place, starts).made)
+        }
     }
 
     /// The state, if it is not too long to be shown.

@@ -20,7 +20,7 @@ extension StateServer {
             Move(
                 to: .recast { (place) throws(Refused) in
                     do throws(ReloadRefusal) {
-                        return try schema.recast(place.value, isKept: isKept)
+                        return try schema.recast(place, isKept: isKept)
                     } catch {
                         throw Refused(.illegal, current: place, because: error)
                     }
@@ -52,12 +52,16 @@ extension StateServer {
 extension Schema {
     /// The state as this declaration has it; `isKept` says whether the next start goes on with it.
     fileprivate func recast(
-        _ value: Value,
+        _ place: Place,
         isKept: Bool
     ) throws(ReloadRefusal) -> (value: Value, looksSame: Bool) {
+        let value = place.value
         let data = self.encoded(value).data.members ?? []
         do {
-            let carried = try self.carried(value.name, data: data)
+            var carried = try self.carried(value.name, data: data)
+            if let rules = self.rules {
+                carried = rules.knowing(rules.times(of: value), carried, in: place.stay)
+            }
             return (carried, self.encoded(carried).fragment == self.encoded(value).fragment)
         } catch {
             guard isKept else { throw ReloadRefusal([error.sentence]) }

@@ -19,8 +19,8 @@ final class Stays: @unchecked Sendable {
 
     /// The subscription that reports when the wall clock is set.
     private var setting: (any Sendable)?
-    /// Called with a stay and what is due in it when that has changed.
-    private var correct: (UInt64, ServerLine.Due?) -> Void = { _, _ in }
+    /// Called with where the machine is and what is due there when that has changed.
+    private var correct: (Place, ServerLine.Due?) -> Void = { _, _ in }
 
     /// The stay that the new boot of the computer is to end; nil if none.
     private var stayCutByBoot: UInt64?
@@ -62,7 +62,7 @@ final class Stays: @unchecked Sendable {
         self.cursor = cursor
         let isFirstInBoot = beginning?.isFirstInBoot ?? false
         self.stayCutByBoot =
-            isFirstInBoot && schema.bootMove(at: snapshot) != nil ? snapshot.stay : nil
+            isFirstInBoot && schema.move(on: .boot, at: snapshot) != nil ? snapshot.stay : nil
     }
 
     // MARK: - What lines show
@@ -73,7 +73,12 @@ final class Stays: @unchecked Sendable {
     func due(after change: Change) -> ServerLine.Due? {
         // Without a deadline the start of the stay is not looked up for every change.
         self.schema.due(at: change.place) {
-            self.starts.start(of: change.stay, at: change.seq, change.at)
+            self.starts.start(
+                of: change.stay,
+                at: change.seq,
+                change.at,
+                groups: self.schema.groups(at: change.place)
+            )
         }
     }
 
@@ -87,17 +92,21 @@ final class Stays: @unchecked Sendable {
     /// Since when the stay counts that a place is in.
     private func start(at place: Place) -> StayStart {
         self.starts.newest(of: place.stay)
-            ?? self.starts.start(of: place.stay, at: place.seq, place.at)
+            ?? self.starts.start(
+                of: place.stay,
+                at: place.seq,
+                place.at,
+                groups: self.schema.groups(at: place)
+            )
     }
 
-    /// The milliseconds that are left until the present state's deadline; 0 if it has passed, nil if there is
+    /// The milliseconds that are left until the first of the present state's times; 0 if it has passed, nil if there is
     /// none.
     var leftMs: Int64? {
-        guard let due = self.schema.rules?.due(at: self.snapshot),
-            let start = self.starts.newest(of: self.snapshot.stay)
-        else { return nil }
-        let elapsed = start.elapsed(at: self.starts.clock.moment)
-        return max(0, due.delay.wholeMicroseconds - elapsed) / 1000
+        guard let start = self.starts.newest(of: self.snapshot.stay) else { return nil }
+        let now = self.now
+        return self.schema.rules?.due(at: self.snapshot).map { $0.left(in: start, at: now) }.min()
+            .map { max(0, $0) / 1000 }
     }
 
     /// Why moves are withheld; nil if they are not.
@@ -119,29 +128,20 @@ final class Stays: @unchecked Sendable {
     ///
     /// - Parameter done: called when it was made or could not be; a failed one is tried again later.
     func boot(_ done: @escaping () -> Void) {
-        guard let stay = self.stayCutByBoot, let start = self.starts.newest(of: stay) else {
-            return done()
-        }
+        guard self.stayCutByBoot != nil else { return done() }
         self.onBoot = done
-        self.watch.expect(
-            StayWatch.Deadline(
-                stay: stay,
-                renewals: self.snapshot.renewals,
-                start: start.moment.uptime,
-                due: 0
-            )
-        )
+        self.watch.expect(self.deadlines)
         self.tryIt()
     }
 
     /// Begins to make moves; all who may have a say are here.
     ///
     /// - Parameters:
-    ///   - correct: called with the present stay and what is due in it when that has changed
-    ///     because the wall clock was set.
+    ///   - correct: called with where the machine is and what is due there when that has changed: a time has passed,
+    ///     or the wall clock was set.
     ///   - tell: called when moves are withheld, and with nil when they no longer are.
     func begin(
-        correcting correct: @escaping (UInt64, ServerLine.Due?) -> Void,
+        correcting correct: @escaping (Place, ServerLine.Due?) -> Void,
         telling tell: @escaping (MoveBreaker.Limit?) -> Void
     ) {
         self.correct = correct
@@ -150,7 +150,7 @@ final class Stays: @unchecked Sendable {
         }
         self.tell = tell
         self.isMoving = true
-        self.watch.expect(nil)
+        self.watch.expect([])
         self.arm()
     }
 
@@ -158,7 +158,7 @@ final class Stays: @unchecked Sendable {
         self.setting = nil
         self.correct = { _, _ in }
         self.isMoving = false
-        self.watch.expect(nil)
+        self.watch.expect([])
         self.timer?.stop()
         self.timer = nil
         self.tell = { _ in }
@@ -170,8 +170,8 @@ final class Stays: @unchecked Sendable {
     /// Adapts to a new declaration: what is due follows from it, counted from the stay's start.
     func redeclared(_ snapshot: Place) {
         if snapshot.seq == self.snapshot.seq { self.passed(snapshot) }
-        if self.watch.deadline != nil { self.timer?.stop() }
-        self.watch.expect(nil)
+        if self.watch.isWaiting { self.timer?.stop() }
+        self.watch.expect([])
         self.arm()
     }
 
@@ -196,12 +196,14 @@ final class Stays: @unchecked Sendable {
         // A stay that began before that and is not handed over yet counts from the clock as it was.
         self.cursor.catchUp()
         guard let start = self.starts.newest(of: self.snapshot.stay) else { return }
-        let adjusted = start.adjusted(to: self.starts.clock.moment)
+        // What is due at a moment of the calendar comes sooner or later now.
+        self.arm(anew: true)
+        let adjusted = start.adjusted(to: self.now)
         guard adjusted != start else { return }
         self.starts.correct(adjusted)
         self.keep(adjusted.stay)
         self.arm()
-        self.correct(adjusted.stay, self.due(at: self.snapshot))
+        self.correct(self.snapshot, self.due(at: self.snapshot))
     }
 
     private func keep(_ stay: UInt64) {
@@ -255,41 +257,66 @@ final class Stays: @unchecked Sendable {
 
     private var now: StayMoment { self.starts.clock.moment }
 
-    /// Waits for what the present stay has, and for nothing else.
-    func arm() {
+    /// Waits for what the present stay has, and for nothing else; `anew`: some of it may come sooner or later now.
+    func arm(anew isAnew: Bool = false) {
         guard self.isMoving else { return }
-        let (place, start) = (self.snapshot, self.start(at: self.snapshot))
-        let (renewals, began) = (place.renewals, start.moment.uptime)
-        guard !self.watch.awaits(stay: start.stay, renewals: renewals, start: began) else { return }
-        let wasPending = self.watch.deadline != nil
-        self.denial = nil
-        self.watch.expect(
-            self.due(in: start.stay)(place).map {
-                StayWatch.Deadline(
-                    stay: start.stay,
-                    renewals: renewals,
-                    start: began,
-                    delay: $0.delay
-                )
-            }
-        )
-        if self.watch.deadline == nil {
-            if wasPending { self.timer?.stop() }
-        } else {
+        let deadlines = self.deadlines
+        guard isAnew || !self.watch.awaits(deadlines) else { return }
+        let wasWaiting = self.watch.isWaiting
+        self.watch.expect(deadlines)
+        if self.watch.overdueSince == nil { self.denial = nil }
+        if self.watch.isWaiting {
             self.wait()
+        } else if wasWaiting {
+            self.timer?.stop()
         }
     }
 
-    /// What time does in that stay; what a new boot does to one that it interrupted is due at once.
-    private func due(in stay: UInt64) -> @Sendable (Place) -> Due? {
-        let schema = self.schema
-        guard self.stayCutByBoot == stay else { return { schema.rules?.due(at: $0) } }
-        return { schema.bootMove(at: $0) }
+    /// What the present stay has: what a new boot does to one that it interrupted is due at once, and nothing else is.
+    private var deadlines: [StayWatch.Deadline] {
+        let place = self.snapshot
+        func deadline(_ key: String, from start: Int64, due: Int64) -> StayWatch.Deadline {
+            StayWatch.Deadline(
+                stay: place.stay,
+                renewals: place.renewals,
+                key: key,
+                start: start,
+                due: due
+            )
+        }
+        if self.stayCutByBoot == place.stay {
+            return self.schema.move(on: .boot, at: place) == nil
+                ? [] : [deadline("", from: 0, due: 0)]
+        }
+        let all = self.schema.rules?.due(at: place) ?? []
+        guard !all.isEmpty else { return [] }
+        let (stay, now) = (self.start(at: place), self.now)
+        return all.map { due in
+            let start =
+                switch due.moment {
+                case .after: due.start(in: stay).moment.uptime
+                case .at(let moment): moment.microseconds
+                }
+            return deadline(
+                due.key,
+                from: start,
+                due: now.uptime &+ due.left(in: stay, at: now)
+            )
+        }
+    }
+
+    /// Whether the wall clock says when some of it is due, which need not run as fast as the other one.
+    private var hasMoments: Bool {
+        self.schema.rules?.due(at: self.snapshot).contains { due in
+            if case .at = due.moment { true } else { false }
+        } ?? false
     }
 
     private func wait() {
         guard let next = self.watch.next else { return }
-        let left = Duration.microseconds(next &- self.now.uptime)
+        var left = Duration.microseconds(next &- self.now.uptime)
+        // Clocks are slewed by half a thousandth at most, adjtime(3): it is looked at again shortly before.
+        if left > .seconds(1), self.hasMoments { left -= left / 1000 }
         guard left > .zero else { return self.loop.assumeIsolated().execute { self.rang() } }
         if self.timer == nil {
             self.timer = self.starts.clock.timer { [loop] in loop.execute { self.rang() } }
@@ -305,6 +332,7 @@ final class Stays: @unchecked Sendable {
     /// A moment has come, perhaps one that is not waited for any more.
     private func rang() {
         guard self.isMoving else { return }
+        if self.hasMoments { self.watch.expect(self.deadlines) }
         if !self.tryIt() { self.wait() }
     }
 
@@ -321,18 +349,26 @@ final class Stays: @unchecked Sendable {
             self.onBoot.take()?()
             return true
         }
-        let dueAt = self.due(in: deadline.stay)
-        let due = dueAt(self.snapshot)
+        let (schema, starts) = (self.schema, self.starts)
+        let isBoot = self.stayCutByBoot == deadline.stay
+        let stimulus: Stimulus = isBoot ? .boot : .time(deadline.key)
+        let due = schema.rules?.due(at: self.snapshot).first { $0.key == deadline.key }
         // At the move's turn the declaration, and with it what is due, may have changed.
-        let isDue: @Sendable (Place) -> Bool = {
-            $0.stay == deadline.stay && $0.renewals == deadline.renewals
-                && dueAt($0)?.delay == due?.delay
+        let isDue: @Sendable (Place) -> Bool = { place in
+            guard place.stay == deadline.stay, place.renewals == deadline.renewals else {
+                return false
+            }
+            return isBoot
+                ? schema.move(on: .boot, at: place) != nil
+                : schema.rules?.due(at: place).contains { $0 == due } ?? false
         }
         self.machine.propose(
             Move(
-                to: .made { dueAt($0).map { .enter($0.next) } ?? .nothing(.same) },
+                to: .made { (place) throws(Refused) in
+                    try schema.ownMove(on: stimulus, at: place, starts)
+                },
                 if: .holds(isDue),
-                cause: due?.cause
+                cause: try? schema.rules?.decide(stimulus, at: self.snapshot, starts).cause
             ),
             asking: Question(),
             at: self.cursor,
@@ -342,17 +378,28 @@ final class Stays: @unchecked Sendable {
     }
 
     private func tried(_ attempt: StayWatch.Attempt, _ answer: Move.Answer) {
-        if case .success(.committed) = answer { self.madeMove() }
         defer { self.onBoot.take()?() }
-        guard case .failure(let error) = answer else { return }
-        switch error.reason {
-        case .illegal: break
-        // The stay has ended, or begun anew.
-        case .conflict: if self.watch.missed(attempt) { self.arm() }
-        case .denied(let deciding): self.retry(attempt, after: (deciding, error.motion))
-        case .stale, .notCommitted, .unsure, .overloaded, .wouldWait, .withdrawn:
-            self.retry(attempt)
+        switch answer {
+        case .success(.committed):
+            self.madeMove()
+            if self.watch.ended(attempt) { self.arm() }
+        case .success(.unchanged(let place, _)):
+            // The time has come and gone, which the state knows.
+            if self.snapshot.seq == place.seq { self.passed(place) }
+            self.correct(place, self.due(at: place))
+            if self.watch.ended(attempt) { self.arm() }
+        case .failure(let error):
+            switch error.reason {
+            case .illegal: self.watch.gaveUp(attempt)
+            // The stay has ended, or begun anew.
+            case .conflict: if self.watch.ended(attempt) { self.arm(anew: true) }
+            case .denied(let deciding): self.retry(attempt, after: (deciding, error.motion))
+            case .stale, .notCommitted, .unsure, .overloaded, .wouldWait, .withdrawn:
+                self.retry(attempt)
+            }
         }
+        // Others may have come meanwhile.
+        self.wait()
     }
 
     /// Tries once more after a pause that grows, for as long as the stay lasts.
@@ -362,7 +409,6 @@ final class Stays: @unchecked Sendable {
     ) {
         guard self.watch.failed(attempt, at: self.now.uptime) else { return }
         self.denial = denial
-        self.wait()
     }
 }
 

@@ -63,13 +63,14 @@ struct TryCommand: ParsableCommand {
               set maintenance who=me
               update volume=3 tries+=1
               wait 24h -> idle
+              at 2000-01-02T12:00:00Z -> open
               reboot -> idle
               set playing title=a -> refused
               as anna, @operators: send accept -> refused
 
             "refused" is a request that the machine refuses; it changes nothing. "as" names the user who asks, and its groups; \
-            without it root does. # begins a comment. Time passes only \
-            with wait, until a timeout, and between retries; a run is retried, and leads on, as with \
+            without it root does. # begins a comment. The clock begins on 2000-01-01, and time passes only \
+            with wait and at, until a timeout, and between retries; a run is retried, and leads on, as with \
             statemachine-runner, and each reboot interrupts what runs by then. --verbose says after each step where it led, \
             and where there are cases, which was taken and why none before it was. Exit codes: 0 as expected, 1 not, \
             78 the file has errors.
