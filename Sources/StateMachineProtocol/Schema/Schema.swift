@@ -164,6 +164,7 @@ package protocol MachineRules: Sendable {
     ///   - stimulus: what happens.
     ///   - place: where the machine is.
     ///   - starts: from when on its stays count.
+    /// - Returns: that, and why.
     /// - Throws: `unknown-event`, `bad-data`, also for what the state that it leads to cannot hold, `refused` by a case, or
     ///   `bad-request` for an update that gives a field twice.
     func decide(
