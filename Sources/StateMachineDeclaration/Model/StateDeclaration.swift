@@ -14,9 +14,15 @@ package struct StateDeclaration: Sendable {
         package let group: String?
         package let moment: Moment
         package let cases: [Branch]
-
         /// Which one it is, whatever file declares it: `15min`, `{left}`, `open/30d`.
-        package var key: String { (self.group.map { "\($0)/" } ?? "") + self.moment.text }
+        package let key: String
+
+        init(group: String?, moment: Moment, cases: [Branch]) {
+            self.group = group
+            self.moment = moment
+            self.cases = cases
+            self.key = (group.map { "\($0)/" } ?? "") + moment.text
+        }
     }
 
     /// The command of a stay and where its ends lead.
