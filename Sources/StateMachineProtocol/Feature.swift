@@ -36,4 +36,6 @@ package enum Feature: String, CaseIterable, Sendable {
     case rights
     /// Patterns that compare: `name:key>=value`, and `where` in an object.
     case comparisons = "where"
+    /// `possible` of `get`.
+    case possible
 }

@@ -46,6 +46,8 @@ package final class YAMLEvents {
         package let context: String
         /// What stands at the position; nil if nothing does, or the place is not known.
         package let character: Unicode.Scalar?
+        /// What stands before it in its line, but for spaces.
+        package let before: Unicode.Scalar?
     }
 
     private let input: UnsafeMutableBufferPointer<UInt8>
@@ -109,16 +111,21 @@ package final class YAMLEvents {
         }
     }
 
-    /// What stands at that position.
-    private func character(at position: YAMLPosition) -> Unicode.Scalar? {
+    /// What stands at that position, and before it.
+    private func characters(
+        at position: YAMLPosition
+    ) -> (there: Unicode.Scalar?, before: Unicode.Scalar?) {
         let lines = self.input.split(
             separator: UInt8(ascii: "\n"),
             maxSplits: position.line,
             omittingEmptySubsequences: false
         )
-        guard lines.indices.contains(position.line - 1) else { return nil }
-        let line = String(decoding: lines[position.line - 1], as: UTF8.self)
-        return line.unicodeScalars.dropFirst(position.column - 1).first
+        guard lines.indices.contains(position.line - 1) else { return (nil, nil) }
+        let line = String(decoding: lines[position.line - 1], as: UTF8.self).unicodeScalars
+        return (
+            line.dropFirst(position.column - 1).first,
+            line.prefix(position.column - 1).last { $0 != " " }
+        )
     }
 
     private var syntaxError: SyntaxError {
@@ -131,11 +138,13 @@ package final class YAMLEvents {
         let character =
             isUnreadable && parser.problem_value > 0
             ? " (U+\(String(parser.problem_value, radix: 16, uppercase: true)))" : ""
+        let (there, before) = self.characters(at: position)
         return SyntaxError(
             position: position,
             problem: problem + character,
             context: parser.context.map { String(cString: $0) } ?? "",
-            character: self.character(at: position)
+            character: there,
+            before: before
         )
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Subprocess
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -233,6 +234,95 @@ import Testing
             #expect(status == 0)
             #expect(errors.contains(#"before="cooling""#), "\(errors)")
             #expect(!errors.contains(#"before="heating""#))
+        }
+    }
+
+    /// What no state can match any more is shown as such, and is said at a start, too.
+    @Test func aHoldThatIsVoidIsShownAsSuch() async throws {
+        try await withService(machine: Self.stove, isDurable: true) { machine, daemon in
+            let voter = try daemon.connect(\.control)
+            _ = try await voter.ask(#"{"op":"hold","before":["heating:celsius>=90"]}"#)
+            _ = try await voter.ask(#"{"op":"hold","before":["heating"]}"#)
+            let named = #"{"op":"hold","before":["cooling"],"as":"cold","untilMs":600000}"#
+            #expect(try await voter.ask(named).ok == true)
+            let holds = { (daemon: ActivatedDaemon) in
+                try #require(try await daemon.connect(\.control).ask("stats").items("holds"))
+                    .map { $0.bool("void") }
+            }
+            #expect(try await holds(daemon) == [nil, nil, nil])
+            let waiter = try daemon.connect(\.control)
+            try waiter.send(#"{"op":"wait","until":["heating:celsius>=95"]}"#)
+            // A field of a state is gone, and a state.
+            let next = Self.stove.replacing(
+                ", fields: {celsius: {type: integer, default: 20}}",
+                with: ""
+            )
+            .replacing("{fields: {celsius: {type: integer, default: 20}}}", with: "{}")
+            .replacing("cooling: {}", with: "cold: {}")
+            try await machine.reload(daemon, next)
+            #expect(try await waiter.next().error == "unknown-state")
+            #expect(try await holds(daemon) == [true, nil, true])
+            let shown = try await runTool(
+                .path(.init(try BuiltProduct.statectl.path)),
+                ["--runtime-directory", daemon.directory, "status"]
+            ).output
+            #expect(shown.contains("without effect: there is no such state now"), "\(shown)")
+            #expect(try await daemon.end() == 0)
+            let again = try await machine.start()
+            try await again.wait(forErrors: #"before="cooling""#)
+            #expect(try await again.end() == 0)
+        }
+    }
+
+    @Test func aConditionOnAFieldThatIsGoneRefusesTheReload() async throws {
+        let machine = """
+            start: off
+            events: {power: {}}
+            states:
+              off:
+                fields: {celsius: {type: integer, default: 20}}
+                when: {power: [{if: celsius<90, to: heating}, ignore]}
+              heating: {}
+            """
+        try await withService(machine: machine) { service, daemon in
+            let without = machine.replacing(
+                "    fields: {celsius: {type: integer, default: 20}}\n",
+                with: ""
+            )
+            let refusal = try await service.refuse(daemon, without)
+            #expect(
+                refusal.contains(#":5:25: neither the event nor "off" has a field "celsius""#),
+                "\(refusal)"
+            )
+            // The old one goes on.
+            #expect(try await daemon.connect(\.control).ask("send power").state == "heating")
+            #expect(try await daemon.end() == 0)
+        }
+    }
+
+    /// A default that comes with a new file counts as what a client gives does.
+    @Test func aReloadDoesNotMakeAStateTooLong() async throws {
+        let machine = """
+            start: off
+            states: {off: {fields: {note: {type: string, default: ""}}}}
+            """
+        try await withService(machine: machine, isDurable: true) { service, daemon in
+            let client = try daemon.connect(\.control)
+            let note = String(repeating: "x", count: 40_000)
+            #expect(
+                try await client.ask(#"{"op":"set","state":"off","data":{"note":"\#(note)"}}"#).ok
+                    == true
+            )
+            let longer = machine.replacing(
+                "fields: {",
+                with: "fields: {more: {type: string, default: \(note)}, "
+            )
+            let refusal = try await service.refuse(daemon, longer)
+            #expect(refusal.contains("the state is too long: it has 80"), "\(refusal)")
+            #expect(try await client.ask("get").item("data")?.string("note") == note)
+            #expect(try await daemon.end() == 0)
+            let start = try await service.refusal()
+            #expect(start.status == EX_CONFIG && start.errors.contains("the state is too long"))
         }
     }
 

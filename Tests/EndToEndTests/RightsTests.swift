@@ -166,6 +166,41 @@ import Testing
         }
     }
 
+    @Test func statusSaysWhatWhoeverAsksMay() async throws {
+        try await withService(machine: Self.machine) { _, daemon in
+            try daemon.admitEverybody()
+            let status = { (client: Client) in
+                try await runTool(
+                    .name("setpriv"),
+                    client.setpriv + [
+                        try BuiltProduct.statectl.path, "--runtime-directory", daemon.directory,
+                        "status",
+                    ]
+                ).output
+            }
+            let stranger = try await status(.stranger)
+            #expect(
+                stranger.contains(
+                    """
+                    can set   idle
+                    cannot    send press   only root, nobody, @bin
+                    cannot    send stop   not handled here
+                    cannot    set running   only root, daemon
+                    cannot    set secret   only root
+
+                    """
+                ),
+                "\(stranger)"
+            )
+            #expect(try await status(.member).contains("can send   press → running\n"))
+            #expect(chmod(daemon.control, 0o600) == 0)
+            let reader = try await status(.stranger)
+            #expect(reader.contains("can     only read: control.sock is not open to you\n"))
+            #expect(!reader.contains("cannot"))
+            #expect(try await daemon.end() == 0)
+        }
+    }
+
     @Test func anUnknownNameRefusesTheStartAndTheReload() async throws {
         let unknown = Self.machine.replacing("by: [daemon]", with: "by: [daemonn]")
         let sentence = #"machine.yaml:3:6: there is no user "daemonn" here; did you mean daemon?"#
@@ -308,10 +343,29 @@ import Testing
         }
     }
 
-    /// Has a member of `bin` send an event that waits behind a vote, and the file replaced before its turn.
+    /// Who may not ask any more learns nothing of the stay, either.
+    @Test func anEndOfARunIsJudgedByRightsBeforeItsStay() async throws {
+        let machine = { (by: String) in
+            """
+            machine: press
+            start: idle
+            events: {other: {\(by)}}
+            states:
+              idle: {when: {other: busy}}
+              busy: {final: true}
+            """
+        }
+        let request = #"{"op":"send","event":"run.ended","data":{"exit":0},"ifStay":0}"#
+        try await Self.asked(machine(""), machine("by: [root]"), request) { line in
+            #expect(line.error == "forbidden", "\(line)")
+        }
+    }
+
+    /// Has a member of `bin` ask for something that waits behind a vote, and the file replaced before its turn.
     private static func asked(
         _ before: String,
         _ after: String,
+        _ request: String = "send press",
         _ judge: @escaping @Sendable (JSONLine) throws -> Void
     ) async throws {
         try await withService(machine: before) { service, daemon in
@@ -321,7 +375,7 @@ import Testing
             try root.send("send other")
             let ask = try await guardian.next()
             try await Foreigner.run(.member, at: daemon.control) { member in
-                try member.send("send press")
+                try member.send(request)
                 let isWaiting: @Sendable () async throws -> Bool = {
                     try await daemon.connect(\.control).ask("stats").items("connections")?
                         .contains { $0.int("uid") == 4242 && $0.int("sets") == 1 } == true
@@ -339,7 +393,61 @@ import Testing
         }
     }
 
+    // MARK: - Over a crash
+
+    @Test func whoHasAHoldTakesItAgainWhateverTheFileSaysNow() async throws {
+        try await withService(machine: Self.machine, isDurable: true) { service, daemon in
+            try daemon.admitEverybody()
+            let hold = #"{"op":"hold","before":["secret"]}"#
+            let guarding = #"{"op":"guard","before":["running"],"required":"press"}"#
+            let user = Client(name: "a user", uid: 1, gid: 1)
+            try await Foreigner.run(user, at: daemon.control) { user async throws in
+                #expect(try await user.ask(hold).int("hold") == 1)
+                #expect(try await user.ask(guarding).int("guard") == 2)
+                daemon.send(SIGKILL)
+                _ = try await daemon.ended()
+            }
+            try service.write(Self.machine.replacing("by: [daemon]", with: "by: [bin]"))
+            let next = try await service.start()
+            try next.admitEverybody()
+            #expect(try await next.connect(\.control).ask("set secret").error == "denied")
+            try await Foreigner.run(user, at: next.control) { user async throws in
+                // What is another's, or not there yet, it may not.
+                let other = #"{"op":"hold","before":["idle"]}"#
+                #expect(try await user.ask(other).error == "forbidden")
+                #expect(try await user.ask(hold).int("hold") == 1)
+                #expect(try await user.ask(hold).error == "forbidden")
+                #expect(try await user.ask(guarding).int("guard") == 2)
+                let rows = try await next.connect(\.control).ask("stats").items("holds")
+                #expect(rows?.count == 1 && rows?[0].has("away") == false)
+                #expect(try await user.ask("release 1").ok == true)
+                #expect(try await user.ask(hold).error == "forbidden")
+            }
+            #expect(try await next.end() == 0)
+        }
+    }
+
     // MARK: - Force
+
+    /// Many are logged as many changes are, and none is left out, whoever is there to be answered.
+    @Test func manyForcedChangesAreSummedUpInTheLog() async throws {
+        try await withService(machine: Self.machine) { _, daemon in
+            let (voter, root) = (try daemon.connect(\.control), try daemon.connect(\.control))
+            #expect(try await voter.ask(#"{"op":"hold","before":["running"]}"#).ok == true)
+            let line = #"{"op":"set","state":"running","reenter":true,"force":true}"# + "\n"
+            try root.send(raw: String(repeating: line, count: 200))
+            for _ in 0..<200 { #expect(try await root.next().ok == true) }
+            daemon.send(SIGTERM)
+            let (errors, status) = try await daemon.ended()
+            #expect(status == 0)
+            let lines = errors.split(separator: "\n")
+            let single = lines.count { $0.contains("a change was forced, passing over") }
+            let sums = lines.filter { $0.contains("further changes were forced") }
+                .compactMap { $0.firstMatch(of: /count=(\d+)/).flatMap { Int($0.1) } }
+            #expect(single >= 20 && single < 100, "\(errors)")
+            #expect(single + sums.reduce(0, +) == 200, "\(errors)")
+        }
+    }
 
     @Test(arguments: [false, true])
     func forcePassesOverHoldsAndGuards(isDurable: Bool) async throws {

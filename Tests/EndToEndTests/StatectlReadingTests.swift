@@ -68,7 +68,7 @@ import Testing
             #expect(shown.contains("state") && shown.contains("ready"), "\(shown)")
             let piped = try await daemon.statectl()
             #expect(piped.status == .exited(0))
-            #expect(piped.output.hasPrefix("state   ready(false)"), "\(piped.output)")
+            #expect(piped.output.hasPrefix("state     ready(false)"), "\(piped.output)")
         }
     }
 

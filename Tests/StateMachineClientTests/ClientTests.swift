@@ -238,6 +238,7 @@ import Testing
 
     private static let golden: [(Request, String)] = [
         (.get, #"{"op":"get"}"#),
+        (.getPossible, #"{"op":"get","possible":true}"#),
         (.ping.called("a"), #"{"op":"ping","id":"a"}"#),
         (.set("ready"), #"{"op":"set","state":"ready"}"#),
         (

@@ -202,6 +202,7 @@ import Testing
             [
                 "file:4:36: warning: k>9 never holds: k is an integer from 0 to 9",
                 "file:4:57: warning: k>=0 always holds: k is an integer from 0 to 9",
+                "file:4:75: warning: this case is never reached, since one before it always holds; remove it, or move it up",
                 "file:4:83: warning: this case is never reached, since one before it always holds; remove it, or move it up",
             ]
         ),

@@ -206,4 +206,68 @@ import Testing
     private func members(_ json: String) throws -> [JSONMember] {
         try #require(JSONValue(parsing: json)?.members)
     }
+
+    /// What has no place in a line is no state to be in, by whatever way.
+    @Test func aStateThatWouldBeTooLongIsNotEntered() throws {
+        let long = String(repeating: "x", count: 40_000)
+        let machine = try declaration(
+            """
+            start: short
+            events: {go: {}, note: {text: string}}
+            states:
+              short:
+                fields: {text: {type: string, default: ""}}
+                after: {1h: long}
+                boot: long
+                when: {go: long, note: [keep, {refuse: never}]}
+                run: /bin/true
+                done: long
+              long: {fields: {text: string, more: {type: string, default: \(long)}}, final: true}
+            """
+        )
+        let short = try machine.state("short", data: [])
+        #expect(short.due != nil)
+        let full = try machine.state("short", data: [JSONMember("text", .string(long))])
+        let sentence = "the state is too long: it has "
+        let note = Stimulus.event("note", [JSONMember("text", .string(long + long))])
+        for stimulus in [.event("go", []), note, .runEnded(.exit(0)), .boot, .time] as [Stimulus] {
+            #expect(
+                self.refusal { _ = try full.decision(on: stimulus) }?.hasPrefix(sentence) == true
+            )
+        }
+        #expect(full.due == nil)
+        #expect(
+            self.refusal {
+                _ = try short.updated(with: [JSONMember("text", .string(long + long))])
+            }?
+            .hasPrefix(sentence) == true
+        )
+        // Written with escapes it is longer than it looks.
+        let escaped = String(repeating: "\u{1}", count: 11_000)
+        #expect(
+            self.refusal { _ = try short.updated(with: [JSONMember("text", .string(escaped))]) }
+                != nil
+        )
+        let step = JSONMember("text", .number("-1"))
+        #expect(
+            self.refusal { _ = try short.updated(with: [], adding: [step]) }
+                == "text-=1: text is a string, not a number"
+        )
+    }
+
+    /// One that is too long already, by an earlier version, is carried over, and one that a new file makes so is not.
+    @Test func aStateThatANewFileMakesTooLongIsNotCarriedOver() throws {
+        let long = String(repeating: "x", count: 40_000)
+        let text = "start: a\nstates: {a: {fields: {b: {type: string, default: \"\"}"
+        let longer = try declaration("\(text), c: {type: string, default: \(long)}}}}\n").schema
+        let carried = { (schema: Schema, data: [JSONMember]) throws -> Int in
+            schema.encoded(try schema.carried("a", data: data)).fragment.count
+        }
+        let b = JSONMember("b", .string(long))
+        #expect(throws: NotCarriedOver.self) { try carried(longer, [b]) }
+        #expect(try carried(longer, [JSONMember("b", "x")]) > 40_000)
+        let same = try declaration("\(text)}}}\n").schema
+        #expect(try carried(same, [JSONMember("b", .string(long + long))]) > 80_000)
+        #expect(try carried(longer, [b, JSONMember("c", .string(long))]) > 80_000)
+    }
 }

@@ -19,7 +19,7 @@ import Testing
     private static let wrong: [(text: String, problem: String)] = [
         ("by: root", #"f:3:5: "by" must be a list; write [root]"#),
         ("by: any", #"f:3:5: "by" must be a list; write [any]"#),
-        ("by:", #"f:3:4: "by" must be a list; write []"#),
+        ("by:", #"f:3:4: "by" must be a list; write [root]"#),
         ("by: {a: b}", #"f:3:5: "by" must be a list, not a map"#),
         ("by: [[a]]", #"f:3:6: "by" must be a list of names, but this is a list"#),
         (#"by: [""]"#, #"f:3:6: a name is empty; name a user, a group like "@operators", or any"#),

@@ -13,7 +13,7 @@ struct UserTests {
     }
 
     @Test func requestsAreKeptUpToTheLimitAndEndedOnesMakeRoom() {
-        let user = User(1000, isLimited: true)
+        let user = User(1000, isPrivileged: false)
         user.requestBytes += 600
         #expect(user.mayKeep(400, within: Self.limits()))
         #expect(!user.mayKeep(401, within: Self.limits()))
@@ -22,7 +22,7 @@ struct UserTests {
     }
 
     @Test func theReplyThatReachesTheLimitIsTheLast() {
-        let user = User(1000, isLimited: true)
+        let user = User(1000, isPrivileged: false)
         user.replyBytes += 999
         #expect(user.mayOwe(within: Self.limits()))
         user.replyBytes += 1
@@ -32,7 +32,7 @@ struct UserTests {
     }
 
     @Test func whatATurnTakesTooLongIsTakenOffTheNextOnes() {
-        let user = User(1000, isLimited: true)
+        let user = User(1000, isPrivileged: false)
         #expect(user.takeTurn() == Turns.length)
         user.use(Turns.length + .microseconds(50))
         #expect(user.takeTurn() == nil)
@@ -49,7 +49,7 @@ struct UserTests {
     }
 
     @Test func whoIsHeldToLimitsIsWrittenToEarlyAsLongAsItsNextTurnsLast() throws {
-        let user = User(1000, isLimited: true)
+        let user = User(1000, isPrivileged: false)
         /// Until when it may be written.
         func end(_ user: User) -> NIODeadline? {
             var end: NIODeadline?
@@ -64,13 +64,13 @@ struct UserTests {
         _ = user.takeTurn()
         let second = try #require(end(user))
         #expect(second < latest)
-        let root = User(0, isLimited: false)
+        let root = User(0, isPrivileged: true)
         root.use(Turns.most)
         #expect(end(root) == .distantFuture)
     }
 
     @Test func rootAndTheDaemonsOwnUserAreNotHeldToIt() {
-        let user = User(0, isLimited: false)
+        let user = User(0, isPrivileged: true)
         user.requestBytes += 5000
         user.replyBytes += 5000
         #expect(user.mayKeep(5000, within: Self.limits()))
@@ -78,7 +78,7 @@ struct UserTests {
     }
 
     @Test func whatIsSentAndNotDealtWithIsChargedUntilItIs() {
-        let user = User(1000, isLimited: true)
+        let user = User(1000, isPrivileged: false)
         var (one, other) = (Input(), Input())
         one.received(ByteBuffer(string: "ping\nping\npi"))
         one.charge(to: user)
@@ -97,7 +97,7 @@ struct UserTests {
     }
 
     @Test func pastItsLimitAUserIsReadNoFurther() {
-        let (user, root) = (User(1000, isLimited: true), User(0, isLimited: false))
+        let (user, root) = (User(1000, isPrivileged: false), User(0, isPrivileged: true))
         for user in [user, root] { user.inputBytes = 999 }
         #expect(user.mayReceive(within: Self.limits()))
         for user in [user, root] { user.inputBytes = 1000 }

@@ -44,7 +44,7 @@ package struct Stretch: Sendable {
 }
 
 /// The bounds at which somebody stands, each once, in order: those on a stretch are found without a look at the others.
-package struct Bounds: Sendable {
+package struct StandingBounds: Sendable {
     private var lines: [Int: [Double]] = [:]
 
     package init() {}

@@ -7,7 +7,7 @@ struct Electorate: Sendable {
     /// By the numbers of their buckets; nil: those who are asked about every motion.
     private var byNumber: [Int?: [VoterMember]] = [:]
     /// The bounds among the buckets.
-    private var bounds = Bounds()
+    private var bounds = StandingBounds()
     /// Goes up whenever a motion may concern a voter that it did not concern before.
     private(set) var version = 0
     /// The numbers of a motion and, if there are bounds, what it reaches of lines; pure, and called under no lock.
@@ -39,13 +39,21 @@ struct Electorate: Sendable {
         self.stand(voter)
     }
 
-    /// The voters at those numbers and on those stretches, each once, and those who are asked about every motion.
-    func voters(at numbers: [Int], on stretches: [Stretch] = []) -> [VoterMember] {
+    /// The voters at those numbers and on those stretches, each once, and those who are asked about every motion; no more
+    /// than `limit` of them.
+    func voters(
+        at numbers: [Int],
+        on stretches: [Stretch] = [],
+        atMost limit: Int = .max
+    ) -> [VoterMember] {
         var voters = self.byNumber[nil] ?? []
+        if voters.count >= limit { return Array(voters.prefix(limit)) }
         var found: Set<ObjectIdentifier> = []
         func find(_ number: Int) {
             for voter in self.byNumber[number] ?? []
-            where found.insert(ObjectIdentifier(voter)).inserted { voters.append(voter) }
+            where voters.count < limit && found.insert(ObjectIdentifier(voter)).inserted {
+                voters.append(voter)
+            }
         }
         for number in numbers { find(number) }
         for stretch in stretches {
@@ -175,6 +183,19 @@ extension Machine {
             ($0.gate.voters.search, $0.gate.voters.hasBounds)
         }
         return search(motion, hasBounds)
+    }
+
+    /// What some of the voters are called that stand there, or are asked about every motion: all, if they are fewer than
+    /// `limit`; nil for one of the process itself.
+    package func voters(
+        at numbers: [Int],
+        on stretches: [Stretch],
+        atMost limit: Int
+    ) -> [Vote.Claim?] {
+        self.holder.withLock {
+            $0.gate.voters.voters(at: numbers, on: stretches, atMost: limit)
+        }
+        .map(\.terms.claim)
     }
 
     /// The voters who want to be asked about a motion.

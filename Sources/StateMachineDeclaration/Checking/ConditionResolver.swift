@@ -45,9 +45,22 @@ struct ConditionResolver {
         guard let comparison = ComparisonText(text.value) else {
             return self.presence(text, left, event)
         }
+        if let hint = comparison.hint {
+            return self.problems.refuse(text.position, "\(text.value.excerpt()): \(hint)")
+        }
         guard let found = self.field(comparison.name, text.position, left, event),
             let operand = self.operand(of: comparison, found.field, text, left, event)
         else { return nil }
+        var result: Bool?
+        if case .literal(let literal) = operand {
+            result = comparison.comparator.result(for: found.field, literal)
+        }
+        if let result {
+            self.problems.warn(
+                text.position,
+                "\(text.value.excerpt()) \(result ? "always" : "never") holds: \(found.field.name) is \(found.field.takes)"
+            )
+        }
         return DeclaredCondition(
             written: text.value,
             subject: found.source,
@@ -55,7 +68,8 @@ struct ConditionResolver {
                 comparison.comparator,
                 operand,
                 asInstants: found.field.type == .instant
-            )
+            ),
+            alwaysHolds: result == true
         )
     }
 
@@ -70,6 +84,13 @@ struct ConditionResolver {
                 "a condition is missing; write one, like tries<3"
             )
         }
+        let meant = name.hasPrefix("not ") ? "!\(name.dropFirst(4))" : name.fieldName
+        if let meant {
+            return self.problems.refuse(
+                text.position,
+                "\(text.value.excerpt()): write \(meant.excerpt())"
+            )
+        }
         guard let found = self.field(name, text.position, left, event) else { return nil }
         guard found.field.type == .boolean || found.field.isOptional else {
             return self.problems.refuse(
@@ -80,7 +101,8 @@ struct ConditionResolver {
         return DeclaredCondition(
             written: text.value,
             subject: found.source,
-            test: isNegated ? .isNotThere : .isThere
+            test: isNegated ? .isNotThere : .isThere,
+            alwaysHolds: false
         )
     }
 
@@ -91,17 +113,8 @@ struct ConditionResolver {
         _ left: Int,
         _ event: Int?
     ) -> DeclaredTarget.Source? {
-        guard field.type.isScalar else {
-            return self.problems.refuse(
-                text.position,
-                "\(text.value.excerpt()): \(field.name) is \(field.typeName), of which only whether it is there can be asked"
-            )
-        }
-        guard !comparison.comparator.isOrder || field.type.hasOrder else {
-            return self.problems.refuse(
-                text.position,
-                "\(text.value.excerpt()): \(field.name) is \(field.typeName), and has no order; use = or !="
-            )
+        if let objection = field.objection(to: comparison.comparator) {
+            return self.problems.refuse(text.position, "\(text.value.excerpt()): \(objection)")
         }
         if let name = comparison.operand.fieldName {
             guard let other = self.field(name, text.position, left, event) else { return nil }
@@ -114,29 +127,13 @@ struct ConditionResolver {
             return other.source
         }
         do {
-            let literal = try field.literal(comparison.operand)
-            self.warn(of: comparison, literal, field, text)
-            return .literal(literal)
+            return .literal(try field.literal(of: comparison))
         } catch {
             return self.problems.refuse(
                 text.position,
-                "\(text.value.excerpt()): \(error.sentence)"
+                "\(error.message)\(comparison.operandHint)"
             )
         }
-    }
-
-    /// Warns of a comparison whose result is known.
-    private func warn(
-        of comparison: ComparisonText,
-        _ literal: JSONValue,
-        _ field: Field,
-        _ text: Located<String>
-    ) {
-        guard let result = comparison.comparator.result(for: field, literal) else { return }
-        self.problems.warn(
-            text.position,
-            "\(text.value.excerpt()) \(result ? "always" : "never") holds: \(field.name) is \(field.takes)"
-        )
     }
 
     /// The field of that name: the event's, else the left state's; `event.x` and `state.x` say whose.
@@ -150,6 +147,15 @@ struct ConditionResolver {
                 .map { Found(source: isEvent ? .event($0) : .left($0), field: fields[$0]) }
         }
         let parts = name.split(at: ".", maxSplits: 1)
+        if parts.count == 2, parts[0] != "state", parts[0] != "event" || event == nil {
+            return self.problems.refuse(
+                position,
+                "\(name.excerpt()): write "
+                    + (event == nil
+                        ? "\(parts[1].excerpt()), as no event is sent here"
+                        : "\(parts[1].excerpt()), event.\(parts[1].excerpt()) or state.\(parts[1].excerpt())")
+            )
+        }
         if parts.count == 2, parts[0] == "event" || parts[0] == "state" {
             let isEvent = parts[0] == "event"
             let own = isEvent ? fields : state.fields
@@ -158,10 +164,13 @@ struct ConditionResolver {
             }
             let owner =
                 isEvent
-                ? event.map { "the event \(self.tables.events[$0].name.value.quoted)" }
-                    ?? "what happens here"
-                : state.name.value.quoted
-            return self.refuse(parts[1], position, "\(owner) has no", own)
+                ? event.map { "the event \(self.tables.events[$0].name.value.quoted)" } : nil
+            return self.refuse(
+                parts[1],
+                position,
+                "\(owner ?? state.name.value.quoted) has no",
+                own
+            )
         }
         let ofEvent = found(name, in: fields, isEvent: true)
         let ofState = found(name, in: state.fields, isEvent: false)
@@ -197,7 +206,7 @@ struct ConditionResolver {
         _ lack: String,
         _ known: [Field]
     ) -> Found? {
-        guard !self.problems.isDoubtful(field: name) else { return nil }
+        guard !self.problems.isUnread(field: name) else { return nil }
         return self.problems.refuse(
             position,
             "\(lack) field \(name.quoted)"
@@ -246,16 +255,48 @@ private final class SeenConditions {
     }
 }
 
-extension Field {
-    /// The value with which it is compared: of its type, and one of its values if they are listed, in whatever range.
-    fileprivate func literal(_ text: String) throws(Misfit) -> JSONValue {
-        var unbounded = self
-        unbounded.bounds = Bounds()
-        return try unbounded.value(ofText: text)
+extension ComparisonText {
+    /// What to write instead, where it is nothing that can be compared.
+    fileprivate var hint: String? {
+        guard !self.name.isEmpty else {
+            return "a field is missing before \(self.comparator.rawValue); write one, like tries<3"
+        }
+        if let field = self.name.fieldName {
+            return
+                "write \(field.excerpt())\(self.comparator.rawValue)\(self.operand.excerpt()), without the braces"
+        }
+        guard self.name.utf8.first == UInt8(ascii: "!") else { return nil }
+        let name = String(self.name.dropFirst()).trimmed.excerpt()
+        return "write \(name)\(self.comparator.contrary.rawValue)\(self.operand.excerpt())"
+    }
+
+    /// What may have been meant by an operand that is no literal.
+    fileprivate var operandHint: String {
+        let words = self.operand.split(at: " ")
+        if self.operand.utf8.first == UInt8(ascii: "=") { return "; one = is enough" }
+        if words.contains(where: { ["and", "&&", "&"].contains($0) }) {
+            return "; conditions have a comma between them"
+        }
+        if words.contains(where: { ["or", "||", "|"].contains($0) }) {
+            return "; there is no or: write a case for each"
+        }
+        return ""
     }
 }
 
 extension Comparator {
+    /// The one that holds where this one does not.
+    fileprivate var contrary: Comparator {
+        switch self {
+        case .equal: .unequal
+        case .unequal: .equal
+        case .less: .atLeast
+        case .atMost: .greater
+        case .greater: .atMost
+        case .atLeast: .less
+        }
+    }
+
     /// What it comes to for every value that the field can have; nil if that depends.
     fileprivate func result(for field: Field, _ literal: JSONValue) -> Bool? {
         let values = field.type == .boolean ? [.bool(false), .bool(true)] : field.values

@@ -230,7 +230,9 @@ struct DeclarationBuilder {
                 let required
             else { return nil }
             if isLast { self.checkLast(draft, outcome, isOnly: index == 0) }
-            if required.isEmpty, outcome.target?.isDoubtful != true { isCovered = true }
+            if required.allSatisfy(\.alwaysHolds), outcome.target?.isDoubtful != true {
+                isCovered = true
+            }
             return Branch(conditions: required, outcome: outcome)
         }
         return branches.count == drafts.count ? branches : nil
@@ -301,7 +303,9 @@ struct DeclarationBuilder {
     ) -> Branch.Outcome? {
         let state = self.tables.states[number]
         let taken = event.map { self.tables.events[$0].fields.map(\.name) } ?? []
-        guard !draft.data.isEmpty || state.fields.contains(where: { taken.contains($0.name) })
+        guard
+            !draft.isWhole || !draft.data.isEmpty
+                || state.fields.contains(where: { taken.contains($0.name) })
         else {
             return self.problems.refuse(
                 draft.position,
@@ -321,7 +325,7 @@ struct DeclarationBuilder {
     private func check(_ command: Located<DeclaredCommand>, in state: StateDraft) {
         for name in Set(command.value.words.flatMap(\.fields)).sorted() {
             guard let field = state.fields.first(where: { $0.name == name }) else {
-                guard !self.problems.isDoubtful(field: name) else { continue }
+                guard !self.problems.isUnread(field: name) else { continue }
                 let known = state.fields.map(\.name)
                 self.problems.error(
                     command.position,

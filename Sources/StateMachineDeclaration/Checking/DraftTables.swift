@@ -33,7 +33,10 @@ struct DraftTables {
         guard self.groupNumbers[Spelling(name.value)] == nil else {
             return problems.refuse(name.position, "\(text) is a group; name one of its states")
         }
-        let remark = problems.suggestion(for: name.value, among: self.states.lazy.map(\.name.value))
+        let remark =
+            name.value == "refuse"
+            ? "; a refusal is written {refuse: TEXT}"
+            : problems.suggestion(for: name.value, among: self.states.lazy.map(\.name.value))
         return problems.refuse(name.position, "there is no state \(text)\(remark)")
     }
 

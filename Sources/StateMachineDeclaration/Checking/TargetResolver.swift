@@ -95,7 +95,7 @@ struct TargetResolver {
     }
 
     private func refuseField(_ name: String, _ position: FilePosition, of state: StateDraft) {
-        guard !self.problems.isDoubtful(field: name) else { return }
+        guard !self.problems.isUnread(field: name) else { return }
         let known = state.fields.map(\.name)
         self.problems.error(
             position,
@@ -191,9 +191,14 @@ struct TargetResolver {
             amount = found.source
             isRisky = isRisky || found.field.isOptional
         } else {
+            guard let text = assignment.value.text else {
+                return self.problems.refuse(
+                    position,
+                    "\(written): an amount must be a number, or a field like \"{tries}\", not \(assignment.value.kind)"
+                )
+            }
             let value: JSONValue
             do {
-                let text = assignment.value.text ?? assignment.value.kind
                 value = try Field(field.name, type: field.type).value(ofText: text)
             } catch {
                 return self.problems.refuse(position, "\(written): \(error.sentence)")
@@ -282,7 +287,7 @@ struct TargetResolver {
         if let left, take(left.fields, of: left.name, isEvent: false) { return (chain, fits) }
         if let fallback = field.fallback {
             chain.append(.fallback(fallback))
-        } else if !field.isOptional, !self.problems.isDoubtful(field: field.name) {
+        } else if !field.isOptional, !self.problems.isUnread(field: field.name) {
             let lack =
                 switch (left?.name.value.quoted, event?.name.value.quoted, chain.isEmpty) {
                 case (nil, nil, _): ""

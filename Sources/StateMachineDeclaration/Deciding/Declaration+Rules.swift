@@ -26,6 +26,7 @@ extension Declaration {
                 number,
                 state.name,
                 fields: state.fields,
+                carried: self.sharedFields,
                 successors: state.successors.map { names[$0] },
                 oldNames: state.oldNames,
                 behaviour: self.behaviour(of: number)
@@ -158,6 +159,10 @@ extension Declaration: MachineRules {
         let fields = try words.steppingDown(in: known)
         let data = try fields.members(typedBy: known, of: name, isUpdate: true)
         return Decision(.keep(TypedValue(try state.updated(with: data, adding: fields.amounts))))
+    }
+
+    package func outlook(on event: String, at place: Place) throws(WireError) -> Outlook {
+        try place.value.declared.outlook(on: event)
     }
 
     package func due(at place: Place) -> [Due] {

@@ -143,6 +143,13 @@ extension DeclaredState {
         return list.map { ($0, kind) }
     }
 
+    /// What an event may come to, whatever its fields carry.
+    ///
+    /// - Throws: `unknown-event`.
+    func outlook(on event: String) throws(WireError) -> Outlook {
+        try self.cases(on: .event(event, [])).map { self.outlook(of: $0.list) } ?? Outlook([])
+    }
+
     /// What the machine does about something, besides being changed by a client.
     ///
     /// - Throws: `unknown-event`, `bad-data` if the data does not fit the event, or the state that it leads to, or
@@ -216,7 +223,19 @@ extension DeclaredState {
                 field.sum(of: self.values[index], and: member.value)
             )
         }
-        return DeclaredState(self.declaration, self.number, values, times: self.times)
+        return try DeclaredState(self.declaration, self.number, values, times: self.times)
+            .checkedLength()
+    }
+
+    /// The state itself.
+    ///
+    /// - Throws: `too-long`: it is too long to be shown.
+    func checkedLength() throws(WireError) -> DeclaredState {
+        // What is far from too long is not written for this; names have 64 bytes at most.
+        let most = self.values.reduce(128) { $0 + 72 + ($1?.mostBytes ?? 0) }
+        guard most > RequestLimits.stateBytes else { return self }
+        try Encoded(self.declared.name, self.data).checkLength()
+        return self
     }
 
     /// Whether a command that was interrupted is run again, and leads nowhere.
@@ -350,6 +369,20 @@ extension [Field] {
             } catch {
                 throw error.refusal(of: word.value)
             }
+        }
+    }
+}
+
+extension JSONValue {
+    /// How many bytes it has as JSON at most: six for one of a text.
+    fileprivate var mostBytes: Int {
+        switch self {
+        case .null, .bool: 5
+        case .number(let text): text.utf8.count
+        case .string(let text): 6 * text.utf8.count + 2
+        case .array(let elements): elements.reduce(2) { $0 + $1.mostBytes + 1 }
+        case .object(let members):
+            members.reduce(2) { $0 + 6 * $1.key.utf8.count + $1.value.mostBytes + 4 }
         }
     }
 }

@@ -54,6 +54,40 @@ extension DeclaredState {
         }
     }
 
+    /// What cases may do with an event of whose fields nothing is known; what depends on none of them is decided.
+    func outlook(of cases: [Branch]) -> Outlook {
+        // What is not known is not looked at.
+        let given = Given()
+        var (ways, unmet) = ([Outlook.Way](), [String]())
+        for (index, branch) in cases.enumerated() {
+            let known = branch.conditions.filter { !$0.isOfEvent }
+            if let condition = known.first(where: { !self.meets($0, given) }) {
+                unmet.append("\(condition.written) does not hold")
+                continue
+            }
+            var isTaken = known.count == branch.conditions.count
+            if let target = branch.outcome.target, target.isOfEvent {
+                isTaken = isTaken && !target.isDoubtful
+                let state = self.declaration.states[target.state].name
+                let isKeep = if case .keep = branch.outcome { true } else { false }
+                ways.append(.leads(to: state, keep: isKeep))
+            } else {
+                do throws(WireError) {
+                    ways.append(.made(try self.made(by: branch.outcome, given)))
+                } catch {
+                    let isLast = index == cases.count - 1
+                    guard isLast || branch.outcome.target == nil else {
+                        unmet.append(error.message)
+                        continue
+                    }
+                    ways.append(.refused(error))
+                }
+            }
+            if isTaken { break }
+        }
+        return Outlook(ways, unmet: unmet)
+    }
+
     private func made(
         by outcome: Branch.Outcome,
         _ given: Given
@@ -90,7 +124,7 @@ extension DeclaredState {
                 if let misfit = value.flatMap({ field.misfit(ofKept: $0) }) { throw misfit.refusal }
             }
         }
-        return DeclaredState(self.declaration, target.state, values)
+        return try DeclaredState(self.declaration, target.state, values).checkedLength()
     }
 
     private func value(
@@ -137,6 +171,30 @@ extension DeclaredState {
         case .compares(let comparator, let operand, let asInstants):
             guard let value, let operand = self.value(of: operand, given) else { return false }
             return comparator.holds(value, operand, asInstants: asInstants)
+        }
+    }
+}
+
+extension DeclaredTarget {
+    /// Whether what it leads to depends on an event's fields.
+    fileprivate var isOfEvent: Bool { self.sources.joined().contains(where: \.isOfEvent) }
+}
+
+extension DeclaredCondition {
+    /// Whether it depends on an event's fields.
+    fileprivate var isOfEvent: Bool {
+        guard case .compares(_, let operand, _) = self.test else { return self.subject.isOfEvent }
+        return self.subject.isOfEvent || operand.isOfEvent
+    }
+}
+
+extension DeclaredTarget.Source {
+    fileprivate var isOfEvent: Bool {
+        switch self {
+        // What is left of a time is as little known.
+        case .event, .remaining: true
+        case .step(_, let amount, _): amount.isOfEvent
+        case .literal, .left, .fallback: false
         }
     }
 }

@@ -1,3 +1,5 @@
+import StateMachineProtocol
+
 /// The keys that a kind of map in the file may have.
 ///
 /// These tables are the one place where keys are listed: the check for unknown keys and the schema for
@@ -24,6 +26,9 @@ struct KeyTable: Sendable {
     var names: [String] { self.keys.map(\.name) }
 
     func has(_ name: String) -> Bool { self.keys.contains { $0.name == name } }
+
+    /// Whether one may have been meant.
+    func hasLike(_ name: String) -> Bool { NearestName.of(name, among: self.names) != nil }
 }
 
 /// The form of a key's value.

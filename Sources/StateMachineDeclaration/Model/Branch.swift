@@ -55,4 +55,6 @@ package struct DeclaredCondition: Hashable, Sendable {
     package let written: String
     let subject: DeclaredTarget.Source
     let test: Test
+    /// Whether it holds of every value that the field can have.
+    let alwaysHolds: Bool
 }

@@ -32,6 +32,7 @@ extension DraftReader {
     private func aCase(_ node: YAMLNode, of key: String, in place: CasePlace) -> CaseDraft {
         guard case .mapping(let entries) = node.content,
             entries.contains(where: { KeyTable.aCase.has($0.key.text) })
+                || !entries.contains(where: { KeyTable.target.hasLike($0.key.text) })
         else { return CaseDraft(conditions: [], move: self.move(node, of: key, in: place)) }
         guard let section = Section(node, .aCase, self.problems) else {
             return CaseDraft(conditions: [], move: .unread(node.position))
@@ -49,7 +50,17 @@ extension DraftReader {
         in place: CasePlace
     ) -> MoveDraft {
         switch (section["to"], section["refuse"]) {
-        case (let target?, nil): return self.move(target, of: "to", in: place)
+        case (let target?, nil):
+            if case .mapping(let entries) = target.content,
+                let key = entries.first(where: { KeyTable.aCase.has($0.key.text) })
+            {
+                self.problems.error(
+                    key.position,
+                    "a case has no cases in it; write all conditions in its \"if\", with commas between them"
+                )
+                return .unread(position)
+            }
+            return self.move(target, of: "to", in: place)
         case (nil, let refusal?) where place.isForEvents:
             return self.refusal(refusal).map { .refusal($0) } ?? .unread(position)
         case (nil, let refusal?):
@@ -97,6 +108,7 @@ extension DraftReader {
             texts = elements.texts(self.problems) {
                 "a condition must be text, like tries<3, not \($0)"
             }
+            guard texts.count == elements.count else { return [] }
         case .scalar, .mapping:
             guard let text = node.text(of: "if", self.problems) else { return [] }
             texts = text.value.split(at: ",").map { Located($0, text.position) }

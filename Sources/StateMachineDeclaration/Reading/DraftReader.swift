@@ -46,7 +46,11 @@ struct DraftReader {
                 "\(key.quoted) must be a list of names, but this is \($0)"
             }
         case .scalar(let scalar):
-            let example = node.isEmpty ? "[]" : "[\(scalar.text.excerpt())]"
+            let isWord = scalar.text.utf8.first?.isLetterOrDigit == true
+            let example =
+                node.isEmpty
+                ? key == "by" ? "[root]" : "[]"
+                : "[\(isWord ? scalar.text.excerpt() : scalar.text.quoted)]"
             self.problems.error(node.position, "\(key.quoted) must be a list; write \(example)")
         case .mapping: self.problems.error(node.position, "\(key.quoted) must be a list, not a map")
         }

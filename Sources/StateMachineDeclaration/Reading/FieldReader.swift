@@ -15,7 +15,7 @@ extension DraftReader {
     func fields(_ node: YAMLNode?, of key: String, _ table: KeyTable) -> [Field] {
         self.named(node, key, most: Self.mostFields, "fields").compactMap { name, node in
             let field = self.field(node, name, table)
-            if field == nil { self.problems.doubt(field: name.value) }
+            if field == nil { self.problems.noteUnread(field: name.value) }
             return field
         }
     }
@@ -107,6 +107,11 @@ extension DraftReader {
             }
         }
         return field
+    }
+
+    /// The type of that name, or of another language's.
+    func knownType(_ text: String) -> JSONFieldType? {
+        JSONFieldType(rawValue: text) ?? Self.foreignNames[text]
     }
 
     /// The type of that name, or the one meant; if nil, no more is reported about the field.

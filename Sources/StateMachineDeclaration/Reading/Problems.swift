@@ -25,7 +25,7 @@ final class Problems {
     let booleans = BooleanPositions()
 
     /// Fields of states or events that could not be read; resulting errors are not reported.
-    private var doubtful: Set<Spelling> = []
+    private var unread: Set<Spelling> = []
 
     /// Whether a part of the file was left out for its size, so that names in it are not known.
     private(set) var isCut = false
@@ -71,10 +71,10 @@ final class Problems {
     }
 
     /// Notes a field that cannot be read, which has been reported.
-    func doubt(field name: String) { self.doubtful.insert(Spelling(name)) }
+    func noteUnread(field name: String) { self.unread.insert(Spelling(name)) }
 
     /// Whether a field of that name could not be read.
-    func isDoubtful(field name: String) -> Bool { self.doubtful.contains(Spelling(name)) }
+    func isUnread(field name: String) -> Bool { self.unread.contains(Spelling(name)) }
 
     /// Adds a warning, once.
     func warn(_ position: FilePosition, _ sentence: String) {

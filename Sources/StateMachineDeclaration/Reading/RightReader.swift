@@ -50,11 +50,20 @@ extension DraftReader {
         return Right(names.map(\.value), uids: uids, gids: gids)
     }
 
+    /// Whether "by" of an event is no field of that name: a list, or a word that is no type.
+    private func isRight(_ node: YAMLNode) -> Bool {
+        switch node.content {
+        case .sequence: true
+        case .scalar(let scalar): !node.isEmpty && self.knownType(scalar.text) == nil
+        case .mapping: false
+        }
+    }
+
     /// Who may send an event, and what else is written there: its fields, one of which may be called "by" as well.
     func takeRight(of event: YAMLNode) -> (by: Right?, fields: YAMLNode) {
         guard case .mapping(let entries) = event.content,
             let index = entries.firstIndex(where: { $0.key.text == "by" }),
-            case .sequence = entries[index].value.content
+            self.isRight(entries[index].value)
         else { return (nil, event) }
         var fields = entries
         let by = fields.remove(at: index).value

@@ -61,6 +61,8 @@ struct Section {
             remark = "; it belongs in a command: run: {command: …, \(key): …}"
         } else if self.table.has("if"), ComparisonText(key) != nil {
             remark = "; put conditions with a comma between them in quotes"
+        } else if self.table.has("if"), key == "else" {
+            remark = "; the last case has no \"if\", and always holds"
         } else {
             remark = self.problems.suggestion(for: key, among: self.table.names)
         }

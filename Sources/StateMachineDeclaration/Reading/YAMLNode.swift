@@ -30,6 +30,9 @@ struct YAMLNode: Sendable {
         switch self.content {
         case .scalar: self.isEmpty ? "nothing" : "text"
         case .sequence: "a list"
+        // The quotes are missing around the name of a field.
+        case .mapping(let entries) where entries.count == 1 && entries[0].value.isEmpty:
+            "a map; put quotes around {\(entries[0].key.text.excerpt())}"
         case .mapping: "a map"
         }
     }

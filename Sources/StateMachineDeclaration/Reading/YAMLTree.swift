@@ -249,6 +249,10 @@ extension YAMLEvents.SyntaxError {
         case "\t": return "write spaces, not a tab"
         case "@" where self.problem.hasSuffix("cannot start any token"):
             return "a text that begins with @ needs quotes; write \"@operators\""
+        case "{" where self.context.contains("flow"):
+            return "a text with a brace needs quotes inside [ ] and { }; write \"keep tries+={n}\""
+        case _ where self.before == "}" && self.context.contains("block mapping"):
+            return "a text that begins with a brace needs quotes; write \"{tries} times\""
         default: break
         }
         return "this is not YAML: \(self.problem)"

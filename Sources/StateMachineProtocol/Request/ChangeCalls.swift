@@ -1,6 +1,9 @@
 /// A request of a change: a `set`, a `send` or an `update`.
 package protocol ChangeCall: Sendable {
     var terms: ChangeTerms { get set }
+
+    /// What it asks for of what a machine's file may restrict to some users; `present` is the state that there is.
+    func act(in present: String) -> RestrictedAct
 }
 
 /// What requests of a change have in common.
@@ -143,6 +146,8 @@ package struct SetCall: ChangeCall, RequestArguments {
             + [.init(.reenter, \.reenter, .bool, unless: false) { $0.reenter = $1 }] + reasons
     )
 
+    package func act(in present: String) -> RestrictedAct { .set(self.state.text) }
+
     func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
 }
 
@@ -161,6 +166,8 @@ package struct SendCall: ChangeCall, RequestArguments {
     static let arguments = RequestTable(
         [.init(.event, \.event, .string) { $0.event = $1 }] + fields + conditions + reasons
     )
+
+    package func act(in present: String) -> RestrictedAct { .send(self.event) }
 
     func complete(_ operation: Operation) throws(WireError) { try self.checkWords() }
 }
@@ -181,6 +188,8 @@ package struct UpdateCall: ChangeCall, RequestArguments {
     static let arguments = RequestTable(
         fields + [.init(.add, \.add, .amounts, unless: []) { $0.add = $1 }] + conditions + reasons
     )
+
+    package func act(in present: String) -> RestrictedAct { .update(present) }
 
     func complete(_ operation: Operation) throws(WireError) {
         guard self.data != nil || !self.words.isEmpty || !self.add.isEmpty else {

@@ -28,7 +28,8 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
 
     private var ownKeys: [RequestKey] {
         switch self {
-        case .get, .unwatch, .reload, .describe, .stats, .ping, .help: []
+        case .unwatch, .reload, .describe, .stats, .ping, .help: []
+        case .get: GetCall.arguments.keys
         case .set: SetCall.arguments.keys
         case .send: SendCall.arguments.keys
         case .update: UpdateCall.arguments.keys
@@ -66,7 +67,7 @@ package enum RequestKey: String, CaseIterable, Sendable {
     case before, maxMs, onTimeout, why
     case hold, ask, allow, limit
     case order, after, by, outline, progress
-    case required, untilMs
+    case required, untilMs, possible
     case name = "as"
 
     /// By their spelling, each with its number.

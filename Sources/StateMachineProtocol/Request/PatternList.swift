@@ -56,6 +56,11 @@ package struct PatternList: Hashable, Sendable {
             && self.selecting.contains { names($0) && !before($0) }
     }
 
+    /// Whether every state of that name is selected, whatever it carries.
+    package func containsAll(of state: String) -> Bool {
+        self.contains { $0.selects(state) && ($0.isException || !$0.asksForValues) }
+    }
+
     /// The names of all states that may be selected, former ones too; nil if that is unknown.
     package var names: [String]? {
         guard !self.selecting.isEmpty, !self.selecting.contains(where: \.isOfGroup) else {

@@ -1,5 +1,17 @@
 public import StateMachineCore
 
+/// The present state.
+package struct GetCall: RequestArguments {
+    /// Whether the answer says what whoever asks may do there, and what is against the rest.
+    package var showsPossible = false
+
+    package init() {}
+
+    static let arguments: RequestTable<Self> = [
+        .init(.possible, \.showsPossible, .bool, unless: false) { $0.showsPossible = $1 }
+    ]
+}
+
 /// Outcomes to wait for.
 package struct WaitCall: RequestArguments {
     package var until = PatternList([])
@@ -229,7 +241,13 @@ public enum HistoryPosition: Hashable, Sendable {
 // Reading: the state, its changes, its past, and the daemon.
 extension Request {
     /// Requests the current state.
-    public static let get = Request(.get)
+    public static let get = Request(.get(GetCall()))
+    /// Requests the current state, what may be done there, and what is against the rest.
+    package static let getPossible: Request = {
+        var call = GetCall()
+        call.showsPossible = true
+        return Request(.get(call))
+    }()
     /// Ends the watch that has no id.
     public static let unwatch = Request(.unwatch)
     /// Requests the states, operations and limits.

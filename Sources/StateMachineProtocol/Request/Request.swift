@@ -8,7 +8,7 @@ public struct Request: Hashable, Sendable {
 
     /// The operations with their arguments; those of many are objects of their own.
     package enum Call: Hashable, Sendable {
-        case get
+        case get(GetCall)
         case set(SetCall)
         case send(SendCall)
         case update(UpdateCall)
@@ -42,7 +42,8 @@ public struct Request: Hashable, Sendable {
         let operation = self.operation
         var members = [JSONMember(RequestKey.op.rawValue, .string(operation.rawValue))]
         switch self.call {
-        case .get, .unwatch, .reload, .describe, .stats, .ping, .help: break
+        case .unwatch, .reload, .describe, .stats, .ping, .help: break
+        case .get(let call): members += call.written(for: operation)
         case .set(let call): members += call.written(for: operation)
         case .send(let call): members += call.written(for: operation)
         case .update(let call): members += call.written(for: operation)
@@ -63,6 +64,19 @@ public struct Request: Hashable, Sendable {
 }
 
 extension Request.Call {
+    /// What it asks for of what a machine's file may restrict to some users; nil: that is anybody's.
+    package func act(in present: String) -> RestrictedAct? {
+        switch self {
+        case .set(let call): call.act(in: present)
+        case .send(let call): call.act(in: present)
+        case .update(let call): call.act(in: present)
+        case .hold, .guard: .vote
+        case .get, .watch, .unwatch, .wait, .release, .vote, .history, .reload, .describe, .stats,
+            .ping, .help:
+            nil
+        }
+    }
+
     package var operation: Operation {
         switch self {
         case .get: .get

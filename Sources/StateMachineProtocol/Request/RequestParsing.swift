@@ -90,7 +90,7 @@ extension Request.Call {
     fileprivate init(keys: borrowing RequestKeys) throws(WireError) {
         let operation = try keys.operation
         switch operation {
-        case .get: self = try keys.call(.get, of: operation)
+        case .get: self = .get(try keys.arguments(of: operation))
         case .unwatch: self = try keys.call(.unwatch, of: operation)
         case .reload: self = try keys.call(.reload, of: operation)
         case .describe: self = try keys.call(.describe, of: operation)
@@ -116,7 +116,7 @@ extension Request.Call {
         }
         var rest = Array(words.dropFirst())
         switch operation {
-        case .get: self = .get
+        case .get: self = .get(GetCall())
         case .unwatch: self = .unwatch
         case .reload: self = .reload
         case .describe: self = .describe

@@ -80,33 +80,43 @@ package struct Comparison: Sendable {
 }
 
 extension Field {
-    /// Why the field's value cannot be compared with that literal: it is none of the field's, or the type has no such
-    /// comparison; nil if it can.
-    package func objection(to comparison: ComparisonText) -> WireError? {
-        let (comparator, operand) = (comparison.comparator, comparison.operand)
-        func refusal(_ sentence: String) -> WireError {
-            let written = "\(self.name)\(comparator.rawValue)\(operand.excerpt())"
-            return WireError(.badData, "\(written): \(sentence)", values: self.values)
-        }
+    /// Why its values cannot be compared like that, with whatever; nil if they can.
+    package func objection(to comparator: Comparator) -> String? {
         switch self.type {
         case .array, .object:
-            return refusal(
-                "\(self.name) is \(self.typeName); only booleans, numbers and strings are compared"
-            )
+            "\(self.name) is \(self.typeName); only booleans, numbers and strings are compared"
         case .boolean where comparator.isOrder, .string where comparator.isOrder:
-            return refusal(
-                "\(self.name) is \(self.typeName), and has no order; use = or !="
-            )
-        case .boolean, .integer, .number, .string, .time, .instant: break
+            "\(self.name) is \(self.typeName), and has no order; use = or !="
+        case .boolean, .integer, .number, .string, .time, .instant: nil
         }
-        // What is out of the field's range may be compared with it.
+    }
+
+    /// The literal with which it is compared: of its type, and one of its values if they are listed, in whatever range.
+    ///
+    /// - Throws: `bad-data`, which says why it is none.
+    package func literal(of comparison: ComparisonText) throws(WireError) -> JSONValue {
+        func refusal(_ sentence: String) -> WireError {
+            let written =
+                "\(self.name)\(comparison.comparator.rawValue)\(comparison.operand.excerpt())"
+            return WireError(.badData, "\(written): \(sentence)", values: self.values)
+        }
+        if let sentence = self.objection(to: comparison.comparator) { throw refusal(sentence) }
         var unbounded = self
         unbounded.bounds = Bounds()
+        do throws(Misfit) {
+            return try unbounded.value(ofText: comparison.operand)
+        } catch {
+            throw refusal(error.sentence)
+        }
+    }
+
+    /// Why the field's value cannot be compared so; nil if it can.
+    func objection(to comparison: ComparisonText) -> WireError? {
         do {
-            _ = try unbounded.value(ofText: operand)
+            _ = try self.literal(of: comparison)
             return nil
         } catch {
-            return refusal(error.sentence)
+            return error
         }
     }
 }

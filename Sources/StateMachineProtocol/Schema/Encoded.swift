@@ -23,6 +23,16 @@ package final class Encoded: Sendable {
         self.fragment = writer.bytes
     }
 
+    /// Refuses a state that is too long to be shown.
+    package func checkLength() throws(WireError) {
+        let length = self.fragment.count
+        guard length > RequestLimits.stateBytes else { return }
+        throw WireError(
+            .tooLong,
+            "the state is too long: it has \(length) bytes as JSON, and may have \(RequestLimits.stateBytes)"
+        )
+    }
+
     /// The data as text, as it is in the fragment.
     package var dataText: String {
         String(decoding: self.fragment[self.dataStart...], as: UTF8.self)
@@ -112,6 +122,11 @@ extension Schema {
             self.encoded(motion.proposed).data,
             after: self.dataBefore(motion)
         )
+    }
+
+    /// The numbers at which voters stand whom a new stay in that state concerns whatever it carries.
+    package func buckets(ofAny state: String) -> [Int] {
+        PatternBucket.all(of: state, [:], after: nil)
     }
 
     /// What the state carried before a change in the same stay.

@@ -65,7 +65,7 @@ package struct Field: Hashable, Sendable {
     }
 
     /// Whether it has to be given.
-    var isNeeded: Bool { !self.isOptional && self.fallback == nil }
+    package var isNeeded: Bool { !self.isOptional && self.fallback == nil }
 
     /// The same as members of an object in `describe`; of states without the value where none is given.
     package func described(withDefault: Bool) -> JSONValue {
@@ -229,7 +229,11 @@ extension Field {
         and amount: JSONValue,
         isDown: Bool = false
     ) throws(WireError) -> JSONValue {
-        let addition = "\(self.name)\(isDown ? "-" : "+")=\(amount.plainText.excerpt())"
+        let isNegative = amount.plainText.utf8.first == UInt8(ascii: "-")
+        // As it is most often written, whichever way it came.
+        let addition =
+            "\(self.name)\(isDown != isNegative ? "-" : "+")="
+            + (isNegative ? amount.negated : amount).plainText.excerpt()
         guard self.type.isNumeric else {
             throw WireError(
                 .badData,

@@ -77,6 +77,8 @@ package struct StateShape: Hashable, Sendable {
     package let number: Int
     package let name: String
     package let fields: [Field]
+    /// How many of them, the last ones, have the values of the state before where a set gives none.
+    private let carried: Int
     /// The states that may follow it with some data; of an enum's those that follow its examples.
     package let successors: [String]
     /// Its former names, none of which names a state now.
@@ -88,6 +90,7 @@ package struct StateShape: Hashable, Sendable {
         _ number: Int,
         _ name: String,
         fields: [Field],
+        carried: Int = 0,
         successors: [String],
         oldNames: [String] = [],
         behaviour: [JSONMember] = []
@@ -95,9 +98,15 @@ package struct StateShape: Hashable, Sendable {
         self.number = number
         self.name = name
         self.fields = fields
+        self.carried = carried
         self.successors = successors
         self.oldNames = oldNames
         self.behaviour = behaviour
+    }
+
+    /// The fields that a set of it has to give.
+    package var neededFields: [String] {
+        self.fields.dropLast(self.carried).filter(\.isNeeded).map(\.name)
     }
 
     package func field(_ name: String) -> Field? {
@@ -173,6 +182,11 @@ package protocol MachineRules: Sendable {
         _ starts: StayStarts?
     ) throws(WireError) -> Decision
 
+    /// What an event may come to there, whatever its fields carry.
+    ///
+    /// - Throws: `unknown-event`.
+    func outlook(on event: String, at place: Place) throws(WireError) -> Outlook
+
     /// The times that the machine waits for at that place, in the file's order, the state's own before its groups'.
     func due(at place: Place) -> [Due]
 
@@ -209,6 +223,26 @@ package struct Decision: Sendable {
     package init(_ made: Move.Made, cause: String? = nil) {
         self.made = made
         self.cause = cause
+    }
+}
+
+/// What something may come to, as far as that is known without the values of an event's fields.
+package struct Outlook: Sendable {
+    package enum Way: Sendable {
+        case made(Move.Made)
+        /// It leads to that state with values of the event's; with `keep` the stay goes on.
+        case leads(to: String, keep: Bool)
+        case refused(WireError)
+    }
+
+    /// Each of the cases that may be taken; none: the event is not handled.
+    package let ways: [Way]
+    /// Why the others before them are passed over.
+    package let unmet: [String]
+
+    package init(_ ways: [Way], unmet: [String] = []) {
+        self.ways = ways
+        self.unmet = unmet
     }
 }
 
@@ -396,7 +430,14 @@ extension Schema {
             throw NotCarriedOver(sentence: sentence, hasState: false)
         }
         do {
-            return try self.codec.value(state, data, from: .record(of: owner))
+            let value = try self.codec.value(state, data, from: .record(of: owner))
+            // One that was too long already, by an earlier version, is not lost.
+            let grown = self.encoded(value).fragment.count
+            if grown > RequestLimits.stateBytes, grown > Encoded(name, .object(data)).fragment.count
+            {
+                try self.encoded(value).checkLength()
+            }
+            return value
         } catch {
             throw NotCarriedOver(sentence: error.message, hasState: true)
         }

@@ -164,7 +164,7 @@ final class Output {
     var client: Origin? {
         // It may have come while the rights were read that are in force now.
         if self.origin == nil { self.readCredentials() }
-        if self.origin == nil { self.keepOrigin(self.user.isLimited ? .unknown : .privileged) }
+        if self.origin == nil { self.keepOrigin(self.user.isPrivileged ? .privileged : .unknown) }
         return self.origin
     }
 
@@ -174,7 +174,7 @@ final class Output {
     func origin(of terms: ChangeTerms) throws(WireError) -> Origin? {
         let client = self.client
         guard !terms.isPlain, terms.cause != nil || terms.isForced else { return client }
-        guard !terms.isForced || !self.user.isLimited else {
+        guard !terms.isForced || self.user.isPrivileged else {
             throw WireError(
                 .forbidden,
                 "only root and the daemon's own user may use \"force\""
@@ -192,7 +192,7 @@ final class Output {
     ///
     /// While it is there: what it has sent is carried out also when its socket is another one's.
     func readCredentials() {
-        guard self.user.isLimited, self.server.hasRights else { return }
+        guard !self.user.isPrivileged, self.server.hasRights else { return }
         self.keepOrigin(Credentials(groupsOf: self.descriptor))
     }
 

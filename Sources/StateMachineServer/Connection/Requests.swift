@@ -92,15 +92,7 @@ extension Connection {
 
     /// Why the client may not ask for that now; nil if it may.
     private func objection(to call: Request.Call) -> WireError? {
-        guard self.server.hasRights else { return nil }
-        let act: RestrictedAct
-        switch call {
-        case .set(let call): act = .set(call.state.text)
-        case .send(let call): act = .send(call.event)
-        case .update: act = .update(self.server.snapshot.value.name)
-        case .hold, .guard: act = .vote
-        case .get, .watch, .unwatch, .wait, .release, .vote, .history, .reload, .describe, .stats,
-            .ping, .help:
+        guard self.server.hasRights, let act = call.act(in: self.server.snapshot.value.name) else {
             return nil
         }
         return self.server.objection(to: act, from: self.output.client)
@@ -132,7 +124,13 @@ extension Connection {
         // The machine judges a set, and the ring is brought up to it before it is answered.
         if operation != .set { self.server.catchUp() }
         switch try self.server.schema.resolved(request.call) {
-        case .get:
+        case .get(let call):
+            guard !call.showsPossible || self.door.takes(.set) else {
+                throw WireError(
+                    .forbidden,
+                    "nothing is set on \(self.door.fileName); ask on \(Door.control.fileName) what is possible"
+                )
+            }
             ServerLine.writeReply(
                 to: &self.server.scratch.line,
                 id: id,
@@ -141,6 +139,8 @@ extension Connection {
                     self.server.writeOrigin(of: self.server.snapshot.seq, to: &writer)
                     self.server.writeAges(to: &writer)
                     self.server.writeObstacles(to: &writer)
+                    guard call.showsPossible else { return }
+                    self.server.writePossible(for: self.output.client, to: &writer)
                 }
             )
             self.output.replyWithLine(after: self.server.past.ring.head)
@@ -182,7 +182,7 @@ extension Connection {
 
     /// Has the settings and the machine's file read again, as its own user and root may; answers when that is done.
     private func reload(id: RequestID?) throws(WireError) {
-        guard self.peer.uid == 0 || self.peer.uid == self.server.ownPeer.uid else {
+        guard self.user.isPrivileged else {
             throw WireError(.forbidden, "only root and the daemon's own user may reload")
         }
         guard let reload = self.server.reload else {

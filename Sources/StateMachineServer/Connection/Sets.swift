@@ -39,15 +39,10 @@ final class Sets: @unchecked Sendable {
         let condition: ChangeCondition?
         /// Whether it is said if the state asked for it: of a `send`.
         let isEvent: Bool
-        /// Whether it asks no voter.
-        let isForced: Bool
-
         init(id: RequestID?, _ terms: ChangeTerms, isEvent: Bool = false) {
             self.id = id
             self.isEvent = isEvent
-            let isPlain = terms.isPlain
-            self.condition = isPlain ? nil : terms.condition
-            self.isForced = !isPlain && terms.isForced
+            self.condition = terms.isPlain ? nil : terms.condition
         }
     }
 
@@ -216,7 +211,6 @@ final class Sets: @unchecked Sendable {
                 in: server.epoch,
                 due: server.stays?.due(after: change)
             )
-            if request.isForced { server.tellLog(ofForced: change) }
             self.accept(after: change.seq)
         case .success(.unchanged(let place, let why)):
             ServerLine.writeReply(

@@ -84,6 +84,7 @@ extension SocketVoter {
         if let name { writer.string(self.terms.isHold ? .named : .required, name) }
         if let until = self.record.until { writer.time("until", until) }
         if self.isAway { writer.bool(.away, true) }
+        if self.isVoid { writer.bool("void", true) }
         if let why { writer.string("why", why) }
         let (shown, others) = self.shownPatterns
         writer.json("before", .array(shown))

@@ -39,7 +39,7 @@ struct Admission {
     }
 
     mutating func arrived(_ uid: UInt32, at door: Door, now: Int64) -> Decision {
-        let isExempt = uid == 0 || uid == self.ownUid
+        let isExempt = Users.isPrivileged(uid, ownUid: self.ownUid)
         let slots = self.slots(at: door, isExempt: isExempt)
         guard self.total < slots else {
             return .turnAway(limit: "connections", max: slots)

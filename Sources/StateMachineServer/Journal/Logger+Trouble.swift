@@ -16,10 +16,10 @@ extension Logger {
         }
     }
 
-    /// Logs that a hold or a guard matches no state any more.
+    /// Logs that a hold or a guard can match no state of the machine's file.
     func log(void voter: SocketVoter) {
         self.warning(
-            "a hold or guard matches no state of the reloaded file, and no longer has an effect",
+            "a hold or guard matches no state of the machine's file, and has no effect",
             metadata: [
                 "voter": "\(voter.claim.label)",
                 "before": "\(voter.patterns.written)",

@@ -22,6 +22,8 @@ final class TransitionLogger: Sendable {
     private let logger: Logger
     private let schema: Schema
     private let pace = NIOLockedValueBox(TransitionPace())
+    /// The same of changes that were forced, which are logged besides.
+    private let forcedPace = NIOLockedValueBox(TransitionPace())
     /// Signalled when nothing waits for a second's end any more.
     private let ending = DispatchSemaphore(value: 0)
 
@@ -53,23 +55,42 @@ final class TransitionLogger: Sendable {
         case .log(let count): self.write(ring.lines(after: seq, count: count))
         case .logAndSumUp(let count):
             self.write(ring.lines(after: seq, count: count))
-            self.queue.async { self.sumUp() }
+            self.queue.async {
+                self.sumUp(self.pace, as: .info, CataloguedMessage.transitions.rawValue)
+            }
         }
     }
 
-    /// Logs whom a change has passed over, which is never summed up with others.
-    func log(forced change: Change, by origin: Origin) {
+    /// Logs whom a change has passed over, at least one a second by itself.
+    func log(forced change: Change, by origin: Origin, perSecond: Int) {
         let passed = origin.passedOver
         guard !passed.isEmpty else { return }
-        let by = origin.peer.map { "uid \($0.uid) pid \($0.pid)" } ?? "the daemon"
-        self.queue.async {
-            self.logger.notice(
-                "a change was forced, passing over holds and guards",
-                metadata: [
-                    "seq": "\(change.seq)", "by": "\(by)",
-                    "passedOver": "\(passed.joined(separator: ", "))",
-                ]
+        let action = self.forcedPace.withLockedValue {
+            $0.entered(
+                change.seq...change.seq,
+                change.place,
+                perSecond: max(perSecond, 1),
+                now: .now()
             )
+        }
+        switch action {
+        case .wait: break
+        case .logAndSumUp:
+            self.queue.async {
+                self.sumUp(self.forcedPace, as: .notice, "further changes were forced")
+            }
+        case .log:
+            let by = origin.peer.map { "uid \($0.uid) pid \($0.pid)" } ?? "the daemon"
+            self.queue.async {
+                self.logger.notice(
+                    "a change was forced, passing over holds and guards",
+                    metadata: [
+                        "seq": "\(change.seq)", "by": "\(by)",
+                        "passedOver": "\(passed.joined(separator: ", "))",
+                    ]
+                )
+                self.forcedPace.withLockedValue { $0.wrote(1) }
+            }
         }
     }
 
@@ -95,16 +116,21 @@ final class TransitionLogger: Sendable {
     }
 
     /// Logs the rest when its second has ended, or at once when the daemon ends.
-    private func sumUp() {
-        guard let dueAt = self.pace.withLockedValue({ $0.dueAt }) else { return }
+    private func sumUp(
+        _ pace: NIOLockedValueBox<TransitionPace>,
+        as level: Logger.Level,
+        _ message: String
+    ) {
+        guard let dueAt = pace.withLockedValue({ $0.dueAt }) else { return }
         let wait = max(0, (dueAt - .now()).nanoseconds)
         if self.ending.wait(timeout: .now() + .nanoseconds(Int(wait))) == .success {
             // Pass the signal on to the next one.
             self.ending.signal()
         }
-        guard let rest = self.pace.withLockedValue({ $0.takeRest() }) else { return }
-        self.logger.info(
-            "\(CataloguedMessage.transitions.rawValue)",
+        guard let rest = pace.withLockedValue({ $0.takeRest() }) else { return }
+        self.logger.log(
+            level: level,
+            "\(message)",
             metadata: [
                 "count": "\(rest.count)",
                 "first": "\(rest.first)",

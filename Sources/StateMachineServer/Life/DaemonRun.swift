@@ -133,6 +133,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         try await self.take(taken, to: server, on: group)
         try await loop.submit { [logger] in
             server.voters.announce { logger.log($0, of: $1) }
+            for voter in server.voters.void { logger.log(void: voter) }
         }.get()
         var listeners: [Listener] = []
         for (door, socket) in doors.sockets {

@@ -199,6 +199,10 @@ final class StateServer: @unchecked Sendable {
         self.snapshot = change.place
         self.due = due
         self.origin = change.origin
+        if let origin = change.origin, origin.isForced {
+            let perSecond = self.limits.transitionsLoggedPerSecond
+            self.log?.log(forced: change, by: origin, perSecond: perSecond)
+        }
         if change.beginsStay { self.beganStay = change.at }
         self.states.withEncoded(change) { old, new in
             ServerLine.writeChange(
@@ -311,11 +315,6 @@ final class StateServer: @unchecked Sendable {
             perSecond: self.limits.transitionsLoggedPerSecond
         )
         self.logged = self.past.ring.head
-    }
-
-    /// Has the log told whom a change has passed over.
-    func tellLog(ofForced change: Change) {
-        if let origin = change.origin { self.log?.log(forced: change, by: origin) }
     }
 
     /// Has the reporter told of the state, now and when it changes.

@@ -22,7 +22,7 @@ final class ReaderIndex {
     fileprivate(set) var seq: UInt64 = 0
     private var stands: [Int: [Stand]] = [:]
     /// The bounds among the buckets.
-    private var bounds = Bounds()
+    private var bounds = StandingBounds()
     /// How many readers there are.
     private(set) var count = 0
 
@@ -112,7 +112,7 @@ final class ReaderIndex {
 
     /// Wakes all: they have to be judged by something other than the next change.
     func wakeAll() {
-        self.bounds = Bounds()
+        self.bounds = StandingBounds()
         for stand in exchange(&self.stands, with: [:]).values.joined() { stand.reader.wake() }
     }
 }

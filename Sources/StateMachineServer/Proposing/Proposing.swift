@@ -18,15 +18,17 @@ extension StateServer {
     }
 
     /// Has the machine move by itself again, as a client has asked for something that it may ask for.
-    private func lift(for act: @autoclosure () -> RestrictedAct, _ origin: Origin?) {
-        guard let stays, !self.hasRights || self.objection(to: act(), from: origin) == nil
+    private func lift(for call: some ChangeCall, _ origin: Origin?) {
+        guard let stays,
+            !self.hasRights
+                || self.objection(to: call.act(in: self.snapshot.value.name), from: origin) == nil
         else { return }
         stays.lift()
     }
 
     /// The move to that state, if it may follow the one that there is at its turn.
     func move(to state: consuming Value, _ call: SetCall, from origin: consuming Origin?) -> Move {
-        if self.stays != nil { self.lift(for: .set(call.state.text), origin) }
+        if self.stays != nil { self.lift(for: call, origin) }
         return Move(
             to: .state(consume state, restated: self.restating),
             if: call.terms.isPlain ? .none : Move.Condition(call.terms.condition, by: self.states),
@@ -44,7 +46,7 @@ extension StateServer {
         if call.isEndOfRun { return try self.move(forEndOfRun: call, from: origin, by: rules) }
         // What is no event of the machine's asks for nothing.
         if self.schema.events.contains(where: { $0.name.isSpelled(call.event) }) {
-            self.lift(for: .send(call.event), origin)
+            self.lift(for: call, origin)
         }
         return self.move(call, on: .event(call.event, call.members), from: origin, by: rules)
     }
@@ -55,7 +57,7 @@ extension StateServer {
             throw WireError(.unknownOperation, "this machine has no update; set the whole state")
         }
         try call.checkData(of: StateMachineProtocol.Operation.update.rawValue)
-        self.lift(for: .update(self.snapshot.value.name), origin)
+        self.lift(for: call, origin)
         return self.move(call, on: .update(call.given), from: origin, by: rules)
     }
 
@@ -68,17 +70,16 @@ extension StateServer {
         let (schema, expected, starts) = (self.states, call.condition, self.stays?.starts)
         let target = Move.Target.made(
             { (place) throws(Refused) in
-                if let act = stimulus.act(at: place) {
-                    try place.judged { () throws(WireError) in
-                        try rules.admit(origin, to: act, at: place)
-                    }
+                let act = call.act(in: place.value.name)
+                try place.judged { () throws(WireError) in
+                    try rules.admit(origin, to: act, at: place)
                 }
                 // Who may not ask is not told whether what it expects holds.
                 guard schema.matches(expected, place) else {
                     throw Refused(.conflict, current: place)
                 }
                 return try place.judged { () throws(WireError) in
-                    try schema.checked(try rules.decide(stimulus, at: place, starts).made)
+                    try rules.decide(stimulus, at: place, starts).made
                 }
             },
             renewingIn: self.stays?.renewable
@@ -139,7 +140,8 @@ extension StateServer {
         by rules: any MachineRules
     ) throws(WireError) -> Move {
         let name = EventShape.endOfRun.name
-        if let objection = self.objection(to: .send(name), from: origin) { throw objection }
+        let act = call.act(in: self.snapshot.value.name)
+        if let objection = self.objection(to: act, from: origin) { throw objection }
         guard let stay = call.condition.ifStay else {
             throw WireError(
                 .badRequest,
@@ -167,10 +169,15 @@ extension StateServer {
                     + "sends set, update or send; report the end of the run again then"
             )
         }
-        let (schema, cause) = (self.states, foreseen?.cause)
+        let (schema, expected, cause) = (self.states, call.condition, foreseen?.cause)
         let target = Move.Target.made { (place) throws(Refused) in
             try place.judged { () throws(WireError) in
-                try rules.admit(origin, to: .send(name), at: place)
+                try rules.admit(origin, to: act, at: place)
+            }
+            guard schema.matches(expected, place) else {
+                throw Refused(.conflict, current: place)
+            }
+            return try place.judged { () throws(WireError) in
                 let decision = try rules.decide(.runEnded(end), at: place, nil)
                 guard case .enter = decision.made else { return decision.made }
                 // Another file has come into force meanwhile, in the same stay.
@@ -180,11 +187,10 @@ extension StateServer {
                         "the machine's file has just been reloaded; send it again"
                     )
                 }
-                return try schema.checked(decision.made)
+                return decision.made
             }
         }
-        let condition = Move.Condition(call.condition, by: schema)
-        return Move(to: target, if: condition, cause: cause)
+        return Move(to: target, cause: cause)
     }
 }
 
@@ -193,17 +199,6 @@ extension ChangeCall {
     fileprivate func checkData(of name: String) throws(WireError) {
         guard let data = self.data, !data.isObject else { return }
         throw WireError(.badData, "data of \(name) must be an object")
-    }
-}
-
-extension Stimulus {
-    /// What of it the machine's file may restrict to some users; nil: no client asks for it.
-    fileprivate func act(at place: Place) -> RestrictedAct? {
-        switch self {
-        case .event(let event, _): .send(event)
-        case .update: .update(place.value.name)
-        case .time, .runEnded, .boot: nil
-        }
     }
 }
 
@@ -239,15 +234,6 @@ extension Place {
 }
 
 extension Schema {
-    /// The state to be in, if that is not too long to be shown.
-    fileprivate func checked(_ made: Move.Made) throws(WireError) -> Move.Made {
-        switch made {
-        case .enter(let value), .keep(let value): _ = try self.checked(value)
-        case .renew, .pass, .nothing: break
-        }
-        return made
-    }
-
     /// What a machine does by itself.
     func ownMove(
         on stimulus: Stimulus,
@@ -256,18 +242,14 @@ extension Schema {
     ) throws(Refused) -> Move.Made {
         try place.judged { () throws(WireError) in
             guard let rules = self.rules else { return .nothing(.same) }
-            return try self.checked(rules.decide(stimulus, at: place, starts).made)
+            return try rules.decide(stimulus, at: place, starts).made
         }
     }
 
     /// The state, if it is not too long to be shown.
     fileprivate func checked(_ value: Value) throws(WireError) -> Value {
-        let length = self.encoded(value).fragment.count
-        guard length > RequestLimits.stateBytes else { return value }
-        throw WireError(
-            .tooLong,
-            "the state is too long: it has \(length) bytes as JSON, and may have \(RequestLimits.stateBytes)"
-        )
+        try self.encoded(value).checkLength()
+        return value
     }
 
     /// Makes of a requested state what it is by the declaration in force; nil of a machine whose states never change.

@@ -207,7 +207,7 @@ final class Turns {
     /// and for what is left after that turn also at the end.
     private func lineUp(_ user: User) {
         guard !user.wantsTurn, user !== self.user else { return }
-        if user.isLimited { self.users.append(user) } else { self.users.prepend(user) }
+        if user.isPrivileged { self.users.prepend(user) } else { self.users.append(user) }
     }
 
     /// Puts a connection in line, one of whose readers was found by that change; the round that is under way waits for it
@@ -332,7 +332,7 @@ final class Turns {
         self.patienceEnds = nil
         let setters = self.paused.map(\.user)
         let mayWait = { (user: User) in
-            user.isLimited && !setters.contains { $0 === user }
+            !user.isPrivileged && !setters.contains { $0 === user }
         }
         for user in self.searched where mayWait(user) { self.wasSearched(user) }
         for connection in self.connections

@@ -7,8 +7,8 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 final class User {
     let uid: UInt32
-    /// Whether per-user limits apply to it: to root and the daemon's own user they do not.
-    let isLimited: Bool
+    /// Whether it is root or the daemon's own user: no limits of users apply to these, and no rights.
+    let isPrivileged: Bool
 
     /// Its connections that wait for their turn.
     var waiting = CircularBuffer<Connection>()
@@ -30,9 +30,9 @@ final class User {
     /// Bytes of answers that its clients have not been sent yet.
     @exclusivity(unchecked) var replyBytes = 0
 
-    init(_ uid: UInt32, isLimited: Bool) {
+    init(_ uid: UInt32, isPrivileged: Bool) {
         self.uid = uid
-        self.isLimited = isLimited
+        self.isPrivileged = isPrivileged
     }
 
     /// The peer of a new connection, which shares its program with the one before if that is the same.
@@ -60,7 +60,7 @@ final class User {
     /// lose changes.
     @discardableResult
     func early(_ write: (_ end: NIODeadline) -> Void) -> Bool {
-        guard self.isLimited else {
+        guard !self.isPrivileged else {
             write(.distantFuture)
             return true
         }
@@ -73,24 +73,25 @@ final class User {
 
     /// Whether a request of so many bytes may be kept in addition to the others.
     func mayKeep(_ bytes: Int, within limits: ServerLimits) -> Bool {
-        !self.isLimited || self.requestBytes + bytes <= limits.requestBytesPerUid
+        self.isPrivileged || self.requestBytes + bytes <= limits.requestBytesPerUid
     }
 
     /// Whether more is read of a client that has whole requests waiting.
     ///
     /// It is not refused. As many bytes as its requests may have that are kept, which these are to become.
     func mayReceive(within limits: ServerLimits) -> Bool {
-        !self.isLimited || self.inputBytes < limits.requestBytesPerUid
+        self.isPrivileged || self.inputBytes < limits.requestBytesPerUid
     }
 
     /// Whether its waits with `!` may have so many more patterns.
     func mayExcept(_ patterns: Int) -> Bool {
-        !self.isLimited || self.exceptingPatterns + patterns <= ServerLimits.exceptingPatternsPerUid
+        self.isPrivileged
+            || self.exceptingPatterns + patterns <= ServerLimits.exceptingPatternsPerUid
     }
 
     /// Whether a client may be answered before it has read its earlier answers.
     func mayOwe(within limits: ServerLimits) -> Bool {
-        !self.isLimited || self.replyBytes < limits.replyBytesPerUid
+        self.isPrivileged || self.replyBytes < limits.replyBytesPerUid
     }
 }
 
@@ -123,13 +124,21 @@ final class Users {
     /// The account of a user.
     func account(of uid: UInt32) -> User {
         if let user = self.accounts[uid]?.user { return user }
-        // Whom the kernel has no name for may be anybody, also where the daemon has that uid itself.
-        let isOwn = uid == self.ownUid && uid != Peer.overflowUid
-        let user = User(uid, isLimited: uid != 0 && !isOwn)
+        let user = User(uid, isPrivileged: self.isPrivileged(uid))
         self.accounts = self.accounts.filter { $0.value.user != nil }
         self.accounts[uid] = Account(user: user)
         return user
     }
+
+    /// Whether it is root, or the daemon's own user.
+    ///
+    /// Whom the kernel has no name for may be anybody, also where the daemon has that uid itself.
+    static func isPrivileged(_ uid: UInt32, ownUid: UInt32) -> Bool {
+        uid == 0 || uid == ownUid && uid != Peer.overflowUid
+    }
+
+    /// The same at this daemon.
+    func isPrivileged(_ uid: UInt32) -> Bool { Self.isPrivileged(uid, ownUid: self.ownUid) }
 
     /// Whether a user's connection has a place, and from when on.
     func admit(_ uid: UInt32, at door: Door) -> Admission.Decision {

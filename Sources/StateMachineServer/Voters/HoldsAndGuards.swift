@@ -21,19 +21,18 @@ final class HoldsAndGuards {
     // MARK: - Requests
 
     func hold(_ call: HoldCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        try self.checkRight()
         if let name = call.name, let untilMs = call.untilMs {
+            try self.checkRight()
             return try self.hold(as: name, for: untilMs, id: id, line)
         }
         try self.begin(VoterRequest(call), id: id, line)
     }
 
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        try self.checkRight()
         try self.begin(VoterRequest(call), id: id, line)
     }
 
-    /// Refuses a client that may not hold or guard states; whoever has a hold or a guard may vote, and release it.
+    /// Refuses a client that may not hold or guard states; whoever has a hold or a guard may keep it, vote, and release it.
     private func checkRight() throws(WireError) {
         let objection = self.server.objection(to: .vote, from: self.output.client)
         if let objection { throw objection }
@@ -43,18 +42,16 @@ final class HoldsAndGuards {
         let (all, limits) = (self.server.voters, self.server.limits)
         let (holds, guards) = self.counts
         let isHold = asked.terms.isHold
+        let away =
+            asked.required.map { all.missing($0) }
+            ?? all.away(isHold, before: asked.before, by: self.peer)
+        if away.map({ self.peer.owns($0.peer) }) != true { try self.checkRight() }
         if isHold {
             try self.standing.checkRoom("holds", holds, of: limits.holdsPerConnection)
         } else {
             try self.standing.checkRoom("guards", guards, of: limits.guardsPerConnection)
         }
-        let away: SocketVoter?
-        if let name = asked.required {
-            try all.check(name, by: self.peer)
-            away = all.missing(name)
-        } else {
-            away = all.away(isHold, before: asked.before, by: self.peer)
-        }
+        if let name = asked.required { try all.check(name, by: self.peer) }
         let number = away?.number ?? all.nextNumber()
         let since = away?.record.since ?? .now
         let voter = try self.enlist(

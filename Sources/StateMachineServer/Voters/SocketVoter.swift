@@ -34,6 +34,8 @@ final class SocketVoter: @unchecked Sendable {
 
     /// The states whose proposals it votes on, by the requested patterns, under the names of the declaration in force.
     private(set) var patterns: PatternList
+    /// Whether no state of the declaration in force can ever match, so that it has no effect.
+    private(set) var isVoid: Bool
     /// The same, and while another declaration may come into force also under its names: what the gate goes by.
     private let covered: Lock<[PatternList]>
     /// What says which states they match, whatever is in force.
@@ -95,14 +97,25 @@ final class SocketVoter: @unchecked Sendable {
         self.why = asked.why
         self.patterns = asked.before
         self.covered = Lock([asked.before])
+        // The file may be another than when it was asked for.
+        self.isVoid = all.schema.objection(to: asked.before) != nil
         self.schema = schema
         self.terms = record.missing.map { .missing(since: $0) } ?? asked.terms
     }
 
     /// Its denial of a change that it denies at once; nil if it allows it, delays it or is asked about it.
     func denial(of motion: Motion) -> Vote.Denial? {
-        guard self.terms.isBlocking, self.isConcerned(by: motion) else { return nil }
-        return Vote.Denial(self.claim, peer: self.peer, why: self.blockingWhy)
+        self.terms.isBlocking && self.isConcerned(by: motion) ? self.denial : nil
+    }
+
+    /// Its denial of what it denies at once.
+    var denial: Vote.Denial {
+        Vote.Denial(self.claim, peer: self.peer, why: self.blockingWhy)
+    }
+
+    /// Whether it has a say in every new stay in the state of that name, whatever that carries.
+    func isConcerned(byAny state: String) -> Bool {
+        self.covered.withLock { $0 }.contains { $0.containsAll(of: state) }
     }
 
     /// The reason that a denial by a blocking voter gives.
@@ -142,7 +155,7 @@ final class SocketVoter: @unchecked Sendable {
     /// Whether it has a say in a change: whether one of its patterns comes to match.
     ///
     /// Asked on any thread.
-    private func isConcerned(by motion: Motion) -> Bool {
+    func isConcerned(by motion: Motion) -> Bool {
         // Nothing is called under the lock.
         let lists = self.covered.withLock { $0 }
         return lists.contains { self.schema.concerns($0, motion) }
@@ -169,11 +182,9 @@ final class SocketVoter: @unchecked Sendable {
     /// Settles on the declaration that is in force.
     func settle(on schema: Schema) {
         self.patterns = schema.resolvedAgain(self.patterns)
+        self.isVoid = schema.objection(to: self.patterns) != nil
         self.cover([self.patterns])
     }
-
-    /// Whether no declared state can ever match.
-    func isVoid(in schema: Schema) -> Bool { schema.objection(to: self.patterns) != nil }
 
     // MARK: - Questions
 

@@ -29,8 +29,6 @@ final class Voters {
 
     private unowned let server: StateServer
     private let loop: any EventLoop
-    /// The daemon's own user, who like root is exempt from per-user limits.
-    private let ownUid: UInt32
     /// Whether what is answered here outlives a crash: there is a history.
     private(set) var isLasting = false
     /// Those that the history has, or is about to have, as they are there, by number.
@@ -52,7 +50,6 @@ final class Voters {
     init(_ server: StateServer) {
         self.server = server
         self.loop = server.loop
-        self.ownUid = server.ownPeer.uid
         self.clock = HoldClock(by: server.clock, on: server.loop)
     }
 
@@ -328,7 +325,7 @@ final class Voters {
 
     private func checkRoom(for peer: Peer) throws(WireError) {
         let named = self.kept.values.filter { $0.name != nil }
-        let isExempt = peer.uid == 0 || peer.uid == self.ownUid
+        let isExempt = self.server.users.isPrivileged(peer.uid)
         let reserve = isExempt ? 0 : ServerLimits.requiredGuardsInReserve
         try self.checkRoom(named.count, of: ServerLimits.requiredGuards - reserve, "")
         guard !isExempt else { return }
@@ -499,6 +496,9 @@ final class Voters {
         return Array(self.voting.values)
     }
 
+    /// The one of that number, if it has a say.
+    func voter(_ number: UInt64) -> SocketVoter? { self.voting[number] }
+
     /// What stands in for the one of that number; nil if it belongs to a connection.
     private func standIn(_ number: UInt64) -> SocketVoter? {
         self.voting[number].flatMap { $0.owner == nil ? $0 : nil }
@@ -555,8 +555,9 @@ final class Voters {
 
     /// Those that no longer match any state, for the log.
     var void: [SocketVoter] {
-        let schema = self.server.schema
-        return self.voting.values.filter { $0.isVoid(in: schema) }
-            .sorted { $0.number < $1.number }
+        self.voting.values.filter(\.isVoid).sorted { $0.number < $1.number }
     }
+
+    /// The declaration in force.
+    var schema: Schema { self.server.schema }
 }

@@ -66,15 +66,19 @@ struct GetCommand: DaemonCommand {
 struct StatusCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the state, who set it, holds, guards, watchers.",
+        abstract: "Show the state, what you can do now, holds, guards, watchers.",
         discussion: """
-            Shows the state, since when, who set it and why; the holds and guards, and the states that they apply \
+            Shows the state, since when, who set it and why; what you can set and send now, and who or what is against the \
+            rest; the holds and guards, and the states that they apply \
             to; the watchers, how many changes each is behind, with its command and service if they can be seen; \
             and what runs in the state and what failed last. Without a command, statectl shows this.
 
+            Nobody is asked for that: a guard, or a hold that delays, may still be in the way, and so may the values of fields that \
+            you give; "title=…" stands for one that is needed.
+
             What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
             text says so. What keeps the machine from what is due, or from changing at all, is said with the state. \
-            With --json one object: state, data, seq, at, stay, due, by, cause, forced, trouble, suspended, overdue, holds, guards, \
+            With --json one object: state, data, seq, at, stay, due, by, cause, forced, trouble, suspended, overdue, possible, holds, guards, \
             watching, and runner, which is null or has pid, isThere, running, next, lastFailure, left and commands.
 
             Examples:
@@ -91,7 +95,7 @@ struct StatusCommand: DaemonCommand {
     /// Shows the status.
     static func show(_ options: SharedOptions) async throws {
         let client = try options.client
-        var status = try await MachineStatus(of: client)
+        var status = try await MachineStatus(of: client, withPossible: true)
         if !options.json, status.state.stay != nil {
             status.describe(try await client.reply(to: .describe))
         }
@@ -109,6 +113,8 @@ struct MachineStatus {
     /// The answer to `stats`.
     let stats: Line
     var runner: RunnerState?
+    /// Why it is not said what can be done: the control door is not open to this user.
+    var isReader = false
     /// The machine's name in its file, as far as that has been looked up.
     private(set) var machine: String?
     /// Whether the machine has commands for a runner, as far as that has been looked up.
@@ -149,7 +155,7 @@ struct MachineStatus {
     var object: JSONValue {
         let keys = [
             "state", "data", "seq", "at", "stay", "due", "by", "cause", "forced", "ageMs", "stayMs",
-            "trouble", "suspended", "overdue",
+            "trouble", "suspended", "overdue", "possible",
         ]
         return .object(
             self.state.members(keys) + [
@@ -163,12 +169,23 @@ struct MachineStatus {
 }
 
 extension MachineStatus {
-    /// Asks the daemon, and looks whether there is a runner beside it.
-    init(of client: Client, within limit: Duration = Client.answerLimit) async throws {
+    /// Asks the daemon, if so also what can be done now, and looks whether there is a runner beside it.
+    init(
+        of client: Client,
+        withPossible: Bool = false,
+        within limit: Duration = Client.answerLimit
+    ) async throws {
+        var state = try await client.reply(to: withPossible ? .getPossible : .get, within: limit)
+        let isReader = withPossible && state.error == .forbidden
+        // A daemon of before does not know what can be done.
+        if withPossible, state.isOK == false {
+            state = try await client.reply(to: .get, within: limit)
+        }
         self.init(
-            state: try await client.accepted(.get, within: limit),
+            state: try state.accepted(),
             stats: try await client.accepted(.stats, within: limit),
-            runner: RunnerState(in: client.directory)
+            runner: RunnerState(in: client.directory),
+            isReader: isReader
         )
     }
 }

@@ -20,6 +20,7 @@ extension LineText {
     func rows(of status: MachineStatus) -> [[StyledText]] {
         let runner = status.runner
         var rows = [("state", self.parts(of: status.state, mark: status.mark))]
+        rows += self.possible(status)
         rows += status.holds.map { ("held", self.voter($0)) }
         rows += status.guards.map { ("guarded", self.voter($0)) }
         if let others = status.stats["more"]?.integer {
@@ -54,6 +55,68 @@ extension LineText {
         if runner != nil || status.hasCommands { rows.append(("runner", [self.runner(runner)])) }
         let width = rows.map(\.0.count).max() ?? 0
         return rows.map { [StyledText($0.padded(to: width), as: .label)] + $1 }
+    }
+
+    /// What can be sent and set now, and what is against the rest, each reason once.
+    private func possible(_ status: MachineStatus) -> [(String, [StyledText])] {
+        guard !status.isReader else {
+            return [("can", [StyledText("only read: control.sock is not open to you", as: .aside)])]
+        }
+        var (rows, obstacles) = ([(String, [StyledText])](), [(why: String, what: String)]())
+        for (operation, kind) in [("send", "event"), ("set", "state")] {
+            var can: [StyledText] = []
+            for row in status.state["possible"]?[operation]?.elements ?? [] {
+                let name = row[kind]?.string?.printable ?? "?"
+                guard row["ok"]?.bool == true else {
+                    let why = Self.obstacle(row)
+                    if let index = obstacles.firstIndex(where: {
+                        $0.why == why && $0.what.hasPrefix(operation)
+                    }) {
+                        obstacles[index].what += ", \(name)"
+                    } else {
+                        obstacles.append((why, "\(operation) \(name)"))
+                    }
+                    continue
+                }
+                let needs = Self.words(row["needs"]).map { " \($0)=…" }.joined()
+                let targets = Self.words(row["to"]).joined(separator: " or ")
+                can.append(StyledText(name + needs + (targets.isEmpty ? "" : " → \(targets)")))
+            }
+            if !can.isEmpty { rows.append(("can \(operation)", can)) }
+        }
+        return rows
+            + obstacles.map { ("cannot", [StyledText($0.what), StyledText($0.why, as: .aside)]) }
+    }
+
+    /// Who or what is against something.
+    private static func obstacle(_ row: JSONValue) -> String {
+        let unmet = Self.words(row["unmet"]).joined(separator: ", ")
+        let why =
+            switch (row["error"]?.string, row["handled"]?.bool) {
+            case ("illegal-transition", _): "not from here"
+            case ("forbidden", _):
+                "only root\(Self.words(row["may"]).filter { $0 != "root" }.map { ", \($0)" }.joined())"
+            case ("denied", _): "denied by \(Self.deniers(row["by"]?.elements ?? []))"
+            case (nil, true): "changes nothing here"
+            case (nil, _): "not handled here"
+            case (_?, _): row["message"]?.string?.printable ?? "?"
+            }
+        return why + (unmet.isEmpty ? "" : ": \(unmet)")
+    }
+
+    /// Voters by their names, or else their numbers.
+    private static func deniers(_ rows: [JSONValue]) -> String {
+        rows.map { row in
+            let kind = row["hold"] == nil ? "guard" : "hold"
+            let name = (row["as"] ?? row["required"])?.string ?? row[kind]?.shortText ?? "?"
+            let why = row["why"]?.string.map { " (\($0))" } ?? ""
+            return row["delegate"]?.string?.printable ?? "\(kind) \(name)\(why)".printable
+        }
+        .joined(separator: ", ")
+    }
+
+    private static func words(_ list: JSONValue?) -> [String] {
+        (list?.elements ?? []).map { $0.string?.printable ?? $0.description }
     }
 
     /// How a command ended; EXIT_EXEC of systemd.exec(5) is not the command's own status.
@@ -138,7 +201,9 @@ extension LineText {
         let named = row["as"]?.string.map { ", as \($0.printable)" } ?? ""
         let end = row["until"]?.string.flatMap { WallTime(rfc3339: $0) }.flatMap(self.second)
         let until = end.map { ", until \($0)" } ?? ""
-        let away = row["away"]?.bool == true ? ", whose client is away" : ""
+        let away =
+            (row["away"]?.bool == true ? ", whose client is away" : "")
+            + (row["void"]?.bool == true ? ", without effect: there is no such state now" : "")
         return words + required + named + until + away + self.terms(row) + self.votes(row)
     }
 
