@@ -223,12 +223,25 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .target(
+            name: "StateMachineLinks",
+            dependencies: [
+                "StateMachineClient",
+                "StateMachineCore",
+                "StateMachineProtocol",
+                "StateMachineServer",
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("NIOPosix", of: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "statemachine",
             dependencies: [
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineEmbedding",
+                "StateMachineLinks",
                 "StateMachineProtocol",
                 "StateMachineServer",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
@@ -433,6 +446,18 @@ let package = Package(
                 .daemon("NIOCore", of: "swift-nio"),
                 .daemon("NIOEmbedded", of: "swift-nio"),
                 .daemon("NIOPosix", of: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineLinksTests",
+            dependencies: [
+                "DaemonScripts",
+                "StateMachineClient",
+                "StateMachineLinks",
+                "StateMachineProtocol",
+                "StateMachineServer",
+                "TestSupport",
             ],
             swiftSettings: strict
         ),

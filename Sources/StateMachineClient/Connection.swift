@@ -1,6 +1,7 @@
 import Glibc
 public import NIOCore
 import NIOPosix
+package import StateMachineCore
 public import StateMachineProtocol
 
 /// A connection to one door: requests go out, lines come in.
@@ -100,9 +101,27 @@ public struct Connection: Sendable {
         }
     }
 
+    /// Who listens at its other end, as the kernel noted then; nil if the connection is closed already.
+    package func listener() async -> Peer? {
+        do {
+            return try await self.channel.eventLoop.submit {
+                // `struct ucred` of unix(7), which Swift's Glibc leaves out.
+                var credentials: (pid: Int32, uid: UInt32, gid: UInt32) = (0, 0, 0)
+                var length = socklen_t(MemoryLayout.size(ofValue: credentials))
+                guard self.channel.isActive,
+                    getsockopt(self.socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0
+                else { return nil }
+                return Peer(uid: credentials.uid, pid: credentials.pid)
+            }.get()
+        } catch {
+            // The loop has ended, and all its connections with it.
+            return nil
+        }
+    }
+
     /// Ends the connection with ``ClientError/silent(path:_:)`` for its reader, unless the returned
     /// task is cancelled in time.
-    func expectAnswer(within limit: Duration) -> Scheduled<Void> {
+    package func expectAnswer(within limit: Duration) -> Scheduled<Void> {
         self.channel.eventLoop.scheduleTask(in: TimeAmount(limit)) {
             self.channel.pipeline.fireErrorCaught(ClientError.silent(path: self.path, limit))
         }

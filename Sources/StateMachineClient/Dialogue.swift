@@ -2,11 +2,11 @@ import NIOCore
 import StateMachineProtocol
 
 /// One task's talk over one connection: a request, then its reply.
-struct Dialogue {
-    let connection: Connection
+package struct Dialogue {
+    package let connection: Connection
     private let lines: Connection.Lines.Iterator
 
-    init(_ connection: Connection) {
+    package init(_ connection: Connection) {
         self.connection = connection
         self.lines = connection.lines.makeAsyncIterator()
     }
@@ -29,7 +29,7 @@ struct Dialogue {
     }
 
     /// Sends a request; on a closed connection it does nothing, as the lines still unread say why.
-    func send(_ request: Request) async throws {
+    package func send(_ request: Request) async throws {
         do {
             try await self.connection.send(request)
         } catch ClientError.lost {
@@ -38,7 +38,7 @@ struct Dialogue {
     }
 
     /// The next line; throws if it is a farewell or the connection has ended.
-    func next() async throws -> Line {
+    package func next() async throws -> Line {
         guard let line = try await self.lines.next() else {
             throw ClientError.lost(path: self.connection.path)
         }

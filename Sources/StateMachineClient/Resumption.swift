@@ -64,7 +64,7 @@ struct Resumption: Sendable {
 
 /// How long to wait before the next attempt to connect: longer each time, and never the same for
 /// two clients, so that a daemon that comes back does not meet all of them at once.
-struct Backoff: Sendable {
+package struct Backoff: Sendable {
     /// 100 ms: a restart takes about as long.
     private static let first = Duration.milliseconds(100)
     /// 5 s: a daemon that is back is noticed soon, and one attempt costs nothing.
@@ -72,9 +72,11 @@ struct Backoff: Sendable {
 
     private(set) var attempts = 0
 
+    package init() {}
+
     /// The next pause: between a half of the step and the whole of it, or longer if the daemon asked
     /// for that.
-    mutating func next(
+    package mutating func next(
         asked: Duration? = nil,
         using generator: inout some RandomNumberGenerator
     ) -> Duration {
@@ -86,5 +88,5 @@ struct Backoff: Sendable {
     }
 
     /// Starts over with the shortest pause, as a connection works again.
-    mutating func reset() { self.attempts = 0 }
+    package mutating func reset() { self.attempts = 0 }
 }

@@ -146,6 +146,17 @@ enum DatabaseSchema {
                 ON before.seq = change.seq - 1 AND change.fromState IS NULL
             ORDER BY change.seq;
         """,
+        // How far linked machines were followed in the stay that `seq` began: for each link a cursor, the keys of `when`
+        // that matched, and those that have yet to happen; as JSON.
+        """
+        CREATE TABLE links (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            seq INTEGER NOT NULL,
+            cursors TEXT NOT NULL,
+            matched TEXT NOT NULL,
+            due TEXT NOT NULL
+        ) STRICT;
+        """,
     ]
 
     private static var numbers: [String] { self.migrations.indices.map { "\($0 + 1)" } }

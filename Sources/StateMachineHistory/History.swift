@@ -114,6 +114,7 @@ package final class History: Recording, PastStore, @unchecked Sendable {
         Beginning(
             newest: self.opening.newest,
             starts: self.opening.starts,
+            links: self.opening.links,
             isFirstInBoot: self.opening.isFirstInBoot,
             voters: self.opening.voters
         )

@@ -122,6 +122,7 @@ final class HistoryDatabase: @unchecked Sendable {
             ) { WallTime(microseconds: try $0.present(0)) }
             past.stay = self.extent >= .stays ? try NotedStay.read(db) : nil
             past.times = try NotedStay.times(db)
+            past.links = try self.notedLinks(db)
             return past
         }
     }
@@ -244,6 +245,8 @@ final class HistoryDatabase: @unchecked Sendable {
         /// What is known of the times of the state that they lead to, and from when on its stay counts; nil if that is as
         /// it was.
         var times: (known: [KnownTime], since: StayStart?)?
+        /// How far linked machines have been followed, if that is to be written.
+        var links: KeptLinks?
         var declarations: [NewDeclaration] = []
         /// The holds and guards as they are, by number; nil if one has ended.
         var voters: [(number: UInt64, voter: KeptVoter?)] = []
@@ -256,6 +259,7 @@ final class HistoryDatabase: @unchecked Sendable {
             try self.insert(addition.rows, db)
             if let stay = addition.stay { try self.note(stay, db) }
             if let (known, since) = addition.times { try self.note(known, since: since, db) }
+            if let links = addition.links { try self.note(links, db) }
             for declaration in addition.declarations { try self.insert(declaration, db) }
             try self.keep(addition.voters, db)
         }

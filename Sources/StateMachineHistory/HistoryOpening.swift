@@ -20,6 +20,8 @@ struct HistoryOpening {
     let trouble: String?
     /// The starts of stays; nil for a machine that has none.
     let starts: StayStarts?
+    /// How far linked machines were followed; nil for a machine that has no stays.
+    let links: LinkCursors?
     /// Whether the machine was booted since the last run, and that run's stay has not ended.
     let isFirstInBoot: Bool
     /// The holds and guards that were there.
@@ -121,6 +123,9 @@ struct HistoryOpening {
         let stay = StayRestoration(of: newest, after: past, in: database.boot, at: clock.moment)
         self.isFirstInBoot = stay.isFirstInBoot
         self.starts = schema.hasStays ? StayStarts(stay.start, clock: clock) : nil
+        // Of an earlier stay it says nothing of this one.
+        let left = past.links.flatMap { $0.stay == stay.start.stay ? $0 : nil }
+        self.links = schema.hasStays ? LinkCursors(after: left) : nil
         let place = Place(
             seq: newest.seq,
             value: self.value,
@@ -338,6 +343,8 @@ extension HistoryDatabase {
         var stay: NotedStay?
         /// What was known of the times of its state.
         var times: [KnownTime] = []
+        /// How far linked machines were followed; nil if there is nothing.
+        var links: KeptLinks?
         /// The holds and guards that were there.
         let voters: [KeptVoter]
 

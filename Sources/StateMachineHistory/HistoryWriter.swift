@@ -8,6 +8,7 @@ struct HistoryWriter {
     private let database: HistoryDatabase
     private let schema: Schema
     private let starts: StayStarts?
+    private let links: LinkCursors?
     /// The newest transition that is in the database.
     private(set) var newest: UInt64
     /// The stay that it is in; nil of a machine that has none.
@@ -26,6 +27,7 @@ struct HistoryWriter {
         self.database = opening.database
         self.schema = schema
         self.starts = opening.starts
+        self.links = opening.links
         self.newest = opening.newest.seq
         self.stay = opening.starts == nil ? nil : opening.newest.stay ?? opening.newest.seq
         self.isStayDue = opening.isFirstInBoot
@@ -51,6 +53,7 @@ struct HistoryWriter {
                 (seq, follows) = (change.seq, true)
                 (state, last) = (change.new, change)
                 addition.rows.append(self.row(of: change, leaving: old, addition.corrected))
+                if change.beginsStay { addition.links = self.links(at: change.place) }
                 // States that are built into a program have none.
                 if declaration != nil,
                     let declared = self.schema.schema(of: change.new).declaration,
@@ -63,6 +66,9 @@ struct HistoryWriter {
             case .voterEnded(let number): addition.voters.append((number, nil))
             case .stay(let start): addition.corrected = start
             case .times(let value): state = value
+            // A stay that begins in the same group is the newer one.
+            case .links(let links) where links.stay < addition.links?.stay ?? 0: break
+            case .links(let links): addition.links = links
             case .declared(let declared, let seq) where declared !== declaration:
                 // It may be there already, with the change that it made.
                 declaration = declared
@@ -109,6 +115,13 @@ struct HistoryWriter {
             old: old,
             due: due?.text
         )
+    }
+
+    /// How far linked machines have been followed where a stay begins; nil if its state looks for nothing at them.
+    private func links(at place: Place) -> KeptLinks? {
+        guard let links, let lookouts = self.schema.rules?.lookouts(at: place), !lookouts.isEmpty
+        else { return nil }
+        return KeptLinks(stay: place.stay, cursors: links.of(lookouts.map(\.link)))
     }
 
     /// The start of the last stay that the rows begin; nil if they begin none, or that need not be

@@ -15,10 +15,10 @@ struct DeclaredMachine {
     /// - Returns: nil if no file is named and the default one does not exist.
     /// - Throws: `ConfigurationError` with all that is wrong with it.
     static func read(_ settings: Settings) throws(ConfigurationError) -> DeclaredMachine? {
-        if let path = settings.text(.machine) { return try Self(path) }
+        if let path = settings.text(.machine) { return try Self(path, settings) }
         // A file that exists but cannot be read is an error.
         let path = Self.defaultPaths(settings).first { (path: String) in access(path, F_OK) == 0 }
-        return try path.map { (path) throws(ConfigurationError) in try Self(path) }
+        return try path.map { (path) throws(ConfigurationError) in try Self(path, settings) }
     }
 
     /// The same at a reload, after which a file still has to declare the machine.
@@ -42,14 +42,20 @@ struct DeclaredMachine {
         DeclarationFile.defaultPaths(instance: settings.text(.instance))
     }
 
-    private init(_ path: String) throws(ConfigurationError) {
+    private init(_ path: String, _ settings: Settings) throws(ConfigurationError) {
         let file: DeclarationFile
         do {
             file = try DeclarationFile(path: path)
         } catch {
             throw ConfigurationError(error.sentence)
         }
-        let reading = file.reading(accounts: .demanding)
+        let directory = settings.text(.runtimeDirectory).map {
+            [Link.Place.directory(.withoutSlash($0))]
+        }
+        let reading = file.reading(
+            accounts: .demanding,
+            servedAt: Set([.instance(settings.text(.instance) ?? "-")] + (directory ?? []))
+        )
         guard let declaration = reading.declaration else {
             throw ConfigurationError(
                 reading.problems.filter { $0.severity == .error }.map { $0.line(in: path) }

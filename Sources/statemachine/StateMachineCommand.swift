@@ -3,6 +3,7 @@ import Logging
 import StateMachineCore
 import StateMachineDeclaration
 import StateMachineEmbedding
+import StateMachineLinks
 import StateMachineProtocol
 import StateMachineServer
 
@@ -40,14 +41,25 @@ struct StateMachineCommand: DaemonCommand {
     func serve(_ start: DaemonStart) async throws {
         if let declared = try DeclaredMachine.read(start.settings) {
             for warning in declared.warnings { start.logger.warning("\(warning)") }
-            try await start.serve(
-                declared.schema,
-                making: { StateMachine<DeclaredState>(resuming: $0, recording: $1) },
-                redeclare: {
-                    let declared = try DeclaredMachine.reread(self.reloaded())
-                    return Redeclaration(declared.schema, warnings: declared.warnings)
-                }
+            let watcher = LinkedMachines(
+                besides: start.runtimeDirectory ?? "/",
+                of: start.settings.text(.instance)
             )
+            do {
+                try await start.serve(
+                    declared.schema,
+                    making: { StateMachine<DeclaredState>(resuming: $0, recording: $1) },
+                    redeclare: {
+                        let declared = try DeclaredMachine.reread(self.reloaded())
+                        return Redeclaration(declared.schema, warnings: declared.warnings)
+                    },
+                    watcher: watcher
+                )
+            } catch {
+                await watcher.end()
+                throw error
+            }
+            await watcher.end()
         } else {
             let schema = StateCoding<AppState>().schema
             try await start.serve(

@@ -208,7 +208,7 @@ extension Record {
         switch self {
         case .voter(let voter): voter.name ?? ""
         case .voterEnded: "ended"
-        case .change, .stay, .times, .declared: ""
+        case .change, .stay, .times, .links, .declared: ""
         }
     }
 }

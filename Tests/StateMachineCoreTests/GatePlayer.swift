@@ -342,6 +342,7 @@ extension Record {
         case .voterEnded(let number): "voter \(number) has ended"
         case .stay(let start): "stay \(start.stay)"
         case .times(let value): "times of \(value.name)"
+        case .links(let links): "links in stay \(links.stay)"
         case .declared(_, let seq): "declaration from \(seq)"
         }
     }

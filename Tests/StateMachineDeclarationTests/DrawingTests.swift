@@ -118,7 +118,7 @@ import Testing
         #expect(
             properties.map(\.key) == [
                 "machine", "version", "about", "start", "states", "fields", "boot", "lost", "to",
-                "always", "by", "events", "groups", "defaults", "moves",
+                "always", "by", "events", "links", "groups", "defaults", "moves",
             ]
         )
         #expect(schema["required"] == .array([.string("start"), .string("states")]))
@@ -127,8 +127,8 @@ import Testing
         let state = states?["anyOf"]?.elements?.first
         #expect(
             state?["properties"]?.members?.map(\.key) == [
-                "about", "was", "fields", "to", "by", "when", "after", "boot", "run", "done",
-                "exit", "failed", "enter", "leave", "final", "mark",
+                "about", "was", "fields", "to", "by", "requires", "when", "after", "boot", "run",
+                "done", "exit", "failed", "enter", "leave", "final", "mark",
             ]
         )
         let run = state?["properties"]?["run"]?["anyOf"]?.elements?.last

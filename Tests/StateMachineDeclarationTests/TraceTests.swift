@@ -92,11 +92,11 @@ import Testing
         ),
         (
             "sned go",
-            "t:1: \"sned\" is not a step; write send EVENT, set STATE, update key=value, wait TIME, at MOMENT, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
+            "t:1: \"sned\" is not a step; write send EVENT, set STATE, update key=value, wait TIME, at MOMENT, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, reboot, or see LINK STATE"
         ),
         (
             "wait",
-            "t:1: \"wait\" is not a step; write send EVENT, set STATE, update key=value, wait TIME, at MOMENT, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
+            "t:1: \"wait\" is not a step; write send EVENT, set STATE, update key=value, wait TIME, at MOMENT, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, reboot, or see LINK STATE"
         ),
         ("wait 5", "t:1: 5: a time needs a unit; write 5s"),
         (

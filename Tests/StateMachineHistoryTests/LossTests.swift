@@ -56,8 +56,8 @@ import Testing
         try await withLeftovers(of: 1000) { copy, _ in
             try other(copy, "PRAGMA wal_checkpoint(TRUNCATE)")
             let file = try FileHandle(forUpdating: URL(filePath: "\(copy)/statemachine.sqlite"))
-            // A page in the middle of the table; its ends stay intact.
-            try file.seek(toOffset: try file.seekToEnd() / 4096 / 2 * 4096)
+            // A page of rows from between the ends of the table, which stay intact.
+            try file.seek(toOffset: try file.seekToEnd() / 4096 * 2 / 3 * 4096)
             try file.write(contentsOf: Data(repeating: 0xa5, count: 4096))
             try file.close()
             let history = try History(directory: copy)

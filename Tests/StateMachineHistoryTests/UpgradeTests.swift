@@ -80,6 +80,7 @@ import Testing
                 ALTER TABLE change DROP COLUMN forced;
                 DROP TABLE kept;
                 DROP TABLE numbering;
+                DROP TABLE links;
                 CREATE TABLE required (
                     name TEXT PRIMARY KEY, uid INTEGER NOT NULL, pid INTEGER NOT NULL, comm TEXT,
                     unit TEXT, since INTEGER NOT NULL, missing INTEGER, request TEXT NOT NULL

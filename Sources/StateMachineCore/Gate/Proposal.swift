@@ -47,6 +47,9 @@ extension Machine {
         /// A kind of its own needs no completion.
         open func decided(_ answer: Move.Answer) { self.completion?(answer) }
 
+        /// What is recorded with what it makes, if it makes anything.
+        open var companion: Record? { nil }
+
         /// The move, if that is asked for.
         var move: Move? { if case .move(let move) = self.demand { move } else { nil } }
 
@@ -123,9 +126,12 @@ struct EvaluatedProposal: Sendable {
         case .renewing(let place, let renewal):
             records += [.stay(renewal.start), .times(place.value)]
         case .passing(let place): records.append(.times(place.value))
-        case .recording(let all, _): records += all
-        case .replacing, .answered: break
+        case .recording(let all, _):
+            records += all
+            return
+        case .replacing, .answered: return
         }
+        if let companion = self.proposal.companion { records.append(companion) }
     }
 
     /// Whether it fails if the log does not commit it.

@@ -21,7 +21,7 @@ extension Vote {
         public let why: String
 
         /// The number of the client's hold or guard that says no; nil for a voter of the process itself.
-        public var number: UInt64? { self.claim?.number }
+        public var number: UInt64? { self.claim.flatMap(\.number) }
 
         /// A no with that reason.
         package init(label: String, claim: Claim? = nil, peer: Peer? = nil, why: String) {
@@ -40,14 +40,17 @@ extension Vote {
         package static let withdrawn = Denial(label: "asker", why: "withdrawn")
     }
 
-    /// What a client has asked for that votes for it, and its number.
+    /// What a no comes from: what a client has asked for that votes for it, and its number, or what a state requires.
     package enum Claim: Hashable, Sendable {
         case hold(UInt64)
         case `guard`(UInt64)
+        /// A link of that name, and a machine that is not as a state requires it to be.
+        case link(String)
 
-        package var number: UInt64 {
+        package var number: UInt64? {
             switch self {
             case .hold(let number), .guard(let number): number
+            case .link: nil
             }
         }
 
@@ -56,6 +59,7 @@ extension Vote {
             switch self {
             case .hold(let number): "hold \(number)"
             case .guard(let number): "guard \(number)"
+            case .link(let name): "link \(name)"
             }
         }
     }

@@ -2,9 +2,8 @@
 package struct Move: Sendable {
     /// Which state.
     package enum Target: Sendable {
-        /// That one, if it may follow the current one; the function, if any, makes of it what it is by the declaration
-        /// in force there, for whoever asks. It is pure, and may be called again.
-        case state(Value, restated: Restating?)
+        /// That one, if it may follow the current one, and as it is entered where a declaration is in force.
+        case state(Value, through: Entrance?)
         /// What the function makes of the current one at the move's turn; a state that it makes need not
         /// be one that may follow. It is pure, and may be called again. With where it is noted that a deadline begins
         /// anew; nil if it never makes one do so.
@@ -14,7 +13,20 @@ package struct Move: Sendable {
         case recast(@Sendable (Place) throws(Refused) -> (value: Value, looksSame: Bool))
     }
 
-    package typealias Restating = @Sendable (Value, Place, Origin?) throws(Refused) -> Value
+    /// How a state that is asked for is entered; both functions may be called again.
+    package final class Entrance: Sendable {
+        /// Makes of it what it is by the declaration in force there, for whoever asks.
+        let restate: @Sendable (Value, Place, Origin?) throws(Refused) -> Value
+        /// Refuses one that is to be entered, and may be set, but requires what is not so.
+        let admit: @Sendable (Value, Place) throws(Refused) -> Void
+
+        package init(
+            restating restate: @escaping @Sendable (Value, Place, Origin?) throws(Refused) -> Value,
+            admitting admit: @escaping @Sendable (Value, Place) throws(Refused) -> Void
+        ) {
+            (self.restate, self.admit) = (restate, admit)
+        }
+    }
 
     /// What is to happen where the machine stands at the move's turn.
     package enum Made: Sendable {
@@ -91,7 +103,7 @@ package struct Move: Sendable {
         by setter: Peer? = nil
     ) {
         self.init(
-            to: .state(new, restated: nil),
+            to: .state(new, through: nil),
             if: condition,
             reenter: reenter,
             cause: cause,
@@ -125,16 +137,19 @@ package struct Move: Sendable {
     /// What is to happen to a machine at `base`.
     func made(from base: Place, announcingEqual: Bool) throws(Refused) -> Made {
         switch self.target {
-        case .state(let wanted, let restated):
+        case .state(let wanted, let entrance):
             var new = consume wanted
             // Who may not ask is not told whether what it expects holds.
-            if let restated { new = try restated(new, base, self.origin) }
+            if let entrance { new = try entrance.restate(new, base, self.origin) }
             try self.checkCondition(at: base)
             let isSame = base.value.equals(new)
             guard isSame || base.value.mayBecome(new) else {
                 throw Refused(.illegal, current: base, proposed: new)
             }
-            guard isSame, !self.reenter else { return .enter(new) }
+            guard isSame, !self.reenter else {
+                if let entrance { try entrance.admit(new, base) }
+                return .enter(new)
+            }
             return announcingEqual ? .keep(new) : .nothing(.same)
         case .made(let make, _):
             try self.checkCondition(at: base)

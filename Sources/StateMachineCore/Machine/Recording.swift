@@ -11,6 +11,8 @@ package enum Record: Sendable {
     indirect case stay(StayStart)
     /// What is known of the times of the present stay: that state knows it.
     indirect case times(Value)
+    /// How far linked machines have been followed in the present stay; what is noted of an older one is passed over.
+    indirect case links(KeptLinks)
     /// What declares the state after that change, and all that follow.
     indirect case declared(RecordedDeclaration, from: UInt64)
 
@@ -23,6 +25,7 @@ package enum Record: Sendable {
     enum Subject: Hashable, Sendable {
         case voter(UInt64)
         case stay
+        case links
         case declaration
     }
 
@@ -33,6 +36,7 @@ package enum Record: Sendable {
         case .voter(let voter): .voter(voter.number)
         case .voterEnded(let number): .voter(number)
         case .stay: .stay
+        case .links: .links
         case .declared: .declaration
         }
     }

@@ -42,6 +42,13 @@ struct ConditionResolver {
         left: Int,
         event: Int?
     ) -> DeclaredCondition? {
+        if LinkCondition(text.value) != nil
+            || text.value.hasPrefix("!") && LinkCondition(String(text.value.dropFirst())) != nil
+        {
+            return self.tables.linkCondition(text, self.problems).map {
+                DeclaredCondition(written: $0.written, test: .isSeen($0), alwaysHolds: false)
+            }
+        }
         guard let comparison = ComparisonText(text.value) else {
             return self.presence(text, left, event)
         }
@@ -63,8 +70,8 @@ struct ConditionResolver {
         }
         return DeclaredCondition(
             written: text.value,
-            subject: found.source,
             test: .compares(
+                found.source,
                 comparison.comparator,
                 operand,
                 asInstants: found.field.type == .instant
@@ -100,8 +107,7 @@ struct ConditionResolver {
         }
         return DeclaredCondition(
             written: text.value,
-            subject: found.source,
-            test: isNegated ? .isNotThere : .isThere,
+            test: isNegated ? .isNotThere(found.source) : .isThere(found.source),
             alwaysHolds: false
         )
     }

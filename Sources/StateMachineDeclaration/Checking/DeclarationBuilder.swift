@@ -60,7 +60,11 @@ struct DeclarationBuilder {
         for group in self.tables.groups {
             // Even a group without members may name something that does not exist.
             for reaction in group.reactions {
-                _ = self.tables.event(reaction.event, self.problems)
+                if LinkCondition(reaction.event.value) == nil {
+                    _ = self.tables.event(reaction.event, self.problems)
+                } else {
+                    _ = self.tables.linkCondition(reaction.event, self.problems)
+                }
                 self.checkNames(reaction.cases, in: .when)
             }
             for member in self.tables.members(group) { reactions[member] += group.reactions }
@@ -124,6 +128,10 @@ struct DeclarationBuilder {
             fields: draft.fields,
             successors: Set(next + always).sorted(),
             reactions: reactions,
+            lookouts: self.lookouts(number, draft.reactions + shared),
+            requirements: draft.requirements.compactMap {
+                self.tables.linkCondition($0, self.problems)
+            },
             after: draft.after.compactMap { self.deadline($0, of: number) }
                 + sharedTimes.compactMap {
                     self.deadline($0.time, ofGroup: $0.group, of: number)
@@ -167,7 +175,7 @@ struct DeclarationBuilder {
     ) -> [Int: [Branch]] {
         var reactions: [Int: [Branch]] = [:]
         var seen: Set<Int> = []
-        for draft in drafts {
+        for draft in drafts where LinkCondition(draft.event.value) == nil {
             guard let event = self.tables.event(draft.event, self.problems) else {
                 self.lookAt(draft.cases, in: number)
                 continue
@@ -176,6 +184,38 @@ struct DeclarationBuilder {
             reactions[event] = self.branches(draft.cases, in: .when, of: number, event)
         }
         return reactions
+    }
+
+    /// The most links' keys of a state, with those of its groups.
+    ///
+    /// 32: each is looked at whenever anything is seen of its machine.
+    private static let mostLookouts = 32
+
+    /// The reactions to what is seen of links; the first one listed for a condition counts.
+    private func lookouts(
+        _ number: Int,
+        _ drafts: [ReactionDraft]
+    ) -> [StateDeclaration.Lookout] {
+        var seen: Set<LinkCondition> = []
+        let lookouts = drafts.compactMap { draft -> StateDeclaration.Lookout? in
+            guard LinkCondition(draft.event.value) != nil else { return nil }
+            guard let condition = self.tables.linkCondition(draft.event, self.problems) else {
+                self.lookAt(draft.cases, in: number)
+                return nil
+            }
+            guard seen.insert(condition).inserted else { return nil }
+            return self.branches(draft.cases, in: .link, of: number).map {
+                StateDeclaration.Lookout(condition: condition, cases: $0)
+            }
+        }
+        if seen.count > Self.mostLookouts {
+            let state = self.tables.states[number].name
+            self.problems.error(
+                state.position,
+                "\(state.value.quoted) looks for \(seen.count) things at links; at most \(Self.mostLookouts) are allowed"
+            )
+        }
+        return lookouts
     }
 
     /// Checks cases whose event does not exist, and which might provide fields that seem missing.
@@ -229,6 +269,7 @@ struct DeclarationBuilder {
             guard let outcome = self.outcome(draft.move, in: place, of: number, event, isLast),
                 let required
             else { return nil }
+            self.checkSight(of: required, draft, in: place)
             if isLast { self.checkLast(draft, outcome, isOnly: index == 0) }
             if required.allSatisfy(\.alwaysHolds), outcome.target?.isDoubtful != true {
                 isCovered = true
@@ -236,6 +277,31 @@ struct DeclarationBuilder {
             return Branch(conditions: required, outcome: outcome)
         }
         return branches.count == drafts.count ? branches : nil
+    }
+
+    /// Reports links' conditions where nothing can be seen.
+    private func checkSight(
+        of required: [DeclaredCondition],
+        _ draft: CaseDraft,
+        in place: CasePlace
+    ) {
+        for (condition, text) in zip(required, draft.conditions) {
+            guard case .isSeen = condition.test else { continue }
+            switch place {
+            case .interrupted:
+                self.problems.error(
+                    text.position,
+                    "\(condition.written) cannot be asked here: the runner, which sees no other machine, decides what "
+                        + "follows an interruption"
+                )
+            case .boot:
+                self.problems.warn(
+                    text.position,
+                    "\(condition.written) never holds here, since nothing is seen yet at the start after a boot"
+                )
+            case .when, .link, .after, .end: break
+            }
+        }
     }
 
     /// Reports a last case that need not hold.
@@ -272,7 +338,7 @@ struct DeclarationBuilder {
         case .word(_, let position):
             guard place != .interrupted else { return .rerun }
             let target = self.resolver.again(number, at: position, event: event, isLast: isLast)
-            return place == .when ? .again(target) : .enter(target)
+            return place.mayKeep ? .again(target) : .enter(target)
         case .refusal(let text): return .refuse(text.value)
         case .target(let target) where self.isKeep(target, in: place):
             return self.kept(target, of: number, event, isLast)

@@ -25,8 +25,27 @@ public struct DeclarationReading: Sendable {
         isStrict: Bool = false,
         accounts: AccountLookup = .none
     ) {
+        self.init(
+            bytes,
+            refusingCommands: refusal,
+            warningOfCommands: warning,
+            isStrict: isStrict,
+            accounts: accounts,
+            servedAt: []
+        )
+    }
+
+    /// The same of a machine that is found at those places, to which none of its links may lead.
+    init(
+        _ bytes: [UInt8],
+        refusingCommands refusal: String? = nil,
+        warningOfCommands warning: String? = nil,
+        isStrict: Bool = false,
+        accounts: AccountLookup,
+        servedAt places: Set<Link.Place>
+    ) {
         let problems = Problems()
-        self.declaration = Self.read(bytes, refusal, warning, isStrict, accounts, problems)
+        self.declaration = Self.read(bytes, refusal, warning, isStrict, accounts, places, problems)
         self.problems = problems.sorted
     }
 
@@ -41,6 +60,7 @@ public struct DeclarationReading: Sendable {
         _ warning: String?,
         _ isStrict: Bool,
         _ accounts: AccountLookup,
+        _ places: Set<Link.Place>,
         _ problems: Problems
     ) -> Declaration? {
         guard bytes.count <= Self.maxBytes else {
@@ -58,7 +78,7 @@ public struct DeclarationReading: Sendable {
             if !problems.hasErrors { problems.error(.start, "the file is empty") }
             return nil
         }
-        let reader = DraftReader(problems: problems, accounts: accounts)
+        let reader = DraftReader(problems: problems, accounts: accounts, ownPlaces: places)
         guard let file = reader.file(root), !problems.isCut else { return nil }
         let declaration = DeclarationBuilder(file, problems).declaration(of: text)
         let hasCommands = file.states.contains { state in

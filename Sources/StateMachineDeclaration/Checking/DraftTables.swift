@@ -5,6 +5,7 @@ struct DraftTables {
     let states: [StateDraft]
     let events: [EventDraft]
     let groups: [GroupDraft]
+    let links: [LinkDraft]
     private let shared: [Field]
     private let oldSharedNames: [Located<String>]
     private let stateNumbers: [Spelling: Int]
@@ -15,6 +16,7 @@ struct DraftTables {
         self.states = file.states
         self.events = file.events
         self.groups = file.groups
+        self.links = file.links
         self.shared = file.shared
         self.oldSharedNames = file.oldSharedNames
         self.stateNumbers = file.states.map(\.name.value).numbered
@@ -47,6 +49,49 @@ struct DraftTables {
             ? "; list it under \"events\""
             : problems.suggestion(for: name.value, among: self.events.lazy.map(\.name.value))
         return problems.refuse(name.position, "there is no event \(name.value.quoted)\(remark)")
+    }
+
+    /// What a text asks of a link; nil, after reporting it, if it is nothing like that, or wrong.
+    func linkCondition(_ text: Located<String>, _ problems: Problems) -> LinkCondition? {
+        let written = text.value.excerpt()
+        guard let condition = LinkCondition(text.value) else {
+            let other =
+                text.value.hasPrefix("!") ? LinkCondition(String(text.value.dropFirst())) : nil
+            return problems.refuse(
+                text.position,
+                other.map { "\(written): write \($0.link) is !\($0.pattern)" }
+                    ?? "\(written) asks nothing of a link; write it like water is ok"
+            )
+        }
+        guard self.links.contains(where: { $0.link.name == condition.link }) else {
+            let remark =
+                self.links.isEmpty
+                ? "; list it under \"links\""
+                : problems.suggestion(
+                    for: condition.link,
+                    among: self.links.lazy.map(\.link.name)
+                )
+            return problems.refuse(
+                text.position,
+                "there is no link \(condition.link.quoted)\(remark)"
+            )
+        }
+        // It is the cause of a change.
+        guard condition.written.utf8.count <= RequestLimits.causeBytes else {
+            return problems.refuse(
+                text.position,
+                "\(written) is longer than \(RequestLimits.causeBytes) bytes"
+            )
+        }
+        do throws(WireError) {
+            let pattern = try Pattern(text: condition.pattern)
+            guard !pattern.name.isEmpty else {
+                throw WireError(.badRequest, "a state is missing; write it like water is ok")
+            }
+            return condition
+        } catch {
+            return problems.refuse(text.position, "\(written): \(error.message)")
+        }
     }
 
     /// The states that names of states and groups stand for, in the file's order.

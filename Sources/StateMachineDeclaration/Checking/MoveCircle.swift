@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineProtocol
+package import StateMachineProtocol
 
 /// Finds cycles of moves that a machine makes by itself, so fast that they would be suspended.
 ///
@@ -31,7 +31,7 @@ struct MoveCircle {
     /// The least time in ms after which a machine takes that way by itself; nil if it never does.
     private static func time(of edge: Edge, _ state: StateDeclaration) -> Double? {
         switch edge.kind {
-        case .event, .boot, .set, .interrupted: return nil
+        case .event, .boot, .set, .interrupted, .link: return nil
         case .after(.after(let delay)): return Double(delay.wholeMilliseconds)
         // What the field may have at least.
         case .after(.field(let name)):
@@ -77,6 +77,8 @@ package struct Edge: Hashable, Sendable {
     /// What makes a machine take it.
     package enum Kind: Hashable, Sendable {
         case event(String)
+        /// What is seen of another machine.
+        case link(LinkCondition)
         case after(StateDeclaration.Deadline.Moment)
         case done
         case exit(Int)
@@ -90,6 +92,7 @@ package struct Edge: Hashable, Sendable {
         package var label: String {
             switch self {
             case .event(let name): name
+            case .link(let condition): condition.written
             case .after(let moment): "after \(moment.text)"
             case .done: "done"
             case .exit(let code): "exit \(code)"
@@ -119,6 +122,7 @@ extension Declaration {
         for (index, event) in self.events.enumerated() {
             add(state.reactions[index], .event(event.name))
         }
+        for lookout in state.lookouts { add(lookout.cases, .link(lookout.condition)) }
         for time in state.after { add(time.cases, .after(time.moment)) }
         add(state.run?.done, .done)
         for (code, cases) in state.run?.exits.sorted(by: { $0.key < $1.key }) ?? [] {

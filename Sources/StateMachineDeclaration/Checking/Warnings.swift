@@ -26,6 +26,7 @@ struct Warnings {
             self.warnOfReboot(number, state)
         }
         self.warnOfUnusedEvents()
+        self.warnOfUnusedLinks()
         if let circle = MoveCircle(self.declaration, self.edges).states {
             let names = circle.map { self.declaration.states[$0].name }
             let what =
@@ -99,7 +100,7 @@ struct Warnings {
         for edge in self.edges[number] where edge.to != number {
             switch edge.kind {
             case .done, .exit, .failed: waits = true
-            case .event, .after, .set: return
+            case .event, .link, .after, .set: return
             case .interrupted, .boot: break
             }
         }
@@ -149,6 +150,16 @@ struct Warnings {
             "after a reboot \(state.name.quoted) continues without running its \"enter\" again; write \"boot\" "
                 + "to say where a reboot leads"
         )
+    }
+
+    private func warnOfUnusedLinks() {
+        let used = Set(self.declaration.linkConditions.map(\.link))
+        for draft in self.file.links where !used.contains(draft.link.name) {
+            self.problems.warn(
+                draft.position,
+                "the link \(draft.link.name.quoted) is asked for nothing; remove it, or ask for a state of it"
+            )
+        }
     }
 
     private func warnOfUnusedEvents() {

@@ -39,6 +39,8 @@ extension Declaration {
                 StateGroup(group.name, of: group.members.map { states[$0] })
             },
             rights: self.rights,
+            links: self.links,
+            asking: self.linkConditions,
             origin: .file(self.recorded),
             codec: self,
             rules: self,
@@ -133,23 +135,25 @@ extension Declaration: MachineRules {
     package func decide(
         _ stimulus: Stimulus,
         at place: Place,
+        seeing sight: Sight,
         _ starts: StayStarts?
     ) throws(WireError) -> Decision {
         let state = place.value.declared
         let isAsked = state.declared.asksForRemaining
         let remaining = isAsked ? starts.flatMap { state.remaining(at: place, $0) } : nil
-        return try self.decide(stimulus, at: place, remaining: remaining)
+        return try self.decide(stimulus, at: place, seeing: sight, remaining: remaining)
     }
 
     /// The same, with what is left of the state's own next time; nil: none is due, or nobody asks.
     func decide(
         _ stimulus: Stimulus,
         at place: Place,
+        seeing sight: Sight,
         remaining: Duration?
     ) throws(WireError) -> Decision {
         let state = place.value.declared
         guard case .update(let words) = stimulus else {
-            let decision = try state.decision(on: stimulus, remaining: remaining)
+            let decision = try state.decision(on: stimulus, seeing: sight, remaining: remaining)
             return Decision(
                 state.settled(decision.made, after: stimulus, at: place),
                 cause: decision.cause
@@ -161,8 +165,12 @@ extension Declaration: MachineRules {
         return Decision(.keep(TypedValue(try state.updated(with: data, adding: fields.amounts))))
     }
 
-    package func outlook(on event: String, at place: Place) throws(WireError) -> Outlook {
-        try place.value.declared.outlook(on: event)
+    package func outlook(
+        on event: String,
+        at place: Place,
+        seeing sight: Sight
+    ) throws(WireError) -> Outlook {
+        try place.value.declared.outlook(on: event, seeing: sight)
     }
 
     package func due(at place: Place) -> [Due] {
@@ -176,6 +184,33 @@ extension Declaration: MachineRules {
         let state = value.declared
         let knowing = state.knowing(times, in: stay)
         return knowing.times == state.times ? value : TypedValue(knowing)
+    }
+
+    package func requirements(of value: Value) -> [LinkCondition] {
+        value.declared.declared.requirements
+    }
+
+    package func lookouts(at place: Place) -> [LinkCondition] {
+        place.value.declared.declared.lookouts.map(\.condition)
+    }
+
+    /// All that it asks of links.
+    var linkConditions: Set<LinkCondition> {
+        guard !self.links.isEmpty else { return [] }
+        var asked: Set<LinkCondition> = []
+        for state in self.states {
+            asked.formUnion(state.requirements)
+            asked.formUnion(state.lookouts.map(\.condition))
+            let run = state.run
+            let cases =
+                state.reactions.values.joined() + state.lookouts.flatMap(\.cases)
+                + state.after.flatMap(\.cases) + (state.boot ?? []) + (run?.done ?? [])
+                + (run?.exits.values.joined().map(\.self) ?? []) + (run?.failed ?? [])
+            for case .isSeen(let condition) in cases.flatMap(\.conditions).map(\.test) {
+                asked.insert(condition)
+            }
+        }
+        return asked
     }
 
     package func right(to act: RestrictedAct, at place: Place) -> Right? {

@@ -138,6 +138,9 @@ extension DeclaredState {
         case .runEnded(.interrupted) where !self.isRunAgain:
             (list, kind) = (declared.run?.interrupted, .interrupted)
         case .runEnded: (list, kind) = (declared.run?.failed, .failed)
+        case .seen(let condition):
+            list = declared.lookouts.first { $0.condition == condition }?.cases
+            kind = .link(condition)
         case .update: return nil
         }
         return list.map { ($0, kind) }
@@ -146,8 +149,9 @@ extension DeclaredState {
     /// What an event may come to, whatever its fields carry.
     ///
     /// - Throws: `unknown-event`.
-    func outlook(on event: String) throws(WireError) -> Outlook {
-        try self.cases(on: .event(event, [])).map { self.outlook(of: $0.list) } ?? Outlook([])
+    func outlook(on event: String, seeing sight: Sight) throws(WireError) -> Outlook {
+        try self.cases(on: .event(event, [])).map { self.outlook(of: $0.list, seeing: sight) }
+            ?? Outlook([])
     }
 
     /// What the machine does about something, besides being changed by a client.
@@ -158,9 +162,10 @@ extension DeclaredState {
     /// `remaining` is what is left of its own next time; nil: none is due, or nobody asks.
     package func decision(
         on stimulus: Stimulus,
+        seeing sight: Sight = .nothing,
         remaining: Duration? = nil
     ) throws(WireError) -> Decision {
-        let given = try self.given(by: stimulus, remaining)
+        let given = try self.given(by: stimulus, sight, remaining)
         guard let cases = try self.cases(on: stimulus) else {
             return Decision(.nothing(.unhandled))
         }
@@ -172,9 +177,10 @@ extension DeclaredState {
     /// Which of several cases is taken, and why none before it is; nil if there are not several.
     package func choice(
         on stimulus: Stimulus,
+        seeing sight: Sight,
         remaining: Duration? = nil
     ) throws(WireError) -> String? {
-        let given = try self.given(by: stimulus, remaining)
+        let given = try self.given(by: stimulus, sight, remaining)
         guard let cases = try self.cases(on: stimulus)?.list, cases.count > 1 else { return nil }
         let passed = self.objections(before: cases, given)
         let why = passed.isEmpty ? "" : ": " + passed.joined(separator: "; ")
@@ -184,13 +190,15 @@ extension DeclaredState {
     /// What cases are judged by besides the state.
     private func given(
         by stimulus: Stimulus,
+        _ sight: Sight,
         _ remaining: Duration?
     ) throws(WireError) -> Given {
-        guard case .event(let name, let data) = stimulus else { return Given() }
+        guard case .event(let name, let data) = stimulus else { return Given(sight: sight) }
         let number = try self.declaration.number(ofEvent: name)
         return Given(
             event: try self.declaration.events[number].fields.values(of: data, owner: name),
-            remaining: remaining
+            remaining: remaining,
+            sight: sight
         )
     }
 

@@ -14,20 +14,24 @@ extension Declaration {
                 [JSONMember("commands", .array(commands))]
             )
         }
-        return [
+        let described: JSONValue = [
             "machine": self.machine.map { .string($0) } ?? .null, "states": .array(states),
             "initial": ["state": .string(self.initial.declared.name)],
             "transitions": schema.describedTransitions, "events": schema.describedEvents ?? [:],
         ]
+        guard let links = schema.describedLinks else { return described }
+        return .object((described.members ?? []) + [JSONMember("links", links)])
     }
 
     /// What `describe` says of a state besides its fields.
     func behaviour(of number: Int) -> [JSONMember] {
         let state = self.states[number]
         let groups = self.groups(of: number).map { JSONValue.string($0.name) }
-        let when = state.reactions.sorted { $0.key < $1.key }.map { event, cases in
-            JSONMember(self.events[event].name, self.described(cases))
-        }
+        let when =
+            state.reactions.sorted { $0.key < $1.key }.map { event, cases in
+                JSONMember(self.events[event].name, self.described(cases))
+            } + state.lookouts.map { JSONMember($0.condition.written, self.described($0.cases)) }
+        let requirements = state.requirements.map { JSONValue.string($0.written) }
         let exits = (state.run?.exits ?? [:]).sorted { $0.key < $1.key }
         let ends: [(Edge.Kind, [Branch]?)] =
             [(.done, state.run?.done)] + exits.map { (.exit($0.key), $0.value) }
@@ -43,6 +47,7 @@ extension Declaration {
         return [
             state.about.map { JSONMember("about", .string($0)) },
             groups.isEmpty ? nil : JSONMember("groups", .array(groups)),
+            requirements.isEmpty ? nil : JSONMember("requires", .array(requirements)),
             when.isEmpty ? nil : JSONMember("when", .object(when)),
             self.described(state.after).map { JSONMember("after", $0) },
             state.run == nil ? nil : JSONMember("run", true),

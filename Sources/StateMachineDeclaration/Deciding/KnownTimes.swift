@@ -101,7 +101,7 @@ extension DeclaredState {
         switch stimulus {
         case .time(let key): left = self.passing(key)
         case .boot: isBoot = true
-        case .event, .update, .runEnded: break
+        case .event, .update, .runEnded, .seen: break
         }
         switch made {
         case .enter(let next):

@@ -1,15 +1,23 @@
 import StateMachineCore
 package import StateMachineProtocol
 
-/// What cases are judged by besides the state: what was sent, and what is left of the state's own next time.
+/// What cases are judged by besides the state: what was sent, what is left of the state's own next time, and what is seen
+/// of other machines.
 package struct Given: Sendable {
     /// The values of the event's fields; empty where nothing was sent.
     let event: [JSONValue?]
     let remaining: Duration?
+    /// What is seen of other machines.
+    let sight: Sight
 
-    package init(event: [JSONValue?] = [], remaining: Duration? = nil) {
+    package init(
+        event: [JSONValue?] = [],
+        remaining: Duration? = nil,
+        sight: Sight = .nothing
+    ) {
         self.event = event
         self.remaining = remaining
+        self.sight = sight
     }
 }
 
@@ -43,7 +51,10 @@ extension DeclaredState {
     /// Why a case is passed over; nil if it is taken.
     package func objection(to branch: Branch, _ given: Given = Given()) -> String? {
         if let condition = branch.conditions.first(where: { !self.meets($0, given) }) {
-            return "\(condition.written) does not hold"
+            guard case .isSeen(let asked) = condition.test else {
+                return "\(condition.written) does not hold"
+            }
+            return "\(condition.written) does not hold, \(given.sight.objection(to: asked) ?? "")"
         }
         guard let target = branch.outcome.target, target.isDoubtful else { return nil }
         do {
@@ -55,9 +66,9 @@ extension DeclaredState {
     }
 
     /// What cases may do with an event of whose fields nothing is known; what depends on none of them is decided.
-    func outlook(of cases: [Branch]) -> Outlook {
+    func outlook(of cases: [Branch], seeing sight: Sight) -> Outlook {
         // What is not known is not looked at.
-        let given = Given()
+        let given = Given(sight: sight)
         var (ways, unmet) = ([Outlook.Way](), [String]())
         for (index, branch) in cases.enumerated() {
             let known = branch.conditions.filter { !$0.isOfEvent }
@@ -164,13 +175,19 @@ extension DeclaredState {
     }
 
     private func meets(_ condition: DeclaredCondition, _ given: Given) -> Bool {
-        let value = self.value(of: condition.subject, given)
         switch condition.test {
-        case .isThere: return value != nil && value != .bool(false)
-        case .isNotThere: return value == nil || value == .bool(false)
-        case .compares(let comparator, let operand, let asInstants):
-            guard let value, let operand = self.value(of: operand, given) else { return false }
+        case .isThere(let subject):
+            let value = self.value(of: subject, given)
+            return value != nil && value != .bool(false)
+        case .isNotThere(let subject):
+            let value = self.value(of: subject, given)
+            return value == nil || value == .bool(false)
+        case .compares(let subject, let comparator, let operand, let asInstants):
+            guard let value = self.value(of: subject, given),
+                let operand = self.value(of: operand, given)
+            else { return false }
             return comparator.holds(value, operand, asInstants: asInstants)
+        case .isSeen(let condition): return given.sight.holds(condition)
         }
     }
 }
@@ -183,8 +200,11 @@ extension DeclaredTarget {
 extension DeclaredCondition {
     /// Whether it depends on an event's fields.
     fileprivate var isOfEvent: Bool {
-        guard case .compares(_, let operand, _) = self.test else { return self.subject.isOfEvent }
-        return self.subject.isOfEvent || operand.isOfEvent
+        switch self.test {
+        case .compares(let subject, _, let operand, _): subject.isOfEvent || operand.isOfEvent
+        case .isThere(let subject), .isNotThere(let subject): subject.isOfEvent
+        case .isSeen: false
+        }
     }
 }
 

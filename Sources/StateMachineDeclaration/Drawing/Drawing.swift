@@ -45,8 +45,17 @@ package struct Drawing: Sendable {
         }
     }
 
+    /// Another machine that this one sees: a dashed box.
+    package struct Link: Sendable {
+        /// Its name here, and what it names if that is called otherwise: `water`, `grinder (mill)`.
+        let text: String
+        /// The numbers of the states that require something of it, or look for something.
+        let states: [Int]
+    }
+
     /// The machine's name; nil if it has none.
     let title: String?
+    package let links: [Link]
     package var states: [State]
     /// The number of the state in which it begins.
     let initial: Int
@@ -103,7 +112,7 @@ package struct Drawing: Sendable {
 
 extension Drawing {
     package var plainText: String {
-        self.states.enumerated().map { number, state in
+        let states = self.states.enumerated().map { number, state in
             let remarks = self.remarks(number)
             let title = remarks.isEmpty ? state.name : "\(state.name)  (\(remarks))"
             let arrows = state.arrows.map { arrow in
@@ -114,7 +123,13 @@ extension Drawing {
             let rows = state.lines + arrows + (state.isOpen ? ["set → any"] : [])
             return ([title] + rows.map { "  " + $0 }).joined(separator: "\n")
         }
-        .joined(separator: "\n\n")
+        return (states + [self.linksText].compactMap(\.self)).joined(separator: "\n\n")
+    }
+
+    /// `sees water, grinder (mill)`; nil if it sees no other machine.
+    package var linksText: String? {
+        self.links.isEmpty
+            ? nil : "sees \(self.links.map(\.text).joined(separator: ", "))"
     }
 
     /// Short remarks about a state; empty if there is nothing to remark.
@@ -135,11 +150,15 @@ extension Drawing {
     /// The drawing for other programs: `states` in their order, each with its name, its lines of
     /// text, what bars it and its `arrows`, which name states by their numbers.
     package var json: JSONValue {
-        [
-            "title": self.title.map { .string($0) } ?? .null,
-            "initial": .integer(self.initial),
-            "states": .array(self.states.map(\.json)),
+        let links = self.links.map { link -> JSONValue in
+            ["text": .string(link.text), "states": .array(link.states.map { .integer($0) })]
+        }
+        let members = [
+            JSONMember("title", self.title.map { .string($0) } ?? .null),
+            JSONMember("initial", .integer(self.initial)),
+            JSONMember("states", .array(self.states.map(\.json))),
         ]
+        return .object(members + (links.isEmpty ? [] : [JSONMember("links", .array(links))]))
     }
 }
 
@@ -183,6 +202,15 @@ extension Drawing {
                 lines.append("    s\(number) --> s\(arrow.to) : \(label)")
             }
             if state.isFinal { lines.append("    s\(number) --> [*]") }
+        }
+        for (number, link) in self.links.enumerated() {
+            lines.append("    state \"\(link.text.harmless)\" as l\(number)")
+            lines += link.states.map { "    l\(number) --> s\($0)" }
+        }
+        if !self.links.isEmpty {
+            lines.append("    classDef link fill:none,stroke-dasharray:4")
+            let names = self.links.indices.map { "l\($0)" }.joined(separator: ",")
+            lines.append("    class \(names) link")
         }
         for bar in [DrawingBar.held, .guarded] {
             let barred = self.states.indices.filter { self.states[$0].bar == bar }
@@ -234,6 +262,12 @@ extension Drawing {
         ]
         for (number, state) in self.states.enumerated() {
             lines.append("    s\(number) [\(self.marks(number, state))];")
+        }
+        for (number, link) in self.links.enumerated() {
+            lines.append("    l\(number) [label=\"\(link.text.escaped)\", style=dashed];")
+            lines += link.states.map {
+                "    l\(number) -> s\($0) [style=dashed, arrowhead=none, color=gray50];"
+            }
         }
         for (number, state) in self.states.enumerated() {
             for arrow in state.arrows {
@@ -302,6 +336,19 @@ extension Drawing {
         self.title = description["machine"]?.string?.printable
         self.initial = description["initial"]?["state"]?.string.flatMap(number) ?? 0
         self.present = present.flatMap(number)
+        let asked = states.map { state in
+            (state["requires"]?.elements ?? []).compactMap {
+                $0.string.flatMap { LinkCondition($0) }
+            }
+                + (state["when"]?.members ?? []).compactMap { LinkCondition($0.key) }
+        }
+        self.links = (description["links"]?.members ?? []).map { link in
+            let place = link.value.string ?? link.value["runtime-directory"]?.string ?? "?"
+            return Link(
+                text: (place == link.key ? place : "\(link.key) (\(place))").printable,
+                states: asked.indices.filter { asked[$0].contains { $0.link == link.key } }
+            )
+        }
         self.states = zip(names, states).map { name, state in
             let own = number(name) ?? 0
             let next = (description["transitions"]?[name]?.elements ?? [])
@@ -328,6 +375,9 @@ extension Drawing {
                 let fallback = field.value["default"].map { " = \($0.plainText)" } ?? ""
                 return Self.line(field.key, field.value, range: ranges) + fallback
             }
+            let requirements = (state["requires"]?.elements ?? []).map {
+                "requires \($0.plainText)".printable
+            }
             let run = state["run"]?.bool == true ? ["runs a command"] : []
             let commands = state["commands"]?.elements?.map(\.plainText) ?? run
             return State(
@@ -335,7 +385,7 @@ extension Drawing {
                 groups: (state["groups"]?.elements ?? []).map(\.plainText.printable),
                 isFinal: state["final"]?.bool ?? false,
                 mark: state["mark"]?.string.flatMap { StateMark(rawValue: $0) },
-                lines: fields + commands + kept,
+                lines: fields + requirements + commands + kept,
                 arrows: Self.arrows(ways, sets: isOpen ? [] : next),
                 isOpen: isOpen
             )

@@ -87,6 +87,16 @@ public enum DeclarationSchema {
         case .field(let table): self.any([self.form(.fieldType), self.table(table)])
         case .map(let form):
             self.map("^[A-Za-z][A-Za-z0-9_-]{0,63}$", form, self.type("object", "null"))
+        case .reactions:
+            [
+                "type": "object",
+                "patternProperties": [
+                    "^[A-Za-z][A-Za-z0-9_-]{0,63}$": self.cases(CasePlace.when.words),
+                    "^[A-Za-z][A-Za-z0-9_-]{0,63}[ \\t]+is[ \\t]": self.cases(CasePlace.link.words),
+                ],
+                "additionalProperties": false,
+            ]
+        case .link: self.any([self.type("string"), self.table(.link)])
         case .event(let table):
             // "by" is a field unless it is a list.
             self.map(

@@ -69,6 +69,10 @@ indirect enum KeyForm: Sendable {
     case field(KeyTable)
     /// A map whose keys are names that the file defines.
     case map(KeyForm)
+    /// A map from what happens, events and what comes to be seen of links, to cases.
+    case reactions
+    /// An instance, or a table.
+    case link
     /// Fields of such a table, and perhaps who may.
     case event(KeyTable)
     case exitCodes
@@ -111,6 +115,7 @@ extension KeyTable {
                 .map(.event(.eventField)),
                 "What can be sent, with its fields, and by whom."
             ),
+            Key("links", .map(.link), "Other machines on this host, to see their states."),
             Key("groups", .map(.table(.group)), "States that share events."),
             Key("defaults", .table(.defaults), "Settings of all commands."),
             Key("moves", .table(.moves), "The limit on automatic transitions."),
@@ -125,11 +130,8 @@ extension KeyTable {
             Key("fields", .map(.field(.field)), "The fields of this state."),
             Key("to", .namesOrAny, "What a client may set next."),
             Key("by", .accounts, "Who may set it, and update it."),
-            Key(
-                "when",
-                .map(.cases(.when)),
-                "Where events lead; goes before groups."
-            ),
+            Key("requires", .conditions, "What has to be seen of links for it to be entered."),
+            Key("when", .reactions, "Where events lead, and what is seen; goes before groups."),
             Key("after", .times, "Where times lead, from the stay's start."),
             Key("boot", .cases(.boot), "Where the first start in a new boot leads."),
             Key("run", .command, "What runs while the stay lasts."),
@@ -151,12 +153,15 @@ extension KeyTable {
         title: "a group",
         keys: [
             Key("states", .names, isNeeded: true, "Its members."),
-            Key(
-                "when",
-                .map(.cases(.when)),
-                "Where events lead that a member does not name."
-            ),
+            Key("when", .reactions, "Where what leads that a member does not name."),
             Key("after", .times, "Where times lead, from when the group is entered."),
+        ]
+    )
+
+    static let link = KeyTable(
+        title: "a link",
+        keys: [
+            Key("runtime-directory", .path, isNeeded: true, "Where the other daemon's doors are.")
         ]
     )
 

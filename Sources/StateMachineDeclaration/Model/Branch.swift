@@ -41,19 +41,25 @@ package struct Branch: Hashable, Sendable {
     package let outcome: Outcome
 }
 
-/// What a case requires of the event and of the state as it is before the move.
+/// What a case requires of the event and of the state as it is before the move, or of another machine as it is seen then.
 package struct DeclaredCondition: Hashable, Sendable {
     package enum Test: Hashable, Sendable {
         /// Both are there, and compare like that.
-        case compares(Comparator, DeclaredTarget.Source, asInstants: Bool)
+        case compares(
+            DeclaredTarget.Source,
+            Comparator,
+            DeclaredTarget.Source,
+            asInstants: Bool
+        )
         /// A boolean that is true, or an optional one that is there.
-        case isThere
-        case isNotThere
+        case isThere(DeclaredTarget.Source)
+        case isNotThere(DeclaredTarget.Source)
+        /// Another machine is seen to be so.
+        case isSeen(LinkCondition)
     }
 
     /// As the file has it.
     package let written: String
-    let subject: DeclaredTarget.Source
     let test: Test
     /// Whether it holds of every value that the field can have.
     let alwaysHolds: Bool

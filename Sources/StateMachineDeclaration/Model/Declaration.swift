@@ -36,6 +36,8 @@ public final class Declaration: Sendable {
     let sharedFields: Int
     /// Who may do what; nil: everybody everything.
     package let rights: Rights?
+    /// The machines that it sees.
+    package let links: [Link]
 
     private let start: DeclaredTarget
     /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
@@ -68,6 +70,7 @@ public final class Declaration: Sendable {
         self.breaker = file.breaker
         self.sharedFields = file.shared.count
         self.rights = file.rights
+        self.links = file.links.map(\.link)
         self.start = start
         self.lost = lost
         self.stateNumbers = states.map(\.name).numbered
@@ -154,7 +157,7 @@ extension Declaration {
         let isAllowed = ways.contains { kind in
             switch kind {
             case .set, .event: true
-            case .after, .done, .exit, .failed, .interrupted, .boot: false
+            case .after, .done, .exit, .failed, .interrupted, .boot, .link: false
             }
         }
         guard !isAllowed else { return nil }

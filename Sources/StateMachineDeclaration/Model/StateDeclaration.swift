@@ -25,6 +25,12 @@ package struct StateDeclaration: Sendable {
         }
     }
 
+    /// What follows when another machine comes to be seen like that.
+    package struct Lookout: Hashable, Sendable {
+        package let condition: LinkCondition
+        package let cases: [Branch]
+    }
+
     /// The command of a stay and where its ends lead.
     package struct Run: Hashable, Sendable {
         package let command: DeclaredCommand
@@ -47,6 +53,10 @@ package struct StateDeclaration: Sendable {
     package let successors: [Int]
     /// By the events' numbers.
     package let reactions: [Int: [Branch]]
+    /// What happens when something comes to be seen of other machines, in the file's order.
+    package let lookouts: [Lookout]
+    /// What has to be seen of others for the state to be entered.
+    package let requirements: [LinkCondition]
     /// Its own, and behind them those of its groups.
     package let after: [Deadline]
     /// Where the first start in a new boot leads; nil if the state goes on.

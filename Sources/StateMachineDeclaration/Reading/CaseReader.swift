@@ -100,6 +100,17 @@ extension DraftReader {
         return text
     }
 
+    /// Splits at commas, but for a link's condition, which goes to the end of the text.
+    private static func conditions(_ text: String) -> [String] {
+        let parts = text.split(at: ",")
+        let first = parts.firstIndex { part in
+            let part = part.trimmed
+            return LinkCondition(part.hasPrefix("!") ? String(part.dropFirst()) : part) != nil
+        }
+        guard let first else { return parts }
+        return parts[..<first] + [parts[first...].joined(separator: ",")]
+    }
+
     /// A text, at whose commas it is split, or a list of texts.
     private func conditions(_ node: YAMLNode) -> [Located<String>] {
         let texts: [Located<String>]
@@ -111,7 +122,7 @@ extension DraftReader {
             guard texts.count == elements.count else { return [] }
         case .scalar, .mapping:
             guard let text = node.text(of: "if", self.problems) else { return [] }
-            texts = text.value.split(at: ",").map { Located($0, text.position) }
+            texts = Self.conditions(text.value).map { Located($0, text.position) }
         }
         guard !texts.isEmpty, texts.count <= Self.mostCases else {
             self.problems.error(

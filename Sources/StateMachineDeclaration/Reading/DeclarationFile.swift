@@ -1,4 +1,5 @@
 import Processes
+package import StateMachineProtocol
 import SystemPackage
 
 /// A file that declares a machine, as it lies on the disk.
@@ -44,18 +45,33 @@ public struct DeclarationFile: Sendable {
         self.exposure = way.exposure
     }
 
+    /// The instance whose file has such a name; nil if it is none of a particular one.
+    private var instance: String? {
+        let name = FilePath(self.path).lastComponent?.string ?? ""
+        return name.hasSuffix(".machine.yaml") ? String(name.dropLast(".machine.yaml".count)) : nil
+    }
+
     /// What it says, or what is wrong with it; for those who run its commands, which are refused if
     /// somebody else could have written them.
     public var reading: DeclarationReading { self.reading(accounts: .none) }
 
     /// The same for those who say who may do what, with what is made of the users and groups that it names.
     public func reading(accounts: AccountLookup) -> DeclarationReading {
+        self.reading(accounts: accounts, servedAt: [])
+    }
+
+    /// The same for a daemon that is found at those places, to which no link may lead.
+    package func reading(
+        accounts: AccountLookup,
+        servedAt places: Set<Link.Place>
+    ) -> DeclarationReading {
         DeclarationReading(
             self.bytes,
             refusingCommands: self.exposure.map {
                 "\($0.fact); commands are refused until you \($0.remedy)"
             },
-            accounts: accounts
+            accounts: accounts,
+            servedAt: places
         )
     }
 
@@ -68,7 +84,8 @@ public struct DeclarationFile: Sendable {
                 "\($0.fact); the daemon and the runner refuse its commands until you \($0.remedy)"
             },
             isStrict: isStrict,
-            accounts: .warning
+            accounts: .warning,
+            servedAt: self.instance.map { [.instance($0)] } ?? []
         )
     }
 }

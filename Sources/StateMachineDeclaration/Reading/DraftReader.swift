@@ -9,6 +9,8 @@ struct DraftReader {
     var defaults = CommandSettings()
     /// The fields of the machine, which every state has.
     var shared: [Field] = []
+    /// The places at which this machine itself is found.
+    var ownPlaces: Set<Link.Place> = []
 
     /// A name that the file defines; a bad one is reported, but still known where it is used.
     func name(_ text: String, _ position: FilePosition) -> Located<String> {
@@ -136,7 +138,11 @@ struct DraftReader {
         (node?.entries(of: "when", self.problems) ?? []).map { entry in
             ReactionDraft(
                 event: Located(entry.key.text, entry.position),
-                cases: self.cases(entry.value, of: entry.key.text, in: .when)
+                cases: self.cases(
+                    entry.value,
+                    of: entry.key.text,
+                    in: LinkCondition(entry.key.text) == nil ? .when : .link
+                )
             )
         }
     }

@@ -53,12 +53,12 @@ struct CaseDraft {
 
 /// A place where something leads somewhere.
 enum CasePlace: Sendable {
-    case when, after, end, interrupted, boot
+    case when, link, after, end, interrupted, boot
 
     /// The words that may stand there in place of a target.
     var words: [String] {
         switch self {
-        case .when: ["stay", "again", "ignore"]
+        case .when, .link: ["stay", "again", "ignore"]
         case .interrupted: ["again"]
         case .after, .end, .boot: ["again", "ignore"]
         }
@@ -68,7 +68,7 @@ enum CasePlace: Sendable {
     var isForEvents: Bool { self == .when }
 
     /// Whether fields may change there while the stay goes on.
-    var mayKeep: Bool { self == .when || self == .after }
+    var mayKeep: Bool { self == .when || self == .link || self == .after }
 }
 
 /// Names of states and groups.
@@ -78,6 +78,7 @@ enum NamesDraft {
 }
 
 struct ReactionDraft {
+    /// An event's name, or what comes to be seen of another machine.
     let event: Located<String>
     let cases: [CaseDraft]
 }
@@ -88,6 +89,11 @@ struct DeadlineDraft {
     let moment: StateDeclaration.Deadline.Moment?
     let position: FilePosition
     let cases: [CaseDraft]
+}
+
+struct LinkDraft {
+    let link: Link
+    let position: FilePosition
 }
 
 struct EventDraft {
@@ -111,6 +117,7 @@ struct StateDraft {
     /// The old names of its fields, in the file's order.
     var oldFieldNames: [Located<String>] = []
     var to: NamesDraft?
+    var requirements: [Located<String>] = []
     var reactions: [ReactionDraft] = []
     var after: [DeadlineDraft] = []
     var boot: [CaseDraft]?
@@ -147,6 +154,7 @@ struct FileDraft {
     let to: NamesDraft?
     let always: [Located<String>]
     let by: Right?
+    let links: [LinkDraft]
     let events: [EventDraft]
     let groups: [GroupDraft]
     let breaker: MoveBreaker.Limit

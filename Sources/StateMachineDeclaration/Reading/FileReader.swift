@@ -22,8 +22,9 @@ extension DraftReader {
             reader.defaults = CommandSettings(defaults)
         }
         reader.shared = self.sharedFields(section["fields"])
+        let machine = text("machine").map { self.name($0.value, $0.position).value }
         return FileDraft(
-            machine: text("machine").map { self.name($0.value, $0.position).value },
+            machine: machine,
             version: text("version")?.value,
             about: text("about")?.value,
             start: target("start"),
@@ -32,6 +33,7 @@ extension DraftReader {
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             always: self.names(section["always"], of: "always"),
             by: section["by"].map { self.right($0) },
+            links: self.links(section["links"], of: machine),
             events: self.events(section["events"]),
             groups: self.groups(section["groups"]),
             breaker: self.breaker(section.section("moves", .moves)),
@@ -109,6 +111,7 @@ extension DraftReader {
             fields: self.stateFields(section["fields"], of: name),
             oldFieldNames: self.oldNames(ofFields: section["fields"]),
             to: section["to"].map { self.namesOrAny($0, of: "to") },
+            requirements: section["requires"].map { self.requirements($0) } ?? [],
             reactions: self.reactions(section["when"]),
             after: section.entry("after").map { self.deadlines($0) } ?? [],
             boot: section["boot"].map { self.cases($0, of: "boot", in: .boot) },

@@ -34,6 +34,12 @@ package struct Simulation {
     private var progress = RunProgress()
     /// What asks for a move that the breaker withholds.
     private var withheld: Stimulus?
+    /// What is seen of other machines.
+    private var sight = Sight()
+    private var seen: [String: NamedState] = [:]
+    private var lookouts: LinkWatch
+    /// What has happened and is to be made of the stay once its requirements are met.
+    private var denied: [Stimulus] = []
     private var breaker = MoveBreaker()
     /// Which cases were taken since they were last asked for, and why none before them.
     private var choices: [String] = []
@@ -44,12 +50,13 @@ package struct Simulation {
         // Its first stay is number 1 here.
         self.state = declaration.initial.knowing([], in: 1)
         self.phase = self.state.declared.run == nil ? .over : .running(since: .zero)
+        self.lookouts = LinkWatch(stay: UInt64(self.stay))
     }
 
     /// Sends an event, as a client does.
     package mutating func send(_ event: String, data: [JSONMember]) throws {
         self.clientAsks()
-        self.make(try self.decision(on: .event(event, data)).made)
+        self.make(try self.admitted(try self.decision(on: .event(event, data)).made))
         try self.pass(.zero)
     }
 
@@ -59,6 +66,7 @@ package struct Simulation {
         let next = try self.declaration.state(name, data: data).completed(by: self.state)
         if next != self.state {
             if let refusal = self.state.legality(of: next) { throw refusal }
+            if let denial = self.denial(of: next) { throw denial }
             self.enter(next.entered(at: self.place.seq + 1, from: self.state))
         }
         try self.pass(.zero)
@@ -67,7 +75,7 @@ package struct Simulation {
     /// Changes fields of the present state, as a client does.
     package mutating func update(_ fields: FieldWords) throws {
         self.clientAsks()
-        self.make(try self.declaration.decide(.update(fields), at: self.place, nil).made)
+        self.make(try self.decision(on: .update(fields)).made)
         try self.pass(.zero)
     }
 
@@ -75,9 +83,17 @@ package struct Simulation {
     package mutating func pass(_ time: Duration) throws {
         let end = self.now + time
         var moves = 0
-        while self.withheld == nil, let (key, due) = self.next, due <= end {
+        func count() throws {
             moves += 1
             guard moves <= Self.mostMoves else { throw SimulationError.restless(Self.mostMoves) }
+        }
+        while self.withheld == nil {
+            if try self.look() {
+                try count()
+                continue
+            }
+            guard let (key, due) = self.next, due <= end else { break }
+            try count()
             self.now = max(self.now, due)
             try self.move(on: .time(key))
         }
@@ -85,6 +101,68 @@ package struct Simulation {
         if case .waiting(let until) = self.phase, until <= end {
             self.phase = .running(since: until)
         }
+    }
+
+    /// Sees a linked machine in a state; nil: it cannot be seen any longer.
+    package mutating func see(_ link: String, _ state: NamedState?) throws {
+        guard self.declaration.links.contains(where: { $0.name == link }) else {
+            throw WireError(
+                .badData,
+                "there is no link \(link.quoted)"
+                    + NearestName.remark(on: link, among: self.declaration.links.map(\.name))
+            )
+        }
+        self.seen[link] = state
+        let conditions = self.declaration.schema.linkConditions.filter { $0.link == link }
+        self.sight.note(
+            link,
+            is: state,
+            of: Dictionary(
+                uniqueKeysWithValues: conditions.map { condition in
+                    (condition, .success(Pattern(writing: .string(condition.pattern))))
+                }
+            )
+        )
+        self.lookAt { $0.link == link }
+        self.lookouts.retry()
+        for stimulus in exchange(&self.denied, with: []) { try self.move(on: stimulus) }
+        try self.pass(.zero)
+    }
+
+    /// Looks whether what the state looks for is seen of those machines that can be seen.
+    private mutating func lookAt(_ isWanted: (LinkCondition) -> Bool) {
+        let conditions = self.declaration.lookouts(at: self.place)
+            .filter { isWanted($0) && self.seen[$0.link] != nil }
+        let holding = conditions.filter { self.sight.holds($0) }.map(\.written)
+        _ = self.lookouts.saw(conditions.map(\.written)) { holding.contains($0) }
+    }
+
+    /// Has something happen that has come to be seen; false if nothing is to.
+    private mutating func look() throws(WireError) -> Bool {
+        guard let attempt = self.lookouts.next() else { return false }
+        guard let condition = LinkCondition(attempt.key) else { return false }
+        let made = try self.decision(on: .seen(condition)).made
+        if case .enter(let next) = made, let denial = self.denial(of: next.declared) {
+            self.choices.append(denial.message)
+            self.lookouts.failed(attempt)
+            return true
+        }
+        self.lookouts.happened(attempt)
+        _ = self.carryOut(made, for: .seen(condition))
+        return true
+    }
+
+    /// Why a state may not be entered by what is seen; nil if it may.
+    private func denial(of next: DeclaredState) -> WireError? {
+        let denials = self.declaration.denials(of: TypedValue(next), seeing: self.sight)
+        return denials.isEmpty ? nil : WireError(.denied, denials.lacks)
+    }
+
+    private func admitted(_ made: Move.Made) throws(WireError) -> Move.Made {
+        if case .enter(let next) = made, let denial = self.denial(of: next.declared) {
+            throw denial
+        }
+        return made
     }
 
     /// Ends the run of the present stay that many times; the waits in between pass.
@@ -155,7 +233,13 @@ package struct Simulation {
 
     /// The first of the times that it waits for, and when that is.
     private var next: (key: String, at: Duration)? {
-        self.state.due.map { due in (due.key, self.time(of: due)) }.min { $0.1 < $1.1 }
+        self.state.due.filter { !self.isDenied($0.key) }
+            .map { due in (due.key, self.time(of: due)) }.min { $0.1 < $1.1 }
+    }
+
+    /// Whether that time has come, and waits for what is seen of others.
+    private func isDenied(_ key: String) -> Bool {
+        self.denied.contains { if case .time(key) = $0 { true } else { false } }
     }
 
     private func time(of due: Due) -> Duration {
@@ -182,17 +266,32 @@ package struct Simulation {
     private mutating func move(on stimulus: Stimulus) throws(WireError) -> Bool {
         let made = try self.decision(on: stimulus).made
         switch made {
+        case .enter, .keep, .pass: return self.carryOut(made, for: stimulus)
+        case .renew, .nothing: return false
+        }
+    }
+
+    /// Has the machine make a move of its own, unless a requirement or the breaker is against it.
+    ///
+    /// - Returns: whether no requirement is.
+    private mutating func carryOut(_ made: Move.Made, for stimulus: Stimulus) -> Bool {
+        let now = self.now.wholeMicroseconds
+        if case .enter(let next) = made, let denial = self.denial(of: next.declared) {
+            // It is tried again when something is seen.
+            self.choices.append(denial.message)
+            self.denied.append(stimulus)
+            return true
+        }
+        switch made {
         case .enter, .keep:
-            let now = self.now.wholeMicroseconds
             guard self.breaker.permits(self.declaration.breaker, at: now) else {
                 self.withheld = stimulus
                 return true
             }
             self.breaker.moved(at: now)
-            self.make(made)
-        case .pass: self.make(made)
-        case .renew, .nothing: return false
+        case .renew, .pass, .nothing: break
         }
+        self.make(made)
         return true
     }
 
@@ -201,10 +300,16 @@ package struct Simulation {
 
     private mutating func decision(on stimulus: Stimulus) throws(WireError) -> Decision {
         let remaining = self.remaining
-        if let choice = (try? self.state.choice(on: stimulus, remaining: remaining)) ?? nil {
+        let choice = try? self.state.choice(on: stimulus, seeing: self.sight, remaining: remaining)
+        if let choice = choice ?? nil {
             self.choices.append(choice)
         }
-        return try self.declaration.decide(stimulus, at: self.place, remaining: remaining)
+        return try self.declaration.decide(
+            stimulus,
+            at: self.place,
+            seeing: self.sight,
+            remaining: remaining
+        )
     }
 
     /// Where it is, as the rules ask; nothing there depends on the time or the count of changes.
@@ -240,6 +345,9 @@ package struct Simulation {
         if groups.contains(UInt64(self.stay)) { self.entries[UInt64(self.stay)] = self.now }
         self.progress = RunProgress()
         self.withheld = nil
+        self.denied = []
+        self.lookouts.entered(UInt64(self.stay))
+        self.lookAt { _ in true }
         self.phase = next.declared.run == nil ? .over : .running(since: self.now)
     }
 }

@@ -44,20 +44,26 @@ package struct Trace: Sendable {
         _ simulation: inout Simulation
     ) -> String? {
         let isToBeRefused = self.expectsRefusal(step, declaration)
+        var denial: String?
         do {
             try self.perform(step, declaration, &simulation)
         } catch _ as WireError where isToBeRefused {
             return nil
-        } catch let refusal as WireError where refusal.code == .illegalTransition {
+        } catch let refusal as WireError
+            where refusal.code == .illegalTransition || refusal.code == .denied
+        {
             // Nothing has changed, which is right if the trace says which state it expects.
             if step.expected == nil { return refusal.message }
+            if refusal.code == .denied { denial = refusal.message }
         } catch {
             let sentence = (error as? WireError)?.message ?? "\(error)"
             return "\(sentence); found \(simulation.state.written)"
         }
         return isToBeRefused
             ? "expected a refusal, found \(simulation.state.written)"
-            : step.expected.flatMap { self.difference(of: simulation.state, from: $0) }
+            : step.expected.flatMap { self.difference(of: simulation.state, from: $0) }.map {
+                ([$0] + [denial].compactMap(\.self)).joined(separator: "; ")
+            }
     }
 
     /// Whether the step expects a refusal, for any reason; a state of that name takes precedence.
@@ -80,6 +86,7 @@ package struct Trace: Sendable {
         switch step.action {
         case .look: break
         case .reboot: try simulation.reboot()
+        case .see(let link, let state): try simulation.see(link, state)
         case .wait(let time): try simulation.pass(time)
         case .at(let moment): try simulation.pass(until: moment)
         case .run(let end, let times): try simulation.endRun(end, times: times)
@@ -132,6 +139,8 @@ private struct TraceStep: Sendable {
         case at(WallTime)
         case run(RunEnd, times: Int)
         case reboot
+        /// Another machine is seen in that state; nil: it cannot be seen.
+        case see(String, NamedState?)
         /// Nothing happens: the state is only checked.
         case look
 
@@ -141,7 +150,7 @@ private struct TraceStep: Sendable {
             case .send(let event, _): .send(event)
             case .set(let state, _): .set(state)
             case .update: .update(state)
-            case .wait, .at, .run, .reboot, .look: nil
+            case .wait, .at, .run, .reboot, .see, .look: nil
             }
         }
     }
@@ -178,7 +187,7 @@ private struct TraceStep: Sendable {
 ///
 /// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3 tries+=1 left-=2`, `wait 24h -> idle`,
 /// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
-/// `at 2000-01-01T12:00:00Z`, `reboot -> idle`, `-> idle` alone, `set playing -> refused`, `as anna, @operators: send press`, and comments after `#`. A value with spaces stands in double quotes,
+/// `at 2000-01-01T12:00:00Z`, `reboot -> idle`, `see water low level=3`, `see water` (it cannot be seen), `-> idle` alone, `set playing -> refused`, `as anna, @operators: send press`, and comments after `#`. A value with spaces stands in double quotes,
 /// in which \\" is a quote and \\\\ a backslash.
 private enum TraceReader {
     /// The most ends of a run in one line.
@@ -253,6 +262,12 @@ private enum TraceReader {
         switch (words.first, rest.count) {
         case (nil, _): return .look
         case ("reboot", 0): return .reboot
+        case ("see", 1): return .see(rest[1], nil)
+        case ("see", 2...):
+            let data = try self.fields(rest.dropFirst(2)).map {
+                JSONMember($0.key, JSONValue(typed: $0.value))
+            }
+            return .see(rest[1], NamedState(rest[2], data))
         case ("send", 1...): return .send(rest[1], try self.fields(rest.dropFirst()))
         case ("set", 1...): return .set(rest[1], try self.fields(rest.dropFirst()))
         case ("update", 1...): return .update(try self.fields(rest))
@@ -269,7 +284,7 @@ private enum TraceReader {
             throw TimeText.Objection(
                 sentence:
                     "\(word.quoted) is not a step; write send EVENT, set STATE, update key=value, wait TIME, at MOMENT, "
-                    + "run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
+                    + "run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, reboot, or see LINK STATE"
             )
         }
     }

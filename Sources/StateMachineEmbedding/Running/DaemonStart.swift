@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 package import Logging
 package import StateMachineCore
 package import StateMachineHistory
@@ -24,13 +25,15 @@ package struct DaemonStart: Sendable {
     ///   - make: makes the machine that goes on at a place, with a history if there is one.
     ///   - prepare: is given the machine before anybody can connect.
     ///   - redeclare: reads the machine's declaration again; see `StateMachineDaemon`.
+    ///   - watcher: follows the machines that the declaration names.
     /// - Throws: what keeps it from starting.
     @MainActor
     package func serve<State>(
         _ schema: Schema,
         making make: (Place, History?) -> StateMachine<State>,
         prepare: @MainActor (StateMachine<State>) async throws -> Void = { _ in },
-        redeclare: (@Sendable () throws -> Redeclaration)? = nil
+        redeclare: (@Sendable () throws -> Redeclaration)? = nil,
+        watcher: (any LinkWatcher)? = nil
     ) async throws {
         let history = try self.history(schema)
         let beginning = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
@@ -43,9 +46,19 @@ package struct DaemonStart: Sendable {
             schema: schema,
             configuration: self.configuration,
             logger: self.logger,
-            redeclare: redeclare
+            redeclare: redeclare,
+            watcher: watcher
         )
         try await daemon.runUntilSignalled()
+    }
+
+    /// The runtime directory, as far as it is known before the doors open.
+    package var runtimeDirectory: String? {
+        self.settings.text(.runtimeDirectory)
+            ?? RuntimeDirectory.byDefault(
+                environment: { ProcessInfo.processInfo.environment[$0] },
+                isRoot: geteuid() == 0
+            )?.path
     }
 
     /// The history as the last daemon left it; nil if the settings ask for none.

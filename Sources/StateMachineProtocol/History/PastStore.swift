@@ -62,6 +62,8 @@ package struct Beginning: Sendable {
     package let newest: RecordedTransition?
     /// The starts of stays, which the log writes down with the changes; nil for a machine that has none.
     package let starts: StayStarts?
+    /// How far linked machines were followed, which the log writes down as well; nil for a machine that has no stays.
+    package let links: LinkCursors?
     /// Whether this is the first run since boot, and the last run's stay has not ended.
     package let isFirstInBoot: Bool
     /// The holds and guards, by number.
@@ -70,11 +72,13 @@ package struct Beginning: Sendable {
     package init(
         newest: RecordedTransition? = nil,
         starts: StayStarts? = nil,
+        links: LinkCursors? = nil,
         isFirstInBoot: Bool = false,
         voters: [KeptVoter] = []
     ) {
         self.newest = newest
         self.starts = starts
+        self.links = links
         self.isFirstInBoot = isFirstInBoot
         self.voters = voters
     }

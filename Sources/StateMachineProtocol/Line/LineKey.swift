@@ -44,6 +44,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var trouble: LineKey { "trouble" }
     package static var suspended: LineKey { "suspended" }
     package static var overdue: LineKey { "overdue" }
+    package static var links: LineKey { "links" }
 
     // What a watch has lost or left out.
     static var replay: LineKey { "replay" }
@@ -62,6 +63,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var matched: LineKey { "matched" }
     package static var hold: LineKey { "hold" }
     package static var `guard`: LineKey { "guard" }
+    package static var link: LineKey { "link" }
     package static var required: LineKey { "required" }
     package static var missing: LineKey { "missing" }
     package static var named: LineKey { "as" }

@@ -77,6 +77,8 @@ extension Schema {
 
     /// What lines say of what time does next to the machine at that place, as far as it can be told now; nil if it does
     /// nothing there.
+    ///
+    /// They and the history say the same, so whatever is seen of others then.
     package func due(at place: Place, since start: () -> StayStart) -> ServerLine.Due? {
         guard let rules = self.rules, case let all = rules.due(at: place), !all.isEmpty else {
             return nil
@@ -85,7 +87,7 @@ extension Schema {
         guard let (key, at) = all.map({ ($0.key, $0.wall(in: stay)) }).min(by: { $0.1 < $1.1 })
         else { return nil }
         let next =
-            switch try? rules.decide(.time(key), at: place, nil).made {
+            switch try? rules.decide(.time(key), at: place, seeing: .nothing, nil).made {
             case .enter(let value)?, .keep(let value)?, .renew(let value, _)?: value
             case .pass?, .nothing?, nil: place.value
             }

@@ -19,6 +19,9 @@ package final class Schema: Sendable {
     package let groups: [StateGroup]
     /// Who may do what; nil: everybody everything.
     package let rights: Rights?
+    /// The machines that it sees, and all that it asks of them.
+    package let links: [Link]
+    package let linkConditions: Set<LinkCondition>
     package let origin: Origin
     package let codec: any StateCodec
     /// What the machine does besides being set; nil: it can only be set, and so has no stays.
@@ -37,6 +40,8 @@ package final class Schema: Sendable {
         events: [EventShape] = [],
         groups: [StateGroup] = [],
         rights: Rights? = nil,
+        links: [Link] = [],
+        asking linkConditions: Set<LinkCondition> = [],
         origin: Origin = .program,
         codec: any StateCodec,
         rules: (any MachineRules)? = nil,
@@ -48,6 +53,8 @@ package final class Schema: Sendable {
         self.events = events
         self.groups = groups
         self.rights = rights
+        self.links = links
+        self.linkConditions = linkConditions
         self.origin = origin
         self.codec = codec
         self.rules = rules
@@ -167,11 +174,12 @@ package protocol MachineRules: Sendable {
     /// - Throws: `unknown-state` or `bad-data`: it does not have it.
     func restated(_ wanted: Value, at place: Place) throws(WireError) -> Value
 
-    /// What becomes of the machine.
+    /// What becomes of the machine, by what it sees of others.
     ///
     /// - Parameters:
     ///   - stimulus: what happens.
     ///   - place: where the machine is.
+    ///   - sight: what it sees of others.
     ///   - starts: from when on its stays count.
     /// - Returns: that, and why.
     /// - Throws: `unknown-event`, `bad-data`, also for what the state that it leads to cannot hold, `refused` by a case, or
@@ -179,13 +187,18 @@ package protocol MachineRules: Sendable {
     func decide(
         _ stimulus: Stimulus,
         at place: Place,
+        seeing sight: Sight,
         _ starts: StayStarts?
     ) throws(WireError) -> Decision
 
     /// What an event may come to there, whatever its fields carry.
     ///
     /// - Throws: `unknown-event`.
-    func outlook(on event: String, at place: Place) throws(WireError) -> Outlook
+    func outlook(
+        on event: String,
+        at place: Place,
+        seeing sight: Sight
+    ) throws(WireError) -> Outlook
 
     /// The times that the machine waits for at that place, in the file's order, the state's own before its groups'.
     func due(at place: Place) -> [Due]
@@ -195,6 +208,12 @@ package protocol MachineRules: Sendable {
 
     /// A state that goes on in a stay, knowing what was known of its times.
     func knowing(_ times: [KnownTime], _ value: Value, in stay: UInt64) -> Value
+
+    /// What has to be seen of others for a state to be entered.
+    func requirements(of value: Value) -> [LinkCondition]
+
+    /// What happens there when it comes to be seen of others, in the file's order.
+    func lookouts(at place: Place) -> [LinkCondition]
 
     /// Who may do that at that place; nil: everybody, or there is nothing of that name.
     func right(to act: RestrictedAct, at place: Place) -> Right?
@@ -212,6 +231,8 @@ package enum Stimulus: Sendable {
     case runEnded(RunEnd)
     /// The computer was booted.
     case boot
+    /// That has come to be seen of another machine.
+    case seen(LinkCondition)
 }
 
 /// What a machine does about something.
@@ -331,9 +352,13 @@ package struct NotCarriedOver: Error, Hashable, Sendable {
 
 extension Schema {
     /// What a machine does about something at a place, if that is a move of its own; nil if it is none.
-    package func move(on stimulus: Stimulus, at place: Place) -> Decision? {
+    package func move(
+        on stimulus: Stimulus,
+        at place: Place,
+        seeing sight: Sight = .nothing
+    ) -> Decision? {
         // Only what a client asks for can be refused.
-        guard let decision = try? self.rules?.decide(stimulus, at: place, nil),
+        guard let decision = try? self.rules?.decide(stimulus, at: place, seeing: sight, nil),
             case .enter = decision.made
         else { return nil }
         return decision
@@ -512,6 +537,12 @@ extension Schema {
         .object(
             self.states.map { JSONMember($0.name, .array($0.successors.map { .string($0) })) }
         )
+    }
+
+    /// The machines that it sees, as `describe` has them; nil if it sees none.
+    package var describedLinks: JSONValue? {
+        self.links.isEmpty
+            ? nil : .object(self.links.map { JSONMember($0.name, $0.written) })
     }
 
     /// Who may do what, as `describe` has it; nil if everybody may do everything.

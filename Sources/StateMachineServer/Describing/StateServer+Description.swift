@@ -55,6 +55,7 @@ extension StateServer {
                 }
                 let events = schema.describedEvents
                 if let events { writer.json("events", events) }
+                if let links = schema.describedLinks { writer.json(.links, links) }
                 if let rights = schema.describedRights { writer.json("rights", rights) }
                 if !schema.groups.isEmpty {
                     writer.json(

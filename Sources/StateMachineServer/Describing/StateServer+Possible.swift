@@ -63,7 +63,11 @@ private struct PossibleChanges {
                     if let objection = self.server.objection(to: act, from: self.client) {
                         throw objection
                     }
-                    let outlook = try rules.outlook(on: event.name, at: self.place)
+                    let outlook = try rules.outlook(
+                        on: event.name,
+                        at: self.place,
+                        seeing: self.server.sight.now
+                    )
                     prospects = outlook.ways.map { self.prospect(of: $0) }
                     unmet = outlook.unmet
                 } catch {
@@ -76,7 +80,8 @@ private struct PossibleChanges {
     }
 
     private func prospect(ofSetting state: StateShape) -> Prospect {
-        guard self.hasVoters, state.neededFields.isEmpty else {
+        let isJudged = self.hasVoters || !self.server.schema.links.isEmpty
+        guard isJudged, state.neededFields.isEmpty else {
             return self.prospect(ofAny: state.name)
         }
         do throws(WireError) {
@@ -107,6 +112,10 @@ private struct PossibleChanges {
     /// What becomes of a change to that state.
     private func prospect(of value: Value, beginsStay: Bool) -> Prospect {
         let name = beginsStay ? value.name : "keep"
+        if beginsStay, let rules = self.server.schema.rules {
+            let denials = rules.denials(of: value, seeing: self.server.sight.now)
+            if !denials.isEmpty { return .refused(WireError(.denied, denials.lacks)) }
+        }
         guard self.hasVoters else { return .leads(to: name) }
         let motion = Motion(from: self.place, to: value, beginsStay: beginsStay)
         let states = self.server.states
@@ -136,7 +145,7 @@ private struct PossibleChanges {
             let found = self.server.machine.voters(at: numbers, on: stretches, atMost: limit)
             var named: [SocketVoter] = []
             for claim in found where named.count < Self.votersNamed {
-                guard let voter = claim.flatMap({ self.server.voters.voter($0.number) }),
+                guard let voter = claim?.number.flatMap({ self.server.voters.voter($0) }),
                     voter.terms.isBlocking, isConcerned(voter)
                 else { continue }
                 named.append(voter)

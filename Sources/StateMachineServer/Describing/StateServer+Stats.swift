@@ -14,15 +14,18 @@ extension StateServer {
                 self.counters.transitions.write(to: &writer)
                 writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
                 self.writeVoters(to: &writer)
-                self.writeObstacles(to: &writer)
+                self.writeObstacles(to: &writer, withLinks: true)
                 writer.number(.seq, self.report.seq)
             }
         )
     }
 
-    /// What keeps the machine from being changed, and from what is due.
-    func writeObstacles(to writer: inout LineWriter) {
+    /// What keeps the machine from being changed, and from what is due, and of which links there is something to be said; with
+    /// `withLinks` all of them.
+    func writeObstacles(to writer: inout LineWriter, withLinks: Bool = false) {
         if let trouble { writer.string(.trouble, trouble) }
+        let links = self.links?.rows(onlyTroubles: !withLinks) ?? []
+        if !links.isEmpty { writer.json(.links, .array(links)) }
         guard let stays else { return }
         if let suspension = stays.withheld {
             writer.json(.suspended, suspension.json)

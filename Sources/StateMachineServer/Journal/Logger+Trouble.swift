@@ -16,6 +16,18 @@ extension Logger {
         }
     }
 
+    /// Logs why a linked machine cannot be seen; with nil, that it can be again.
+    func log(_ why: String?, of link: Link) {
+        if let why {
+            self.warning(
+                "a linked machine cannot be seen, and matches nothing until it can be",
+                metadata: ["link": "\(link.name)", "error": "\(why.printable)"]
+            )
+        } else {
+            self.notice("a linked machine can be seen again", metadata: ["link": "\(link.name)"])
+        }
+    }
+
     /// Logs that a hold or a guard can match no state of the machine's file.
     func log(void voter: SocketVoter) {
         self.warning(

@@ -21,6 +21,8 @@ struct DaemonRun: Service, CustomStringConvertible {
     let configuration: DaemonConfiguration
     let logger: Logger
     let redeclare: (@Sendable () throws -> Redeclaration)?
+    /// Follows the machines that this one sees; nil where there are none.
+    let watcher: (any LinkWatcher)?
     let onReady: @Sendable () -> Void
     var manager: ServiceManager { ServiceManager(logger: self.logger) }
 
@@ -67,7 +69,15 @@ struct DaemonRun: Service, CustomStringConvertible {
         let taken = InheritedConnections(handed, logger: self.logger)
         try await Self.finally(group.shutdownGracefully) {
             let server = try await self.makeServer(on: group)
-            try await Self.finally({ try await server.loop.submit { server.stop() }.get() }) {
+            let end = {
+                let tasks = try await server.loop.submit {
+                    server.stop()
+                    return server.links?.tasks ?? []
+                }.get()
+                // They call the loop, which is about to end.
+                for task in tasks { await task.value }
+            }
+            try await Self.finally(end) {
                 try await self.serve(
                     server,
                     at: doors,
@@ -110,7 +120,8 @@ struct DaemonRun: Service, CustomStringConvertible {
                     HistoryReader(history, loop: loop) { self.log(trouble: $0) }
                 },
                 bell: bell.value,
-                clock: self.clock
+                clock: self.clock,
+                watcher: self.watcher
             )
         }.get()
     }
@@ -129,6 +140,9 @@ struct DaemonRun: Service, CustomStringConvertible {
         }.get()
         // No client is here yet, so nobody has a say in the move that a new boot makes.
         try await self.boot(server)
+        try await loop.submit { [logger] in
+            server.beginSeeing { logger.log($1, of: $0) }
+        }.get()
         try await self.resume(with: taken, at: server)
         try await self.take(taken, to: server, on: group)
         try await loop.submit { [logger] in

@@ -46,6 +46,8 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// declaration, which is put in force if it has changed. An error is logged, line by line if it
     /// is a ``ReloadRefusal``, and everything stays as it was; only ``SuccessionNeeded`` ends the
     /// daemon, if another process can take over. Runs on no particular thread.
+    ///
+    /// `watcher` follows the machines that the machine's file names; without one it sees none.
     package init(
         machine: StateMachine<State>,
         past: (any PastStore)?,
@@ -54,6 +56,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         configuration: DaemonConfiguration,
         logger: Logger,
         redeclare: (@Sendable () throws -> Redeclaration)? = nil,
+        watcher: (any LinkWatcher)? = nil,
         onReady: @escaping @Sendable () -> Void = {}
     ) {
         self.daemon = DaemonRun(
@@ -64,6 +67,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             configuration: configuration,
             logger: logger,
             redeclare: redeclare,
+            watcher: watcher,
             onReady: onReady
         )
     }

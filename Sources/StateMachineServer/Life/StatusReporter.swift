@@ -32,6 +32,8 @@ final class StatusReporter: Sendable {
         var trouble: String?
         /// Why the last reload was refused.
         var refusal: String?
+        /// Sentences about links.
+        var links: [String] = []
         /// Why the machine makes no moves of its own.
         var suspension: MoveBreaker.Limit?
         var reported: String?
@@ -58,6 +60,9 @@ final class StatusReporter: Sendable {
                 self.suspension.map {
                     "automatic transitions are suspended after \($0), until a client sets, sends or updates something"
                 },
+                self.links.isEmpty
+                    ? nil
+                    : self.links.joined(separator: "; ").cut(to: Self.lengths.trouble),
                 self.refusal.map { "the reload was refused: \($0.cut(to: Self.lengths.trouble))" },
             ]
             return parts.compactMap(\.self).joined(separator: "; ")
@@ -78,6 +83,9 @@ final class StatusReporter: Sendable {
 
     /// Reports why nothing can be set, or, with nil, that it can be again.
     func troubled(by why: String?) { self.change { $0.trouble = why } }
+
+    /// Reports what is to be said of links.
+    func changed(links: [String]) { self.change { $0.links = links } }
 
     /// Reports why a reload was refused, or, with nil, that the last one was not.
     func reloadRefused(_ why: String?) { self.change { $0.refusal = why } }

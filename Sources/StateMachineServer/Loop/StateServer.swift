@@ -18,8 +18,10 @@ final class StateServer: @unchecked Sendable {
     /// Each is shown, and goes on, as what declares it says: so that this holds on any thread, whatever is in
     /// force.
     let states: Schema
-    /// See ``Schema/restating``.
-    let restating: Move.Restating?
+    /// See ``Schema/entrance(seeing:)``.
+    let entrance: Move.Entrance?
+    /// What is seen of other machines.
+    let sight = SightBox()
     /// How states are asked for and described: what is in force now.
     private(set) var schema: Schema {
         didSet { self.recent = RecentStates() }
@@ -33,6 +35,8 @@ final class StateServer: @unchecked Sendable {
     private let listener: Listener
     /// Nil of a machine that has no stays.
     let stays: Stays?
+    /// Nil where nobody follows other machines.
+    private(set) var links: Links?
     /// How long the loop waits for the disk.
     var spin = AdaptiveSpin()
     let epoch: Epoch
@@ -109,13 +113,14 @@ final class StateServer: @unchecked Sendable {
         slots: Int = .max,
         disk: HistoryReader? = nil,
         bell: LoopBell,
-        clock: any StayClock = KernelClock()
+        clock: any StayClock = KernelClock(),
+        watcher: (any LinkWatcher)? = nil
     ) {
         loop.preconditionInEventLoop()
         self.loop = loop
         self.machine = machine
         self.states = schema
-        self.restating = schema.restating
+        self.entrance = schema.entrance(seeing: self.sight)
         self.schema = schema
         self.limits = limits
         self.slots = slots
@@ -136,6 +141,7 @@ final class StateServer: @unchecked Sendable {
                 of: machine,
                 from: place,
                 schema,
+                seeing: self.sight,
                 after: disk?.history.beginning,
                 clock: clock,
                 on: loop,
@@ -165,6 +171,11 @@ final class StateServer: @unchecked Sendable {
         listener.server = self
         self.turns.flush = { self.scheduleFlush() }
         self.turns.search = { self.search(for: $0, until: $1) }
+        if let watcher, schema.hasStays {
+            let cursors = disk?.history.beginning.links
+            self.links = Links(of: self, seeing: self.sight, by: watcher, after: cursors)
+            self.stays?.freed = { [unowned self] in self.links?.tryAgain() }
+        }
         guard let last = disk?.history.beginning.newest, last.seq == place.seq else { return }
         self.origin = last.origin
     }
@@ -177,6 +188,7 @@ final class StateServer: @unchecked Sendable {
         self.voters.stop()
         self.registration.cancel()
         self.listener.server = nil
+        self.links?.stop()
         self.stays?.stop()
         self.turns.stop()
     }
@@ -221,6 +233,7 @@ final class StateServer: @unchecked Sendable {
         }
         self.counters.add(.changes)
         self.stays?.passed(self.snapshot)
+        if change.beginsStay { self.links?.entered(self.snapshot) }
     }
 
     private func endBurst() {
@@ -228,6 +241,7 @@ final class StateServer: @unchecked Sendable {
         self.ages.look(at: self.clock.moment, head: self.past.ring.head)
         self.scheduleFlush()
         self.stays?.arm()
+        self.links?.act()
     }
 
     /// What is due in the present stay is due at another time: who asks from now on is told.
@@ -321,6 +335,7 @@ final class StateServer: @unchecked Sendable {
     func show(to status: StatusReporter) {
         self.status = status
         status.changed(watches: self.watches)
+        status.changed(links: self.links?.troubles ?? [])
         status.changed(to: self.snapshot)
     }
 
@@ -342,6 +357,16 @@ final class StateServer: @unchecked Sendable {
         self.status?.changed(watches: self.watches)
     }
 
+    // MARK: - Other machines
+
+    /// Begins to follow them; `tell` is called when one cannot be seen, and with nil when it can be again.
+    func beginSeeing(telling tell: @escaping (Link, String?) -> Void) {
+        self.links?.begin(telling: tell)
+    }
+
+    /// Has the reporter told what is to be said of them.
+    func showLinks(_ troubles: [String]) { self.status?.changed(links: troubles) }
+
     // MARK: - What the machine does by itself
 
     /// Makes the move of a new boot, if there is one, before anybody is there.
@@ -359,6 +384,7 @@ final class StateServer: @unchecked Sendable {
             correcting: { self.renewed($0, due: $1) },
             telling: tell
         )
+        self.links?.beginMoving()
     }
 
     // MARK: - Limits, and the end
@@ -381,6 +407,7 @@ final class StateServer: @unchecked Sendable {
     /// Has nothing decided any more, and then does what is to be done with the connections.
     func drainSets(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
+        self.links?.stop()
         self.stays?.stop()
         for connection in self.clients { connection.sets.withdraw() }
         // What is being committed will have happened, and is answered as such.
@@ -409,6 +436,7 @@ extension StateServer {
         self.schema = schema
         self.catchUp()
         self.stays?.redeclared(place)
+        self.links?.redeclared(schema, at: place)
         guard let declaration = schema.declaration else { return }
         self.past.declarations.append(Declared(declaration: declaration, seq: place.seq))
         self.descriptions = [:]

@@ -30,7 +30,7 @@ extension StateServer {
     func move(to state: consuming Value, _ call: SetCall, from origin: consuming Origin?) -> Move {
         if self.stays != nil { self.lift(for: call, origin) }
         return Move(
-            to: .state(consume state, restated: self.restating),
+            to: .state(consume state, through: self.entrance),
             if: call.terms.isPlain ? .none : Move.Condition(call.terms.condition, by: self.states),
             reenter: call.reenter,
             from: consume origin
@@ -67,7 +67,8 @@ extension StateServer {
         from origin: Origin?,
         by rules: any MachineRules
     ) -> Move {
-        let (schema, expected, starts) = (self.states, call.condition, self.stays?.starts)
+        let (schema, expected, sight) = (self.states, call.condition, self.sight)
+        let starts = self.stays?.starts
         let target = Move.Target.made(
             { (place) throws(Refused) in
                 let act = call.act(in: place.value.name)
@@ -78,9 +79,7 @@ extension StateServer {
                 guard schema.matches(expected, place) else {
                     throw Refused(.conflict, current: place)
                 }
-                return try place.judged { () throws(WireError) in
-                    try rules.decide(stimulus, at: place, starts).made
-                }
+                return try schema.made(stimulus, at: place, seeing: sight, starts)
             },
             renewingIn: self.stays?.renewable
         )
@@ -169,7 +168,8 @@ extension StateServer {
                     + "sends set, update or send; report the end of the run again then"
             )
         }
-        let (schema, expected, cause) = (self.states, call.condition, foreseen?.cause)
+        let (schema, expected, sight) = (self.states, call.condition, self.sight)
+        let cause = foreseen?.cause
         let target = Move.Target.made { (place) throws(Refused) in
             try place.judged { () throws(WireError) in
                 try rules.admit(origin, to: act, at: place)
@@ -177,8 +177,8 @@ extension StateServer {
             guard schema.matches(expected, place) else {
                 throw Refused(.conflict, current: place)
             }
-            return try place.judged { () throws(WireError) in
-                let decision = try rules.decide(.runEnded(end), at: place, nil)
+            let made = try place.judged { () throws(WireError) in
+                let decision = try rules.decide(.runEnded(end), at: place, seeing: sight.now, nil)
                 guard case .enter = decision.made else { return decision.made }
                 // Another file has come into force meanwhile, in the same stay.
                 guard decision.cause == cause else {
@@ -189,6 +189,10 @@ extension StateServer {
                 }
                 return decision.made
             }
+            if case .enter(let value) = made {
+                try schema.admit(value, at: place, seeing: sight)
+            }
+            return made
         }
         return Move(to: target, cause: cause)
     }
@@ -234,18 +238,6 @@ extension Place {
 }
 
 extension Schema {
-    /// What a machine does by itself.
-    func ownMove(
-        on stimulus: Stimulus,
-        at place: Place,
-        _ starts: StayStarts
-    ) throws(Refused) -> Move.Made {
-        try place.judged { () throws(WireError) in
-            guard let rules = self.rules else { return .nothing(.same) }
-            return try rules.decide(stimulus, at: place, starts).made
-        }
-    }
-
     /// The state, if it is not too long to be shown.
     fileprivate func checked(_ value: Value) throws(WireError) -> Value {
         try self.encoded(value).checkLength()
@@ -253,14 +245,41 @@ extension Schema {
     }
 
     /// Makes of a requested state what it is by the declaration in force; nil of a machine whose states never change.
-    var restating: Move.Restating? {
+    func entrance(seeing sight: SightBox) -> Move.Entrance? {
         guard let rules = self.rules else { return nil }
-        return { (wanted, place, origin) throws(Refused) in
-            try place.judged { () throws(WireError) in
-                try rules.admit(origin, to: .set(wanted.name), at: place)
-                let restated = try rules.restated(wanted, at: place)
-                return restated === wanted ? wanted : try self.checked(restated)
+        return Move.Entrance(
+            restating: { (wanted, place, origin) throws(Refused) in
+                try place.judged { () throws(WireError) in
+                    try rules.admit(origin, to: .set(wanted.name), at: place)
+                    let restated = try rules.restated(wanted, at: place)
+                    return restated === wanted ? wanted : try self.checked(restated)
+                }
+            },
+            admitting: { (value, place) throws(Refused) in
+                try self.admit(value, at: place, seeing: sight)
             }
+        )
+    }
+
+    /// What the machine makes of something there.
+    func made(
+        _ stimulus: Stimulus,
+        at place: Place,
+        seeing sight: SightBox,
+        _ starts: StayStarts?
+    ) throws(Refused) -> Move.Made {
+        guard let rules = self.rules else { return .nothing(.unhandled) }
+        let made = try place.judged { () throws(WireError) in
+            try rules.decide(stimulus, at: place, seeing: sight.now, starts).made
         }
+        if case .enter(let value) = made { try self.admit(value, at: place, seeing: sight) }
+        return made
+    }
+
+    /// Refuses a state that requires what is not seen.
+    func admit(_ value: Value, at place: Place, seeing sight: SightBox) throws(Refused) {
+        guard let rules = self.rules, !rules.requirements(of: value).isEmpty else { return }
+        let denials = rules.denials(of: value, seeing: sight.now)
+        guard denials.isEmpty else { throw Refused(.denied(by: denials), current: place) }
     }
 }

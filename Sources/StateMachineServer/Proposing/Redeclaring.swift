@@ -14,6 +14,7 @@ extension StateServer {
         done: @escaping @Sendable (Result<UInt64, ReloadRefusal>) -> Void
     ) {
         self.voters.expect(schema)
+        self.links?.expect(schema)
         for client in self.clients { client.readCredentials() }
         let isKept = self.past.disk != nil
         self.machine.propose(
@@ -43,6 +44,7 @@ extension StateServer {
                     default: "\(refused)"
                     }
                 let error = refused.error as? ReloadRefusal
+                self.links?.expect(nil)
                 done(.failure(error ?? ReloadRefusal([sentence])))
             }
         }

@@ -11,6 +11,7 @@ final class Stays: @unchecked Sendable {
     let starts: StayStarts
     private let machine: Machine
     private let schema: Schema
+    private let sight: SightBox
     private let loop: any EventLoop
     /// Where the machine answers.
     private let cursor: Drain
@@ -28,6 +29,8 @@ final class Stays: @unchecked Sendable {
     private var watch = StayWatch()
     /// Who denied it when it was last tried, and what they denied; nil if nobody did.
     private var denial: (by: [Vote.Denial], of: Motion?)?
+    /// Whether something was denied for what is seen of other machines, which has not changed since.
+    private var isDeniedByLinks = false
     private var timer: (any StayTimer)?
     private var isMoving = false
     private var breaker = MoveBreaker()
@@ -35,11 +38,14 @@ final class Stays: @unchecked Sendable {
     private var tell: (MoveBreaker.Limit?) -> Void = { _ in }
     /// Called when the boot move was made, or could not be.
     private var onBoot: (() -> Void)?
+    /// Called when something may be allowed that was denied or withheld.
+    var freed: () -> Void = {}
 
     /// - Parameters:
     ///   - machine: the machine.
     ///   - snapshot: where it is.
     ///   - schema: its states, and what it does.
+    ///   - sight: what it sees of other machines.
     ///   - beginning: what its last run left; nil if it has no history, and so no starts that are recorded.
     ///   - clock: measures the stays of a machine whose history does not.
     ///   - loop: where all this happens.
@@ -48,6 +54,7 @@ final class Stays: @unchecked Sendable {
         of machine: Machine,
         from snapshot: Place,
         _ schema: Schema,
+        seeing sight: SightBox,
         after beginning: Beginning?,
         clock: any StayClock,
         on loop: any EventLoop,
@@ -58,6 +65,7 @@ final class Stays: @unchecked Sendable {
         self.machine = machine
         self.snapshot = snapshot
         self.schema = schema
+        self.sight = sight
         self.loop = loop
         self.cursor = cursor
         let isFirstInBoot = beginning?.isFirstInBoot ?? false
@@ -179,7 +187,7 @@ final class Stays: @unchecked Sendable {
     /// in none of its numbering.
     func decision(on end: RunEnd, in stay: UInt64?) -> Decision? {
         self.snapshot.stay == stay
-            ? self.schema.move(on: .runEnded(end), at: self.snapshot) : nil
+            ? self.schema.move(on: .runEnded(end), at: self.snapshot, seeing: self.sight.now) : nil
     }
 
     /// Where it is noted that deadlines begin anew; nil while the present stay is one that a new boot is to end, which
@@ -219,6 +227,14 @@ final class Stays: @unchecked Sendable {
     func voterWent() {
         self.denial = nil
         self.tryAgain(anew: true)
+        self.freed()
+    }
+
+    /// Tries again what was denied for what is seen of other machines, which has changed.
+    func linksChanged() {
+        guard exchange(&self.isDeniedByLinks, with: false) else { return }
+        self.denial = nil
+        self.tryAgain(anew: true)
     }
 
     /// Stops withholding moves: somebody asks for something.
@@ -226,6 +242,7 @@ final class Stays: @unchecked Sendable {
         guard self.breaker.lift() else { return }
         self.tell(nil)
         self.tryAgain(anew: false)
+        self.freed()
     }
 
     private func tryAgain(anew isAnew: Bool) {
@@ -285,7 +302,7 @@ final class Stays: @unchecked Sendable {
             )
         }
         if self.stayCutByBoot == place.stay {
-            return self.schema.move(on: .boot, at: place) == nil
+            return self.schema.move(on: .boot, at: place, seeing: self.sight.now) == nil
                 ? [] : [deadline("", from: 0, due: 0)]
         }
         let all = self.schema.rules?.due(at: place) ?? []
@@ -349,7 +366,7 @@ final class Stays: @unchecked Sendable {
             self.onBoot.take()?()
             return true
         }
-        let (schema, starts) = (self.schema, self.starts)
+        let (schema, starts, sight) = (self.schema, self.starts, self.sight)
         let isBoot = self.stayCutByBoot == deadline.stay
         let stimulus: Stimulus = isBoot ? .boot : .time(deadline.key)
         let due = schema.rules?.due(at: self.snapshot).first { $0.key == deadline.key }
@@ -359,16 +376,17 @@ final class Stays: @unchecked Sendable {
                 return false
             }
             return isBoot
-                ? schema.move(on: .boot, at: place) != nil
+                ? schema.move(on: .boot, at: place, seeing: sight.now) != nil
                 : schema.rules?.due(at: place).contains { $0 == due } ?? false
         }
         self.machine.propose(
             Move(
                 to: .made { (place) throws(Refused) in
-                    try schema.ownMove(on: stimulus, at: place, starts)
+                    try schema.made(stimulus, at: place, seeing: sight, starts)
                 },
                 if: .holds(isDue),
-                cause: try? schema.rules?.decide(stimulus, at: self.snapshot, starts).cause
+                cause: try? schema.rules?
+                    .decide(stimulus, at: self.snapshot, seeing: sight.now, starts).cause
             ),
             asking: Question(),
             at: self.cursor,
@@ -409,6 +427,7 @@ final class Stays: @unchecked Sendable {
     ) {
         guard self.watch.failed(attempt, at: self.now.uptime) else { return }
         self.denial = denial
+        if denial?.by.areOfLinks == true { self.isDeniedByLinks = true }
     }
 }
 

@@ -34,6 +34,7 @@ struct Denials {
 
     /// The denials in words, for people.
     var message: String {
+        if self.named.areOfLinks { return self.named.lacks }
         let reasons = self.named.map { $0.why.isEmpty ? $0.label : "\($0.label) (\($0.why))" }
         let rest = self.more > 0 ? " and \(self.more) more" : ""
         return "denied by \(reasons.joined(separator: ", "))\(rest)"
@@ -50,6 +51,10 @@ struct Denials {
         switch denial.claim {
         case .hold(let number): writer.number(.hold, number)
         case .guard(let number): writer.number(.guard, number)
+        case .link(let name):
+            writer.string(.link, name)
+            writer.string("why", denial.why)
+            return
         case nil: writer.string("delegate", denial.label)
         }
         let peer = denial.peer ?? ownPeer

@@ -184,7 +184,8 @@ final class Voters {
         case (.voter(let voter), nil), (.voter(let voter), .unsure):
             self.recorded[voter.number] = voter
         case (.voterEnded(let number), nil): self.recorded[number] = nil
-        case (.voter, _), (.voterEnded, _), (.change, _), (.stay, _), (.times, _), (.declared, _):
+        case (.voter, _), (.voterEnded, _), (.change, _), (.stay, _), (.times, _), (.links, _),
+            (.declared, _):
             break
         }
     }

@@ -72,6 +72,7 @@ function who(by) {
 const states = (row) => (row.before ?? []).map((pattern) => plain(pattern.state ?? pattern, 80)).join(", ") || "everything";
 const reason = (row) => [who(row.by ?? row), row.why && plain(row.why, 256)].filter(Boolean).join(": ");
 function denial(row) {
+  if (row.link !== undefined) return `denied: ${plain(row.why ?? row.link, 256)}`;
   if (row.missing) return `denied, as guard ${plain(row.required ?? row.guard, 60)} is gone`;
   if (row.guard !== undefined) return `denied by ${row.required ? `guard ${plain(row.required, 60)} of ` : ""}${reason(row)}`;
   if (row.delegate !== undefined) return `denied by the daemon's own program${row.why ? `: ${plain(row.why, 256)}` : ""}`;

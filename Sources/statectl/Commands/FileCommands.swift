@@ -67,9 +67,11 @@ struct TryCommand: ParsableCommand {
               reboot -> idle
               set playing title=a -> refused
               as anna, @operators: send accept -> refused
+              see heater hot celsius=93
 
             "refused" is a request that the machine refuses; it changes nothing. "as" names the user who asks, and its groups; \
-            without it root does. # begins a comment. The clock begins on 2000-01-01, and time passes only \
+            without it root does. "see" says in which state a linked machine is, and without one that it cannot be seen, as at the \
+            beginning. # begins a comment. The clock begins on 2000-01-01, and time passes only \
             with wait and at, until a timeout, and between retries; a run is retried, and leads on, as with \
             statemachine-runner, and each reboot interrupts what runs by then. --verbose says after each step where it led, \
             and where there are cases, which was taken and why none before it was. Exit codes: 0 as expected, 1 not, \

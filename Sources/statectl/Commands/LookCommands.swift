@@ -147,6 +147,8 @@ struct MachineStatus {
         (self.stats["connections"]?.elements ?? []).filter { ($0["watches"]?.integer ?? 0) > 0 }
     }
 
+    var links: [JSONValue] { self.stats["links"]?.elements ?? [] }
+
     var holds: [JSONValue] { self.stats["holds"]?.elements ?? [] }
 
     var guards: [JSONValue] { self.stats["guards"]?.elements ?? [] }
@@ -158,12 +160,13 @@ struct MachineStatus {
             "trouble", "suspended", "overdue", "possible",
         ]
         return .object(
-            self.state.members(keys) + [
-                JSONMember("holds", .array(self.holds)),
-                JSONMember("guards", .array(self.guards)),
-                JSONMember("watching", .array(self.watching)),
-                JSONMember("runner", self.runner?.object ?? .null),
-            ]
+            self.state.members(keys)
+                + (self.links.isEmpty ? [] : [JSONMember("links", .array(self.links))]) + [
+                    JSONMember("holds", .array(self.holds)),
+                    JSONMember("guards", .array(self.guards)),
+                    JSONMember("watching", .array(self.watching)),
+                    JSONMember("runner", self.runner?.object ?? .null),
+                ]
         )
     }
 }

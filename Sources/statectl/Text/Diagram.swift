@@ -53,6 +53,9 @@ struct Diagram {
             )
             self.rows.append(drawn.isEmpty ? text : text + StyledText(drawn, as: .label))
         }
+        if let links = drawing.linksText {
+            self.rows.append(StyledText(links, as: .aside).cut(to: width))
+        }
     }
 
     // MARK: - Rows

@@ -114,6 +114,10 @@ extension LineText {
     /// Who said no: `denied by hold 1 of root (4711): backup runs; and 3 more`.
     func denial(_ answer: JSONValue) -> String? {
         guard let rows = answer["by"]?.elements, !rows.isEmpty else { return nil }
+        let lacks = rows.compactMap { $0["link"] == nil ? nil : $0["why"]?.string?.printable }
+        guard lacks.count < rows.count else {
+            return "denied: \(lacks.joined(separator: ", and "))"
+        }
         let more = answer["more"]?.integer.map { ["and \($0) more"] } ?? []
         return "denied by " + (rows.map(self.denier) + more).joined(separator: "; ")
     }

@@ -21,6 +21,7 @@ extension LineText {
         let runner = status.runner
         var rows = [("state", self.parts(of: status.state, mark: status.mark))]
         rows += self.possible(status)
+        rows += status.links.map { ("sees", self.link($0)) }
         rows += status.holds.map { ("held", self.voter($0)) }
         rows += status.guards.map { ("guarded", self.voter($0)) }
         if let others = status.stats["more"]?.integer {
@@ -117,6 +118,28 @@ extension LineText {
 
     private static func words(_ list: JSONValue?) -> [String] {
         (list?.elements ?? []).map { $0.string?.printable ?? $0.description }
+    }
+
+    /// `water empty`, or what is to be said of it.
+    private func link(_ row: JSONValue) -> [StyledText] {
+        let name = row["link"]?.string?.printable ?? "?"
+        var parts = [StyledText(name)]
+        if let why = row["why"]?.string {
+            parts.append(StyledText("cannot be seen: \(why.printable)", as: .notice))
+        } else {
+            let state = StateText.text(
+                name: row["state"]?.string ?? "?",
+                data: row["data"] ?? .object([])
+            )
+            parts.append(StyledText(state.printable, as: .state))
+        }
+        parts += (row["pending"]?.elements ?? []).map {
+            StyledText("\($0.plainText.printable) was denied, and waits", as: .notice)
+        }
+        parts += (row["lacks"]?.elements ?? []).map {
+            StyledText($0.plainText.printable, as: .notice)
+        }
+        return parts
     }
 
     /// How a command ended; EXIT_EXEC of systemd.exec(5) is not the command's own status.
