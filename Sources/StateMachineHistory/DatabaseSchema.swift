@@ -118,18 +118,8 @@ enum DatabaseSchema {
         CREATE TABLE numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT;
         """,
         // A row whose `fromState` is null left what the row before it entered. And whether no hold and no guard was asked:
-        // 1, else null. What is known of the present state's times: of a group's also the change that entered it, and when
-        // that was, by the clocks of the boot that `stay` names.
+        // 1, else null.
         """
-        CREATE TABLE timer (
-            key TEXT PRIMARY KEY,
-            entered INTEGER,
-            value TEXT,
-            passed INTEGER NOT NULL,
-            uptime INTEGER,
-            wall INTEGER,
-            origin INTEGER
-        ) STRICT;
         ALTER TABLE change ADD COLUMN forced INTEGER;
         DROP VIEW IF EXISTS history;
         CREATE VIEW history AS
@@ -145,6 +135,19 @@ enum DatabaseSchema {
             FROM change LEFT JOIN change AS before
                 ON before.seq = change.seq - 1 AND change.fromState IS NULL
             ORDER BY change.seq;
+        """,
+        // What is known of the present state's times: of a group's also the change that entered it, and when that was, by the
+        // clocks of the boot that `stay` names.
+        """
+        CREATE TABLE timer (
+            key TEXT PRIMARY KEY,
+            entered INTEGER,
+            value TEXT,
+            passed INTEGER NOT NULL,
+            uptime INTEGER,
+            wall INTEGER,
+            origin INTEGER
+        ) STRICT;
         """,
         // How far linked machines were followed in the stay that `seq` began: for each link a cursor, the keys of `when`
         // that matched, and those that have yet to happen; as JSON.

@@ -25,7 +25,7 @@ struct StayWatchTests {
         let attempt = watch.rang(at: 5_000_000)
         let again = watch.rang(at: 6_000_000)
         #expect(early == nil && attempt?.deadline == Self.deadline() && again == nil)
-        #expect(watch.next == nil && watch.overdueSince == nil)
+        #expect(watch.next == nil && watch.overdue == nil)
     }
 
     @Test func whatWasTriedInVainIsTriedAgainAfterPausesThatGrow() throws {
@@ -35,7 +35,7 @@ struct StayWatchTests {
             let rung = watch.rang(at: now)
             let attempt = try #require(rung)
             let isAwaited = watch.failed(attempt, at: now)
-            #expect(isAwaited && watch.overdueSince == 5_000_000)
+            #expect(isAwaited && watch.overdue?.due == 5_000_000)
             #expect(watch.next == now + pause * 1_000_000)
             now += pause * 1_000_000
         }
@@ -67,7 +67,7 @@ struct StayWatchTests {
         let rung = watch.rang(at: 5_000_000)
         let attempt = try #require(rung)
         watch.withheld(attempt)
-        #expect(watch.next == nil && watch.overdueSince == 5_000_000)
+        #expect(watch.next == nil && watch.overdue?.due == 5_000_000)
         let late = watch.rang(at: .max)
         #expect(late == nil)
         let isOverdue = watch.hurry(at: 9_000_000, anew: false)
@@ -85,7 +85,7 @@ struct StayWatchTests {
         let isMissed = watch.ended(attempt)
         watch.withheld(attempt)
         #expect(!isAwaited && !isMissed)
-        #expect(watch.next == 5_000_000 && watch.overdueSince == nil)
+        #expect(watch.next == 5_000_000 && watch.overdue == nil)
         #expect(watch.awaits([Self.deadline(renewals: 1)]))
         #expect(!watch.awaits([Self.deadline()]))
     }
@@ -114,14 +114,14 @@ struct StayWatchTests {
         let rung = watch.rang(at: 5_000_000)
         let denied = try #require(rung)
         _ = watch.failed(denied, at: 5_000_000)
-        #expect(watch.next == 5_500_000 && watch.overdueSince == 5_000_000)
+        #expect(watch.next == 5_500_000 && watch.overdue?.due == 5_000_000)
         let second = watch.rang(at: 5_500_000)
         #expect(second?.deadline.key == "b")
         // What is told once more goes on as it was.
         watch.expect(all)
         let isAwaited = watch.ended(try #require(second))
         watch.expect([all[0]])
-        #expect(isAwaited && watch.next == 6_000_000 && watch.overdueSince == 5_000_000)
+        #expect(isAwaited && watch.next == 6_000_000 && watch.overdue?.due == 5_000_000)
     }
 
     /// A moment of the calendar comes at another reading once that clock was set.
@@ -131,12 +131,15 @@ struct StayWatchTests {
         #expect(watch.next == 3_000_000)
     }
 
-    @Test func whatCannotBeMadeIsNotTriedAgain() throws {
+    @Test func whatCannotBeMadeIsTriedAgainOnceTheStateCarriesSomethingElse() throws {
         var watch = self.watch
         let rung = watch.rang(at: 5_000_000)
         watch.gaveUp(try #require(rung))
         watch.expect([Self.deadline()])
-        let isOverdue = watch.hurry(at: 9_000_000, anew: true)
-        #expect(watch.next == nil && !isOverdue)
+        #expect(watch.next == nil && watch.overdue == Self.deadline())
+        let isThere = watch.reconsider(at: 7_000_000)
+        #expect(isThere && watch.next == 7_000_000)
+        let another = watch.reconsider(at: 8_000_000)
+        #expect(!another)
     }
 }

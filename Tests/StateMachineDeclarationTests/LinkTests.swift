@@ -76,7 +76,7 @@ import Testing
             case .keep(let value):
                 return "keeps \(TypedValue<DeclaredState>.state(of: value).written)"
             case .renew: return "renews"
-            case .nothing: return "nothing"
+            case .nothing, .pass: return "nothing"
             }
         }
         #expect(try decision("water is empty") == "enters idle why=water")

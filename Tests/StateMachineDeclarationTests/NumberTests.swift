@@ -49,11 +49,11 @@ import Testing
         }
         #expect(
             message(adding: JSONMember("i", .number("-9223372036854775808")))
-                == "i+=-9223372036854775808: the field is -1, and the sum is smaller than any integer here can be"
+                == "i-=9223372036854775808: the field is -1, and the sum is smaller than any integer here can be"
         )
         #expect(
             message(adding: JSONMember("x", .number("-1.7e308")))
-                == "x+=-1.7e308: the field is -1e308, and the sum is smaller than any number here can be"
+                == "x-=1.7e308: the field is -1e308, and the sum is smaller than any number here can be"
         )
     }
 }

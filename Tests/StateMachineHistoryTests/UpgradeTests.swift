@@ -81,6 +81,7 @@ import Testing
                 DROP TABLE kept;
                 DROP TABLE numbering;
                 DROP TABLE links;
+                DROP TABLE timer;
                 CREATE TABLE required (
                     name TEXT PRIMARY KEY, uid INTEGER NOT NULL, pid INTEGER NOT NULL, comm TEXT,
                     unit TEXT, since INTEGER NOT NULL, missing INTEGER, request TEXT NOT NULL

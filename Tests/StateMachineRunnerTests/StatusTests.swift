@@ -174,7 +174,7 @@ import Testing
             #expect(none.state == "idle" && none.has("runner") && none.item("runner") == nil)
             #expect(
                 try await Self.statectl(machine, "status").contains(
-                    "runner   none; no command is run"
+                    "runner     none; no command is run"
                 )
             )
             #expect(try await !Self.statectl(machine, "stats", "--prometheus").contains("command_"))
@@ -192,7 +192,7 @@ import Testing
             #expect(command.state == "working" && command.string("key") == "run")
             #expect(command.int("attempt") == 1 && command.int("stay") == 1)
             let lines = try await Self.statectl(machine, "status").split(separator: "\n")
-            #expect(lines.count == 4)
+            #expect(lines.count == 7)
             // The runner itself.
             #expect(lines[1].hasPrefix("watching   ") && lines[1].contains("(\(pid), "))
             #expect(lines[2].hasPrefix("running    working run, attempt 1, for "))

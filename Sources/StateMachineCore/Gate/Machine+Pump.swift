@@ -318,7 +318,7 @@ extension Machine {
             }
             return .renewing(
                 base.renewed(as: value),
-                starts.renewal(of: base.stay, groups: groups)
+                starts.renewal(of: base.stay, groups: groups, renewals: base.renewals &+ 1)
             )
         case .pass(let value): return .passing(base.replacing(value))
         case .nothing(let why): return .answered(.success(.unchanged(base, why)))

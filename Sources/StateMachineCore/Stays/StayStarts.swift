@@ -14,6 +14,9 @@ package final class StayStarts: Sendable {
 
     private struct Known: Sendable {
         var entries: [Entry]
+        /// The newest start that was worked out for a stay that begins anew, and how often it had by then; it need not have
+        /// been entered.
+        var ahead: (start: StayStart, renewals: UInt32)?
         /// The newest change that was asked about: what it shows is settled.
         var settled: UInt64 = 0
 
@@ -120,10 +123,24 @@ package final class StayStarts: Sendable {
     }
 
     /// That stay's times as they would begin anew now; those of groups, which were entered with such changes, go on.
-    func renewal(of stay: UInt64, groups: [UInt64] = []) -> Renewal {
+    func renewal(of stay: UInt64, groups: [UInt64] = [], renewals: UInt32 = 1) -> Renewal {
         let moment = self.clock.moment
-        let known = self.known.withLock { $0.starts(ofGroupsAt: groups, before: .max) }
-        return Renewal(start: StayStart(stay: stay, moment: moment, groups: known), starts: self)
+        let start = self.known.withLock { known in
+            let groups = known.starts(ofGroupsAt: groups, before: .max)
+            let start = StayStart(stay: stay, moment: moment, groups: groups)
+            known.ahead = (start, renewals)
+            return start
+        }
+        return Renewal(start: start, starts: self)
+    }
+
+    /// The start of a stay that has begun anew so often, though that may not be entered yet; nil if it is not known.
+    package func renewed(_ stay: UInt64, as renewals: UInt32) -> StayStart? {
+        self.known.withLock { known in
+            known.ahead.flatMap {
+                $0.start.stay == stay && $0.renewals == renewals ? $0.start : nil
+            }
+        }
     }
 
     /// Restarts the stay's deadline, after that change and before the next.

@@ -48,8 +48,8 @@ package struct StayWatch: Sendable {
         var isOverdue = false
         /// Whether it is being tried.
         var isTried = false
-        /// Whether it can never be made.
-        var isGivenUp = false
+        /// Whether nothing can be made of it as the state is.
+        var isImpossible = false
     }
 
     /// In the order in which those are tried that are due at once.
@@ -73,9 +73,9 @@ package struct StayWatch: Sendable {
             && zip(self.pending, deadlines).allSatisfy { $0.deadline.isSame(as: $1) }
     }
 
-    /// Since when what is waited for is overdue; nil if none of it was tried in vain, or withheld.
-    package var overdueSince: Int64? {
-        self.pending.lazy.filter(\.isOverdue).map(\.deadline.due).min()
+    /// What has been overdue for the longest time; nil if nothing was tried in vain, or withheld.
+    package var overdue: Deadline? {
+        self.pending.lazy.filter(\.isOverdue).map(\.deadline).min { $0.due < $1.due }
     }
 
     /// Waits for these in place of what was waited for; what was and still is goes on as it was.
@@ -86,7 +86,7 @@ package struct StayWatch: Sendable {
                 return Pending(deadline: deadline, number: self.number, next: deadline.due)
             }
             known.deadline = deadline
-            if !known.isTried, !known.isOverdue, !known.isGivenUp { known.next = deadline.due }
+            if !known.isTried, !known.isOverdue { known.next = deadline.due }
             return known
         }
     }
@@ -132,12 +132,26 @@ package struct StayWatch: Sendable {
         self.ended(attempt) { $0.next = nil }
     }
 
-    /// It cannot be made in this stay.
+    /// It cannot be made as the state is.
     package mutating func gaveUp(_ attempt: Attempt) {
         self.ended(attempt) { pending in
-            pending.isGivenUp = true
+            pending.isOverdue = true
+            pending.isImpossible = true
             pending.next = nil
         }
+    }
+
+    /// The state carries something else: what could not be made is tried at once.
+    ///
+    /// - Returns: whether there is such.
+    package mutating func reconsider(at now: Int64) -> Bool {
+        var isThere = false
+        for index in self.pending.indices where self.pending[index].isImpossible {
+            self.pending[index].isImpossible = false
+            self.pending[index].next = now
+            isThere = true
+        }
+        return isThere
     }
 
     /// What kept one from being made may have gone: what is overdue is tried at once.

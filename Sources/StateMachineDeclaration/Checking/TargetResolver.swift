@@ -116,7 +116,7 @@ struct TargetResolver {
         guard let left, let event else {
             return self.problems.refuse(
                 position,
-                "{remaining} is what is left of a state's time when an event comes, so it may stand under \"when\" only"
+                "{remaining} is what is left of a state's time when an event comes, so it may stand only where one leads"
             )
         }
         let state = self.tables.states[left]

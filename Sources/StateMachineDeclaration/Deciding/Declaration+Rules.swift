@@ -190,6 +190,11 @@ extension Declaration: MachineRules {
         value.declared.declared.requirements
     }
 
+    package func requirements(ofState name: String, at place: Place) -> [LinkCondition] {
+        let declaration = place.value.declared.declaration
+        return declaration.stateNumber(name).map { declaration.states[$0].requirements } ?? []
+    }
+
     package func lookouts(at place: Place) -> [LinkCondition] {
         place.value.declared.declared.lookouts.map(\.condition)
     }

@@ -10,15 +10,21 @@ extension DeclaredState {
             let known = self.times.first { $0.key == time.key }
             guard known?.hasPassed != true else { return nil }
             switch time.moment {
-            case .after(let delay): return Due(time.key, .after(delay), group: known?.group)
+            case .after(let delay):
+                return Due(time.key, .after(delay), group: known?.group, isOpen: time.isOpen)
             case .field:
                 // One that is absent gives no time.
                 guard let known, let value = known.value else { return nil }
                 if let moment = value.instant {
-                    return Due(time.key, .at(moment), group: known.group)
+                    return Due(time.key, .at(moment), group: known.group, isOpen: time.isOpen)
                 }
                 return value.integer.map {
-                    Due(time.key, .after(.milliseconds($0)), group: known.group)
+                    Due(
+                        time.key,
+                        .after(.milliseconds($0)),
+                        group: known.group,
+                        isOpen: time.isOpen
+                    )
                 }
             }
         }
@@ -56,12 +62,16 @@ extension DeclaredState {
     /// The same, going on in a stay of which that was known, perhaps by another file: what it does not know of is found
     /// out now.
     package func knowing(_ times: [KnownTime], in stay: UInt64) -> DeclaredState {
-        self.knowing { time in
+        guard !self.declared.after.isEmpty || !times.isEmpty else { return self }
+        let all = self.declared.after.compactMap { time -> KnownTime? in
             if let known = times.first(where: { $0.key == time.key }) { return known }
             guard let group = time.group else { return self.known(of: time, group: nil) }
             let sibling = times.first { $0.key.hasPrefix(group + "/") }
             return self.known(of: time, group: sibling?.group ?? stay)
         }
+        // What this file does not have, another one may have again in the same stay.
+        let others = times.filter { known in !all.contains { $0.key == known.key } }
+        return self.with(all + others)
     }
 
     private func knowing(
@@ -85,11 +95,12 @@ extension DeclaredState {
         self.declared.after.contains { $0.key == time.key }
     }
 
-    /// What is found out of a time now; nil if there is nothing to know, or no time.
+    /// What is found out of a time now; nil if there is nothing to know.
     private func known(of time: StateDeclaration.Deadline, group: UInt64?) -> KnownTime? {
         switch time.moment {
         case .after: group.map { KnownTime(time.key, group: $0, value: nil) }
-        case .field(let name): self[name].map { KnownTime(time.key, group: group, value: $0) }
+        // Also that it is absent: it may be there later, and moves nothing then.
+        case .field(let name): KnownTime(time.key, group: group, value: self[name])
         }
     }
 }
@@ -131,7 +142,13 @@ extension DeclaredState {
         let own = self.due.filter { $0.group == nil }
         guard !own.isEmpty else { return nil }
         let stay =
-            starts.newest(of: place.stay) ?? starts.start(of: place.stay, at: place.seq, place.at)
+            starts.renewed(place.stay, as: place.renewals) ?? starts.newest(of: place.stay)
+            ?? starts.start(
+                of: place.stay,
+                at: place.seq,
+                place.at,
+                groups: self.times.compactMap { $0.hasPassed ? nil : $0.group }
+            )
         let now = starts.clock.moment
         return own.map { .microseconds(max(0, $0.left(in: stay, at: now))) }.min()
     }

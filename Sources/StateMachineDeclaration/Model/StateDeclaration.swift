@@ -16,12 +16,17 @@ package struct StateDeclaration: Sendable {
         package let cases: [Branch]
         /// Which one it is, whatever file declares it: `15min`, `{left}`, `open/30d`.
         package let key: String
+        /// Whether one of the cases asks what is seen of other machines.
+        let isOpen: Bool
 
         init(group: String?, moment: Moment, cases: [Branch]) {
             self.group = group
             self.moment = moment
             self.cases = cases
             self.key = (group.map { "\($0)/" } ?? "") + moment.text
+            self.isOpen = cases.contains { branch in
+                branch.conditions.contains { if case .isSeen = $0.test { true } else { false } }
+            }
         }
     }
 

@@ -11,13 +11,19 @@ extension DraftReader {
     private static let mostRequirements = 8
 
     func links(_ node: YAMLNode?, of machine: String?) -> [LinkDraft] {
-        let own = self.ownPlaces.union(machine.map { [.instance($0)] } ?? [])
-        return self.named(node, "links", most: Self.mostLinks, "links").compactMap { name, node in
+        self.named(node, "links", most: Self.mostLinks, "links").compactMap { name, node in
             guard let place = self.place(node, of: name.value) else { return nil }
-            guard !own.contains(place) else {
+            guard !self.ownPlaces.contains(place) else {
                 return self.problems.refuse(
                     node.position,
                     "\(name.value.quoted) is this machine itself; a condition asks for its own fields without a link"
+                )
+            }
+            // An instance need not be called as its machine is.
+            if let machine, place == .instance(machine) {
+                self.problems.warn(
+                    node.position,
+                    "\(name.value.quoted) is an instance called like this machine; if it is this machine itself, the start is refused"
                 )
             }
             return LinkDraft(link: Link(name.value, at: place), position: name.position)

@@ -125,7 +125,10 @@ package struct Simulation {
         )
         self.lookAt { $0.link == link }
         self.lookouts.retry()
-        for stimulus in exchange(&self.denied, with: []) { try self.move(on: stimulus) }
+        let stay = self.stay
+        for stimulus in exchange(&self.denied, with: []) where self.stay == stay {
+            try self.move(on: stimulus)
+        }
         try self.pass(.zero)
     }
 
@@ -283,13 +286,14 @@ package struct Simulation {
             return true
         }
         switch made {
-        case .enter, .keep:
+        // A deadline that a machine has begin anew by itself counts as well.
+        case .enter, .keep, .renew:
             guard self.breaker.permits(self.declaration.breaker, at: now) else {
                 self.withheld = stimulus
                 return true
             }
             self.breaker.moved(at: now)
-        case .renew, .pass, .nothing: break
+        case .pass, .nothing: break
         }
         self.make(made)
         return true

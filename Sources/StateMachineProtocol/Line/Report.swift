@@ -5,7 +5,7 @@ extension ServerLine {
     /// A state, its place in the order, and since when it holds.
     package struct Report: Sendable {
         package let seq: UInt64
-        /// The state as ``Encoded/fragment`` has it.
+        /// The state as ``Encoded/fragment`` has it; empty: only the moment decides.
         package let fragment: [UInt8]
         package let at: WallTime
         package let epoch: Epoch
@@ -80,7 +80,13 @@ extension ServerLine {
         fileprivate func write(to writer: inout LineWriter) {
             writer.text("{")
             writer.raw(self.fragment)
-            if let at { writer.time(.at, at) }
+            if let at, self.fragment.isEmpty {
+                writer.text("\"at\":\"")
+                writer.time(at)
+                writer.text("\"")
+            } else if let at {
+                writer.time(.at, at)
+            }
             if let leftMs { writer.number(.leftMs, leftMs) }
             writer.text("}")
         }

@@ -78,16 +78,17 @@ extension Schema {
     /// What lines say of what time does next to the machine at that place, as far as it can be told now; nil if it does
     /// nothing there.
     ///
-    /// They and the history say the same, so whatever is seen of others then.
+    /// Where what is seen of others decides only the moment is told: lines and the history say the same.
     package func due(at place: Place, since start: () -> StayStart) -> ServerLine.Due? {
         guard let rules = self.rules, case let all = rules.due(at: place), !all.isEmpty else {
             return nil
         }
         let stay = start()
-        guard let (key, at) = all.map({ ($0.key, $0.wall(in: stay)) }).min(by: { $0.1 < $1.1 })
+        guard let (due, at) = all.map({ ($0, $0.wall(in: stay)) }).min(by: { $0.1 < $1.1 })
         else { return nil }
+        guard !due.isOpen else { return ServerLine.Due(fragment: [], at: at) }
         let next =
-            switch try? rules.decide(.time(key), at: place, seeing: .nothing, nil).made {
+            switch try? rules.decide(.time(due.key), at: place, seeing: .nothing, nil).made {
             case .enter(let value)?, .keep(let value)?, .renew(let value, _)?: value
             case .pass?, .nothing?, nil: place.value
             }

@@ -125,13 +125,20 @@ extension Pattern {
 extension MachineRules {
     /// Why a state may not be entered by what is seen: a no for each requirement that is not met.
     package func denials(of value: Value, seeing sight: Sight) -> [Vote.Denial] {
-        self.requirements(of: value).compactMap { condition in
+        self.requirements(of: value).denials(of: value.name, seeing: sight)
+    }
+}
+
+extension [LinkCondition] {
+    /// A no for each of a state's requirements that is not met.
+    package func denials(of state: String, seeing sight: Sight) -> [Vote.Denial] {
+        self.compactMap { condition in
             sight.objection(to: condition).map { why in
                 let claim = Vote.Claim.link(condition.link)
                 return Vote.Denial(
                     label: claim.label,
                     claim: claim,
-                    why: "\(value.name) needs \(condition.link) \(condition.pattern); \(why)"
+                    why: "\(state) needs \(condition.link) \(condition.pattern); \(why)"
                 )
             }
         }

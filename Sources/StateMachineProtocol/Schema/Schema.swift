@@ -212,6 +212,9 @@ package protocol MachineRules: Sendable {
     /// What has to be seen of others for a state to be entered.
     func requirements(of value: Value) -> [LinkCondition]
 
+    /// The same by the declaration in force at a place, of a state of which only the name is known.
+    func requirements(ofState name: String, at place: Place) -> [LinkCondition]
+
     /// What happens there when it comes to be seen of others, in the file's order.
     func lookouts(at place: Place) -> [LinkCondition]
 
@@ -280,11 +283,14 @@ package struct Due: Hashable, Sendable {
     /// The change that entered the group whose time it is, and from which it counts; nil: it is the state's own, and
     /// counts from the stay's beginning.
     package let group: UInt64?
+    /// Whether what is seen of other machines then decides what it leads to.
+    package let isOpen: Bool
 
-    package init(_ key: String, _ moment: Moment, group: UInt64? = nil) {
+    package init(_ key: String, _ moment: Moment, group: UInt64? = nil, isOpen: Bool = false) {
         self.key = key
         self.moment = moment
         self.group = group
+        self.isOpen = isOpen
     }
 
     /// From when on it counts.

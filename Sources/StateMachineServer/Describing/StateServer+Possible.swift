@@ -80,8 +80,7 @@ private struct PossibleChanges {
     }
 
     private func prospect(ofSetting state: StateShape) -> Prospect {
-        let isJudged = self.hasVoters || !self.server.schema.links.isEmpty
-        guard isJudged, state.neededFields.isEmpty else {
+        guard self.hasVoters, state.neededFields.isEmpty else {
             return self.prospect(ofAny: state.name)
         }
         do throws(WireError) {
@@ -112,10 +111,7 @@ private struct PossibleChanges {
     /// What becomes of a change to that state.
     private func prospect(of value: Value, beginsStay: Bool) -> Prospect {
         let name = beginsStay ? value.name : "keep"
-        if beginsStay, let rules = self.server.schema.rules {
-            let denials = rules.denials(of: value, seeing: self.server.sight.now)
-            if !denials.isEmpty { return .refused(WireError(.denied, denials.lacks)) }
-        }
+        if beginsStay, let denial = self.denial(of: name) { return denial }
         guard self.hasVoters else { return .leads(to: name) }
         let motion = Motion(from: self.place, to: value, beginsStay: beginsStay)
         let states = self.server.states
@@ -126,8 +122,17 @@ private struct PossibleChanges {
         ) { $0.isConcerned(by: motion) }
     }
 
+    /// What a state requires and is not seen of other machines; nil if nothing is against it.
+    private func denial(of state: String) -> Prospect? {
+        guard let rules = self.server.schema.rules else { return nil }
+        let denials = rules.requirements(ofState: state, at: self.place)
+            .denials(of: state, seeing: self.server.sight.now)
+        return denials.isEmpty ? nil : .refused(WireError(.denied, denials.lacks))
+    }
+
     /// What becomes of a change to a state of that name, of which it is not known what it carries.
     private func prospect(ofAny state: String) -> Prospect {
+        if let denial = self.denial(of: state) { return denial }
         guard self.hasVoters else { return .leads(to: state) }
         let numbers = self.server.states.buckets(ofAny: state)
         return self.prospect(of: state, at: numbers) { $0.isConcerned(byAny: state) }

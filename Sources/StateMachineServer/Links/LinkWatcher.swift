@@ -28,9 +28,17 @@ package enum LinkNews: Sendable {
 
 /// What is seen of all links now, which may be asked on any thread.
 final class SightBox: Sendable {
-    private let seen = Lock(Sight())
+    private let seen = Lock((sight: Sight(), version: 0))
 
-    var now: Sight { self.seen.withLock { $0 } }
+    var now: Sight { self.seen.withLock { $0.sight } }
 
-    func change(_ body: (inout Sight) -> Void) { self.seen.withLock { body(&$0) } }
+    /// How often it has changed.
+    var version: Int { self.seen.withLock { $0.version } }
+
+    func change(_ body: (inout Sight) -> Void) {
+        self.seen.withLock { seen in
+            body(&seen.sight)
+            seen.version += 1
+        }
+    }
 }

@@ -116,8 +116,8 @@ final class Links: @unchecked Sendable {
     /// Ends it: from here on nothing is dealt with, so that the next run sees it again; ``tasks`` end soon.
     func stop() {
         guard self.isWatching else { return }
-        self.noteNow()
         (self.isWatching, self.isMoving) = (false, false)
+        self.noteNow()
         self.retry?.cancel()
         for look in self.looks { look.task?.cancel() }
         self.looks = []
@@ -137,6 +137,7 @@ final class Links: @unchecked Sendable {
             }
         }
         look.task = task
+        self.tasks.removeAll(where: \.isCancelled)
         self.tasks.append(task)
     }
 
@@ -248,8 +249,21 @@ final class Links: @unchecked Sendable {
         look.why = why
         self.show()
         let now = NIODeadline.now()
-        guard look.complained.map({ $0 + Self.complaintInterval < now }) ?? true else { return }
-        (look.complained, look.isComplained) = (now, true)
+        if let last = look.complained, last + Self.complaintInterval > now {
+            // The last word is to be true.
+            self.server.loop.assumeIsolated()
+                .scheduleTask(deadline: last + Self.complaintInterval) { [weak look] in
+                    guard self.isWatching, let look, let why = look.why else { return }
+                    self.complain(of: look, why)
+                }
+            return
+        }
+        self.complain(of: look, why)
+    }
+
+    private func complain(of look: Look, _ why: String) {
+        guard !look.isComplained else { return }
+        (look.complained, look.isComplained) = (.now(), true)
         self.tell(look.link, why)
     }
 
@@ -336,7 +350,7 @@ final class Links: @unchecked Sendable {
             return self.watch.failed(attempt)
         }
         let (schema, sight) = (self.server.states, self.sight)
-        let starts = self.server.stays?.starts
+        let (starts, version) = (self.server.stays?.starts, sight.version)
         let move = Move(
             to: .made(
                 { (place) throws(Refused) in
@@ -349,12 +363,16 @@ final class Links: @unchecked Sendable {
         )
         self.server.machine.propose(
             Happening(move, self.kept(without: attempt.key), of: self.server) {
-                self.answered(attempt, $0)
+                self.answered(attempt, $0, seen: version)
             }
         )
     }
 
-    private func answered(_ attempt: LinkWatch.Attempt, _ answer: Move.Answer) {
+    private func answered(
+        _ attempt: LinkWatch.Attempt,
+        _ answer: Move.Answer,
+        seen version: Int
+    ) {
         switch answer {
         case .success(let outcome):
             self.server.decided(answer, isOwnMove: true)
@@ -367,6 +385,8 @@ final class Links: @unchecked Sendable {
             case .denied(let denials):
                 self.isDeniedByLinks = self.isDeniedByLinks || denials.areOfLinks
                 self.failed(attempt)
+                // What was seen has changed since it was decided.
+                if self.isDeniedByLinks, self.sight.version != version { self.tryAgain() }
             case .conflict, .stale, .notCommitted, .unsure, .overloaded, .wouldWait, .withdrawn:
                 self.failed(attempt)
             }

@@ -247,8 +247,12 @@ final class StateServer: @unchecked Sendable {
     /// What is due in the present stay is due at another time: who asks from now on is told.
     func renewed(_ place: Place, due: ServerLine.Due?) {
         guard self.snapshot.stay == place.stay else { return }
-        self.due = due
-        if self.snapshot.seq == place.seq { self.snapshot = place }
+        if self.snapshot.seq == place.seq {
+            (self.snapshot, self.due) = (place, due)
+        } else {
+            // It carries something else by now.
+            self.due = self.stays?.due(at: self.snapshot)
+        }
     }
 
     /// The newest state that the ring knows.

@@ -25,10 +25,10 @@ final class Stays: @unchecked Sendable {
 
     /// The stay that the new boot of the computer is to end; nil if none.
     private var stayCutByBoot: UInt64?
-    /// The move that is waited for, or is due and was not allowed.
+    /// The moves that are waited for, or are due and were not allowed.
     private var watch = StayWatch()
-    /// Who denied it when it was last tried, and what they denied; nil if nobody did.
-    private var denial: (by: [Vote.Denial], of: Motion?)?
+    /// Who denied one when it was last tried, and what they denied, by its key.
+    private var denials: [String: (by: [Vote.Denial], of: Motion?)] = [:]
     /// Whether something was denied for what is seen of other machines, which has not changed since.
     private var isDeniedByLinks = false
     private var timer: (any StayTimer)?
@@ -126,8 +126,8 @@ final class Stays: @unchecked Sendable {
     /// For how many milliseconds what is due has been overdue, and who denied it; nil if nothing has been tried in vain, or
     /// withheld.
     var overdue: (ms: Int64, denial: (by: [Vote.Denial], of: Motion?)?)? {
-        guard let since = self.watch.overdueSince else { return nil }
-        return (max(0, self.now.uptime &- since) / 1000, self.denial)
+        guard let overdue = self.watch.overdue else { return nil }
+        return (max(0, self.now.uptime &- overdue.due) / 1000, self.denials[overdue.key])
     }
 
     // MARK: - What happens
@@ -173,7 +173,14 @@ final class Stays: @unchecked Sendable {
     }
 
     /// Notes how far the machine has been handed over.
-    func passed(_ snapshot: Place) { self.snapshot = snapshot }
+    func passed(_ snapshot: Place) {
+        let isNew = self.snapshot.seq != snapshot.seq
+        self.snapshot = snapshot
+        guard isNew, self.watch.overdue != nil, self.watch.reconsider(at: self.now.uptime) else {
+            return
+        }
+        self.loop.assumeIsolated().execute { self.rang() }
+    }
 
     /// Adapts to a new declaration: what is due follows from it, counted from the stay's start.
     func redeclared(_ snapshot: Place) {
@@ -225,7 +232,7 @@ final class Stays: @unchecked Sendable {
 
     /// Tries again after a hold or a guard has gone: what was denied may be allowed now.
     func voterWent() {
-        self.denial = nil
+        self.denials = [:]
         self.tryAgain(anew: true)
         self.freed()
     }
@@ -233,7 +240,7 @@ final class Stays: @unchecked Sendable {
     /// Tries again what was denied for what is seen of other machines, which has changed.
     func linksChanged() {
         guard exchange(&self.isDeniedByLinks, with: false) else { return }
-        self.denial = nil
+        self.denials = [:]
         self.tryAgain(anew: true)
     }
 
@@ -281,7 +288,7 @@ final class Stays: @unchecked Sendable {
         guard isAnew || !self.watch.awaits(deadlines) else { return }
         let wasWaiting = self.watch.isWaiting
         self.watch.expect(deadlines)
-        if self.watch.overdueSince == nil { self.denial = nil }
+        if self.watch.overdue == nil { self.denials = [:] }
         if self.watch.isWaiting {
             self.wait()
         } else if wasWaiting {
@@ -292,10 +299,15 @@ final class Stays: @unchecked Sendable {
     /// What the present stay has: what a new boot does to one that it interrupted is due at once, and nothing else is.
     private var deadlines: [StayWatch.Deadline] {
         let place = self.snapshot
-        func deadline(_ key: String, from start: Int64, due: Int64) -> StayWatch.Deadline {
+        func deadline(
+            _ key: String,
+            from start: Int64,
+            due: Int64,
+            renewals: UInt32 = place.renewals
+        ) -> StayWatch.Deadline {
             StayWatch.Deadline(
                 stay: place.stay,
-                renewals: place.renewals,
+                renewals: renewals,
                 key: key,
                 start: start,
                 due: due
@@ -317,7 +329,9 @@ final class Stays: @unchecked Sendable {
             return deadline(
                 due.key,
                 from: start,
-                due: now.uptime &+ due.left(in: stay, at: now)
+                due: now.uptime &+ due.left(in: stay, at: now),
+                // A group's goes on when the stay begins anew.
+                renewals: due.group == nil ? place.renewals : 0
             )
         }
     }
@@ -362,19 +376,20 @@ final class Stays: @unchecked Sendable {
         let deadline = attempt.deadline
         guard self.suspension() == nil else {
             self.watch.withheld(attempt)
-            self.denial = nil
+            self.denials[deadline.key] = nil
             self.onBoot.take()?()
             return true
         }
         let (schema, starts, sight) = (self.schema, self.starts, self.sight)
+        let version = sight.version
         let isBoot = self.stayCutByBoot == deadline.stay
         let stimulus: Stimulus = isBoot ? .boot : .time(deadline.key)
         let due = schema.rules?.due(at: self.snapshot).first { $0.key == deadline.key }
         // At the move's turn the declaration, and with it what is due, may have changed.
         let isDue: @Sendable (Place) -> Bool = { place in
-            guard place.stay == deadline.stay, place.renewals == deadline.renewals else {
-                return false
-            }
+            guard place.stay == deadline.stay,
+                due?.group != nil || place.renewals == deadline.renewals
+            else { return false }
             return isBoot
                 ? schema.move(on: .boot, at: place, seeing: sight.now) != nil
                 : schema.rules?.due(at: place).contains { $0 == due } ?? false
@@ -391,11 +406,11 @@ final class Stays: @unchecked Sendable {
             asking: Question(),
             at: self.cursor,
             isLimited: false
-        ) { self.tried(attempt, $0) }
+        ) { self.tried(attempt, $0, seen: version) }
         return true
     }
 
-    private func tried(_ attempt: StayWatch.Attempt, _ answer: Move.Answer) {
+    private func tried(_ attempt: StayWatch.Attempt, _ answer: Move.Answer, seen version: Int) {
         defer { self.onBoot.take()?() }
         switch answer {
         case .success(.committed):
@@ -411,7 +426,10 @@ final class Stays: @unchecked Sendable {
             case .illegal: self.watch.gaveUp(attempt)
             // The stay has ended, or begun anew.
             case .conflict: if self.watch.ended(attempt) { self.arm(anew: true) }
-            case .denied(let deciding): self.retry(attempt, after: (deciding, error.motion))
+            case .denied(let deciding):
+                self.retry(attempt, after: (deciding, error.motion))
+                // What was seen has changed since it was decided.
+                if self.sight.version != version { self.linksChanged() }
             case .stale, .notCommitted, .unsure, .overloaded, .wouldWait, .withdrawn:
                 self.retry(attempt)
             }
@@ -426,7 +444,7 @@ final class Stays: @unchecked Sendable {
         after denial: (by: [Vote.Denial], of: Motion?)? = nil
     ) {
         guard self.watch.failed(attempt, at: self.now.uptime) else { return }
-        self.denial = denial
+        self.denials[attempt.deadline.key] = denial
         if denial?.by.areOfLinks == true { self.isDeniedByLinks = true }
     }
 }

@@ -375,7 +375,7 @@ class Card {
       return { rank: 2, word: "suspended", text: `its own moves are suspended, as there were ${plain(moves)} within ${span(inMs)}` };
     }
     const since = this.overdue;
-    const target = line?.due && plain(line.due.state, 80);
+    const target = line?.due && (line.due.state === undefined ? "a time" : plain(line.due.state, 80));
     if (since !== null) {
       const text = [`${target} overdue for ${span(now() - since)}`, this.held].filter(Boolean).join(", ");
       return { rank: 3, word: "overdue", text, since };

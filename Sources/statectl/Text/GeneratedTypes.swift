@@ -172,7 +172,11 @@ enum PythonText {
         return field.fallback.flatMap { self.literal($0) }
     }
 
-    private static let plain = ["boolean": "bool", "integer": "int", "string": "str"]
+    private static let plain = [
+        "boolean": "bool", "integer": "int", "string": "str",
+        // Milliseconds, and text of RFC 3339.
+        "time": "int", "instant": "str",
+    ]
 
     private static func annotation(_ field: MachineTypes.Field) -> String {
         let values = field.values.compactMap { self.literal($0) }
@@ -183,7 +187,7 @@ enum PythonText {
             case "number": "float"
             case "array": "list[Any]"
             case "object": "dict[str, Any]"
-            case "boolean", "integer", "string":
+            case "boolean", "integer", "string", "time", "instant":
                 listed.map { "Literal[\($0.joined(separator: ", "))]" } ?? self.plain[field.type]
                     ?? ""
             default: "Any"
@@ -261,8 +265,9 @@ enum TypeScriptText {
         if !field.values.isEmpty { return field.values.map(\.description).joined(separator: " | ") }
         return switch field.type {
         case "boolean": "boolean"
-        case "integer", "number": "number"
-        case "string": "string"
+        // A time in milliseconds, an instant as text of RFC 3339.
+        case "integer", "number", "time": "number"
+        case "string", "instant": "string"
         case "array": "readonly unknown[]"
         case "object": "Readonly<Record<string, unknown>>"
         default: "unknown"

@@ -20,7 +20,6 @@ extension LineText {
     func rows(of status: MachineStatus) -> [[StyledText]] {
         let runner = status.runner
         var rows = [("state", self.parts(of: status.state, mark: status.mark))]
-        rows += self.possible(status)
         rows += status.links.map { ("sees", self.link($0)) }
         rows += status.holds.map { ("held", self.voter($0)) }
         rows += status.guards.map { ("guarded", self.voter($0)) }
@@ -54,6 +53,7 @@ extension LineText {
             rows.append(("left", [StyledText(text, as: .notice)]))
         }
         if runner != nil || status.hasCommands { rows.append(("runner", [self.runner(runner)])) }
+        rows += self.possible(status)
         let width = rows.map(\.0.count).max() ?? 0
         return rows.map { [StyledText($0.padded(to: width), as: .label)] + $1 }
     }
@@ -97,7 +97,8 @@ extension LineText {
             case ("illegal-transition", _): "not from here"
             case ("forbidden", _):
                 "only root\(Self.words(row["may"]).filter { $0 != "root" }.map { ", \($0)" }.joined())"
-            case ("denied", _): "denied by \(Self.deniers(row["by"]?.elements ?? []))"
+            case ("denied", _) where row["by"] != nil:
+                "denied by \(Self.deniers(row["by"]?.elements ?? []))"
             case (nil, true): "changes nothing here"
             case (nil, _): "not handled here"
             case (_?, _): row["message"]?.string?.printable ?? "?"

@@ -219,6 +219,39 @@ import Testing
         }
     }
 
+    /// It was absent on entry, and is no time in this stay, whatever is updated and however often it starts.
+    @Test func aTimeThatWasAbsentStaysAbsent() async throws {
+        try await DeclaredMachine.with(Self.machine) { machine in
+            try await machine.run { daemon in
+                _ = try await daemon.ask("set maybe")
+                _ = try await daemon.ask("update left=1min")
+                let got = try await daemon.ask("get")
+                #expect(got.leftMs == 300_000)
+            }
+            try await machine.run { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.leftMs == 300_000)
+            }
+        }
+    }
+
+    /// The entering event and what asks for `{remaining}` come in one write, before anything is recorded.
+    @Test func whatIsAskedAheadOfTheGroupIsOfTheStayAsItWillBe() async throws {
+        try await DeclaredMachine.with(Self.machine) { machine in
+            let clock = machine.clock
+            try await machine.run { daemon in
+                let client = try daemon.connect()
+                _ = try await client.ask("send begin left=60s")
+                clock.pass(.seconds(40))
+                // The stay begins anew, and is paused before that is entered.
+                try client.send("send touch\nsend stop")
+                _ = try await client.next()
+                let stopped = try await client.next()
+                #expect(stopped.item("data")?.int("left") == 60_000)
+            }
+        }
+    }
+
     @Test func aTimePauses() async throws {
         try await DeclaredDaemon.run(Self.machine) { daemon in
             let client = try daemon.connect()

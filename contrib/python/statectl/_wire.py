@@ -437,8 +437,10 @@ def _by(line: Mapping[str, Any]) -> By:
     )
 
 
-def _due(line: Mapping[str, Any]) -> Due:
+def _due(line: Mapping[str, Any]) -> Optional[Due]:
     due = members(line, "due")
+    if "state" not in due:
+        return None  # Only the moment decides what it leads to.
     return Due(word(due, "state"), members(due, "data"), time(due, "at"))
 
 
