@@ -51,7 +51,8 @@ struct HistoryWriter {
                 follows = follows && seq + 1 == change.seq
                 let old = follows ? nil : self.schema.recorded(change.old)
                 (seq, follows) = (change.seq, true)
-                (state, last) = (change.new, change)
+                // A machine that can only be set has no times.
+                if self.starts != nil { (state, last) = (change.new, change) }
                 addition.rows.append(self.row(of: change, leaving: old, addition.corrected))
                 if change.beginsStay { addition.links = self.links(at: change.place) }
                 // States that are built into a program have none.

@@ -15,7 +15,7 @@ import Testing
         return files.filter { $0.hasSuffix(".session") }.map { String($0.dropLast(8)) }.sorted()
     }()
 
-    @Test func thereAreSessions() { #expect(Self.sessions.count == 26) }
+    @Test func thereAreSessions() { #expect(Self.sessions.count == 27) }
 
     @Test(arguments: sessions) func whatUsersSeeIsAsRecorded(_ name: String) async throws {
         let recorded = try RecordedText("\(name).session", in: Fence.directory)

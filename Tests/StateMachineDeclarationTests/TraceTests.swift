@@ -24,6 +24,25 @@ import Testing
           right: {after: {1s: left}, to: [idle]}
         """
 
+    /// As a daemon has it, which waits for nobody.
+    @Test func aMomentThatHasPassedComesBeforeTheFirstLine() throws {
+        let machine = try declaration(
+            """
+            start: waiting until=1999-12-31T23:00:00Z
+            events: {go: {}}
+            states:
+              waiting:
+                fields: {until: instant}
+                when: {go: early}
+                after: {"{until}": over}
+              early: {}
+              over: {}
+            """
+        )
+        let end = try Trace("send go").run(on: machine)
+        #expect(end.written == "over")
+    }
+
     private func run(_ trace: String) throws -> String {
         let machine = try declaration(Self.machine)
         do {

@@ -57,6 +57,8 @@ struct ExampleTests {
         #""error":"bad-file""#, #""skipped":3"#, #""type":"progress""#, #""reason":"restart""#,
         #""limit":"connectionsPerUid""#, #""reason":"refused""#,
         "which is no change of this numbering", "only root, anna and @operators",
+        // A row of each kind, which no machine there has together.
+        #""possible":{"set":"#,
     ]
 
     @Test(arguments: ["replies", "watches"]) func aServerSendsTheExamples(_ name: String) throws {

@@ -80,7 +80,9 @@ package final class StayStarts: Sendable {
     ///   - clock: measures all stays.
     package init(_ start: StayStart, clock: any StayClock) {
         self.clock = clock
-        self.known = Lock(Known(entries: [Entry(seq: start.stay, start: start)]))
+        let entry = Entry(seq: start.stay, start: start)
+        // What is corrected later counts from behind it.
+        self.known = Lock(Known(entries: [entry], settled: start.stay))
     }
 
     /// The start of the stay in which a change was made, or which it began; the first call settles
@@ -150,7 +152,11 @@ package final class StayStarts: Sendable {
 
     /// Sets the stay's start for all changes that nobody has asked about.
     package func correct(_ start: StayStart) {
-        self.known.withLock { $0.insert(Entry(seq: $0.settled + 1, start: start)) }
+        self.known.withLock { known in
+            // It may have begun anew behind changes that nobody asked about.
+            let last = known.entries.last { $0.start.stay == start.stay }?.seq ?? 0
+            known.insert(Entry(seq: max(known.settled + 1, last), start: start))
+        }
     }
 
     /// Forgets what was to follow that change, since it did not happen.

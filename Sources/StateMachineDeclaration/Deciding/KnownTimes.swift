@@ -96,10 +96,11 @@ extension DeclaredState {
     }
 
     /// What is found out of a time now; nil if there is nothing to know.
+    ///
+    /// That a field is absent is known, too: it may be given later.
     private func known(of time: StateDeclaration.Deadline, group: UInt64?) -> KnownTime? {
         switch time.moment {
         case .after: group.map { KnownTime(time.key, group: $0, value: nil) }
-        // Also that it is absent: it may be there later, and moves nothing then.
         case .field(let name): KnownTime(time.key, group: group, value: self[name])
         }
     }
@@ -128,7 +129,7 @@ extension DeclaredState {
             let renewed = self.renewed
             return .renew(
                 renewed.times == self.times ? place.value : TypedValue(renewed),
-                groups: self.times.compactMap { $0.hasPassed ? nil : $0.group }
+                groups: self.times.compactMap(\.group)
             )
         case .nothing(.same):
             if case .time = stimulus { return .pass(TypedValue(left)) }
@@ -147,7 +148,7 @@ extension DeclaredState {
                 of: place.stay,
                 at: place.seq,
                 place.at,
-                groups: self.times.compactMap { $0.hasPassed ? nil : $0.group }
+                groups: self.times.compactMap(\.group)
             )
         let now = starts.clock.moment
         return own.map { .microseconds(max(0, $0.left(in: stay, at: now))) }.min()

@@ -51,6 +51,8 @@ package struct Simulation {
         self.state = declaration.initial.knowing([], in: 1)
         self.phase = self.state.declared.run == nil ? .over : .running(since: .zero)
         self.lookouts = LinkWatch(stay: UInt64(self.stay))
+        // A moment may have passed already; what cannot be is found out by the first line that lets time pass.
+        try? self.pass(.zero)
     }
 
     /// Sends an event, as a client does.

@@ -370,9 +370,9 @@ extension Schema {
         return decision
     }
 
-    /// The changes that entered groups whose times are waited for at that place.
+    /// The changes that entered the groups that have times at that place; all may have come, and another file have more.
     package func groups(at place: Place) -> [UInt64] {
-        self.rules?.times(of: place.value).compactMap { $0.hasPassed ? nil : $0.group } ?? []
+        self.rules?.times(of: place.value).compactMap(\.group) ?? []
     }
 }
 

@@ -280,7 +280,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         at server: StateServer,
         reload: () async -> ReloadResult
     ) async throws -> End {
-        guard let signals else {
+        guard signals != nil || self.redeclare != nil else {
             try await gracefulShutdown()
             return .stop
         }
@@ -292,6 +292,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         }.get()
         return await withTaskGroup { group in
             group.addTask {
+                guard let signals else { return }
                 for await signal in signals {
                     hearing.yield(signal == .sigusr2 ? .restart : .reload { _ in })
                 }

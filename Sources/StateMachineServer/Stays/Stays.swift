@@ -374,16 +374,20 @@ final class Stays: @unchecked Sendable {
     private func tryIt() -> Bool {
         guard let attempt = self.watch.rang(at: self.now.uptime) else { return false }
         let deadline = attempt.deadline
-        guard self.suspension() == nil else {
+        let (schema, starts, sight) = (self.schema, self.starts, self.sight)
+        let version = sight.version
+        let isBoot = self.stayCutByBoot == deadline.stay
+        let stimulus: Stimulus = isBoot ? .boot : .time(deadline.key)
+        let decision = try? schema.rules?
+            .decide(stimulus, at: self.snapshot, seeing: sight.now, starts)
+        // What changes nothing is not one too many.
+        let isSilent = if case .pass? = decision?.made { !self.breaker.isOpen } else { false }
+        guard isSilent || self.suspension() == nil else {
             self.watch.withheld(attempt)
             self.denials[deadline.key] = nil
             self.onBoot.take()?()
             return true
         }
-        let (schema, starts, sight) = (self.schema, self.starts, self.sight)
-        let version = sight.version
-        let isBoot = self.stayCutByBoot == deadline.stay
-        let stimulus: Stimulus = isBoot ? .boot : .time(deadline.key)
         let due = schema.rules?.due(at: self.snapshot).first { $0.key == deadline.key }
         // At the move's turn the declaration, and with it what is due, may have changed.
         let isDue: @Sendable (Place) -> Bool = { place in
@@ -400,8 +404,7 @@ final class Stays: @unchecked Sendable {
                     try schema.made(stimulus, at: place, seeing: sight, starts)
                 },
                 if: .holds(isDue),
-                cause: try? schema.rules?
-                    .decide(stimulus, at: self.snapshot, seeing: sight.now, starts).cause
+                cause: decision?.cause
             ),
             asking: Question(),
             at: self.cursor,

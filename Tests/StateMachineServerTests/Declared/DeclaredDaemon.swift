@@ -75,20 +75,17 @@ struct DeclaredDaemon {
         _ = try await self.ask("get")
     }
 
-    /// Runs it until `body` ends; `state` is where its history is, if it has one.
+    /// Runs it until `body` ends; `state` is where its history is, if it has one, and `reload` is asked for its next file.
     static func run(
         _ machine: String,
         state: String? = nil,
         boot: String = "1",
         clock: ManualStayClock = ManualStayClock(),
         graceMs: Int? = nil,
+        reload: (@Sendable () -> String)? = nil,
         _ body: @escaping @Sendable (DeclaredDaemon) async throws -> Void
     ) async throws {
-        let reading = DeclarationReading(Array(machine.utf8))
-        guard let declaration = reading.declaration else {
-            throw TestFailure("mistakes: \(reading.problems.map { $0.line(in: "machine") })")
-        }
-        let schema = declaration.schema
+        let schema = try Self.schema(of: machine)
         let start = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
         if let state { try await Self.awaitRelease(of: state) }
         let history = try state.map {
@@ -100,6 +97,11 @@ struct DeclaredDaemon {
                 clock: clock
             )
         }
+        var redeclare: (@Sendable () throws -> Redeclaration)?
+        if let reload {
+            redeclare = { Redeclaration(try Self.schema(of: reload()), warnings: []) }
+        }
+        let reread = redeclare
         var limits = ServerLimits()
         if let graceMs { limits.graceMs = graceMs }
         try await withDaemon(limits: limits) { configuration, logger, onReady in
@@ -113,11 +115,20 @@ struct DeclaredDaemon {
                 clock: clock,
                 configuration: configuration,
                 logger: logger,
+                redeclare: reread,
                 onReady: onReady
             )
         } body: {
             try await body(DeclaredDaemon(runtime: $0, clock: clock, state: state))
         }
+    }
+
+    private static func schema(of machine: String) throws -> Schema {
+        let reading = DeclarationReading(Array(machine.utf8))
+        guard let declaration = reading.declaration else {
+            throw TestFailure("mistakes: \(reading.problems.map { $0.line(in: "machine") })")
+        }
+        return declaration.schema
     }
 }
 

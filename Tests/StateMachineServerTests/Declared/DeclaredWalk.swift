@@ -3,9 +3,9 @@ import StateMachineCore
 import StateMachineProtocol
 import TestSupport
 
-/// One walk: requests, time, ends and restarts, each checked against the model.
+/// One walk: requests, time, clocks, ends, reloads, restarts and power cuts, each checked against the model.
 ///
-/// `@unchecked Sendable`: used by one task.
+/// `@unchecked Sendable`: used by one task, and while that waits for a reload by what asks for the file.
 final class DeclaredWalk: @unchecked Sendable {
     private(set) var machine: ModelledMachine
     private(set) var count = 0
@@ -15,7 +15,11 @@ final class DeclaredWalk: @unchecked Sendable {
     /// The files, of which each life takes one.
     private let editions: [String]
     private let seed: UInt64
-    private let state: String
+    private var state: String
+    /// What a kill of the daemon left, from which the next one goes on; nil: it ended by itself.
+    private var killed: String?
+    /// The number of the file.
+    private var edition = 0
     private var random: SeededGenerator
     private var clock = ManualStayClock()
     private var boot = 1
@@ -50,14 +54,16 @@ final class DeclaredWalk: @unchecked Sendable {
     /// One run of the daemon, for some steps.
     func life(of most: Int) async throws {
         let end = min(most, self.count + Int.random(in: 1...200, using: &self.random))
-        let edition = Int.random(in: 0..<self.editions.count, using: &self.random)
-        self.machine.becomes(try MachineModel(self.editions[edition]))
-        self.steps.append("edition \(edition)")
+        self.edition = Int.random(in: 0..<self.editions.count, using: &self.random)
+        self.machine.becomes(try MachineModel(self.editions[self.edition]))
+        self.steps.append("edition \(self.edition)")
+        let next: @Sendable () -> String = { self.editions[self.edition] }
         try await DeclaredDaemon.run(
-            self.editions[edition],
+            self.editions[self.edition],
             state: self.state,
             boot: "\(self.boot)",
-            clock: self.clock
+            clock: self.clock,
+            reload: next
         ) { daemon in
             let client = try daemon.connect()
             let watch = try daemon.connect()
@@ -66,6 +72,9 @@ final class DeclaredWalk: @unchecked Sendable {
                 while self.count < end {
                     self.count += 1
                     try await self.step(client, watch)
+                }
+                if Int.random(in: 0..<3, using: &self.random) == 0 {
+                    self.killed = try leftovers(of: self.state)
                 }
             } catch {
                 let last = self.steps.suffix(12).joined(separator: "\n")
@@ -77,10 +86,16 @@ final class DeclaredWalk: @unchecked Sendable {
 
     /// What happens while nothing runs: time passes, and sometimes the computer is restarted.
     private func end() {
+        if let killed = exchange(&self.killed, with: nil) {
+            try? FileManager.default.removeItem(atPath: self.state)
+            self.state = killed
+            self.steps.append("a kill")
+        }
         let pause = Duration.seconds(Int.random(in: 0...400, using: &self.random))
         if Int.random(in: 0..<3, using: &self.random) > 0 {
             self.clock.pass(pause)
             self.steps.append("a restart after \(pause)")
+            if Int.random(in: 0..<4, using: &self.random) == 0 { self.setClock() }
             return
         }
         // By the wall clock, which may lose some of the time meanwhile.
@@ -97,39 +112,71 @@ final class DeclaredWalk: @unchecked Sendable {
         // The move of a boot, or of a past deadline, comes before the first request or shortly
         // after it.
         self.machine.daemonBegan()
-        if exchange(&self.isBooting, with: false) { _ = self.machine.booted(at: self.now) }
-        _ = self.machine.timePassed(to: self.now)
-        let patience = ContinuousClock.now + .seconds(60)
-        while try await client.ask("get").seq != self.machine.seq, ContinuousClock.now < patience {}
+        if exchange(&self.isBooting, with: false) {
+            _ = self.machine.booted(at: self.now)
+        } else {
+            self.machine.clockWasSet(at: self.now)
+        }
+        while self.machine.timePassed(to: self.now) {}
+        try await self.settle(client)
         let first = try await watch.ask("watch")
-        try self.compare(first, "watch")
+        try self.compare(first, "watch", self.machine.shown(at: self.now))
         try await self.ask("get", client)
+    }
+
+    /// Waits until it is where it has to be: a time that changes nothing makes no line.
+    private func settle(_ client: LineSocket) async throws {
+        let patience = ContinuousClock.now + .seconds(60)
+        while true {
+            let reply = try await client.ask("get")
+            do {
+                return try self.compareWhole(reply)
+            } catch  where ContinuousClock.now < patience {
+                continue
+            }
+        }
+    }
+
+    private func setClock() {
+        let by = Duration.seconds(
+            [-7200, -3600, -100, -30, 30, 100, 3600, 7200].randomElement(using: &self.random) ?? 0
+        )
+        self.clock.setWall(by: by)
+        self.steps.append("the clock is set by \(by)")
     }
 
     // MARK: - Steps
 
     private func step(_ client: LineSocket, _ watch: LineSocket) async throws {
         var seq = self.machine.seq
-        switch Int.random(in: 0..<14, using: &self.random) {
-        case 0..<3: try await self.set(client)
-        case 3..<7: try await self.send(client)
-        case 7: try await self.update(client)
-        case 8..<12: try await self.endRun(client)
+        let silences = self.machine.silences
+        switch Int.random(in: 0..<30, using: &self.random) {
+        case 0..<6: try await self.set(client)
+        case 6..<14: try await self.send(client)
+        case 14..<16: try await self.update(client)
+        case 16..<23: try await self.endRun(client)
+        case 23: try await self.clockIsSet(client)
+        case 24: try await self.reload(client, watch)
         default: try await self.passTime(client)
         }
         // A withheld move comes after the request that releases it.
-        _ = self.machine.timePassed(to: self.now)
+        while self.machine.timePassed(to: self.now) {}
         while seq < self.machine.seq {
-            seq += 1
             let change = try await watch.next()
-            if seq == self.machine.seq { try self.compare(change, "change") }
-            let cause = self.machine.causes[seq - 1]
+            let shown = self.machine.changes[seq]
+            seq += 1
+            try self.compare(change, "change", shown)
+            let cause = shown.cause
             if let cause { self.seen[cause, default: 0] += 1 }
             guard change.seq == seq, change.string("cause") == cause,
                 change.has("by") == (cause == nil)
             else {
                 throw TestFailure("not \(seq) for \(cause ?? "somebody"): \(change)")
             }
+        }
+        if self.machine.silences > silences {
+            self.seen["nothing", default: 0] += 1
+            try await self.settle(client)
         }
         // When this is answered, the daemon has begun to wait for what is due now.
         try await self.ask("get", client)
@@ -185,7 +232,7 @@ final class DeclaredWalk: @unchecked Sendable {
             }
         }
         let (ifStay, condition) = self.condition()
-        let answer = self.machine.update(data, adding: amounts, ifStay: ifStay)
+        let answer = self.machine.update(data, adding: amounts, ifStay: ifStay, at: self.now)
         let json = data.map { "\"\($0.key)\":\($0.value?.json ?? "null")" }
             .joined(separator: ",")
         let add = amounts.isEmpty ? "" : #","add":\#(amounts.json)"#
@@ -211,7 +258,9 @@ final class DeclaredWalk: @unchecked Sendable {
         let condition = stay.map { #","ifStay":\#($0)"# } ?? ""
         let line = #"{"op":"send","event":"run.ended","data":\#(end.json)\#(condition)}"#
         try await self.ask(line, client, answer)
-        guard answer == .changed, Bool.random(using: &self.random) else { return }
+        // What is due at once comes before or after it.
+        let isDue = self.machine.dueUptime(at: self.now).map { $0 <= self.now.uptime } ?? false
+        guard answer == .changed, !isDue, Bool.random(using: &self.random) else { return }
         // Sent twice, it counts once.
         try await self.ask(line, client, .refused("conflict"))
     }
@@ -235,7 +284,7 @@ final class DeclaredWalk: @unchecked Sendable {
 
     private func passTime(_ client: LineSocket) async throws {
         var time = Duration.milliseconds(Int.random(in: 1...400_000, using: &self.random))
-        if let left = self.machine.leftMs(at: self.now.uptime), left > 1,
+        if let left = self.machine.leftMs(at: self.now), left > 1,
             Bool.random(using: &self.random)
         {
             // Just before the deadline, or exactly at it.
@@ -243,10 +292,28 @@ final class DeclaredWalk: @unchecked Sendable {
         }
         self.clock.pass(time)
         self.steps.append("\(time) pass")
-        _ = self.machine.timePassed(to: self.now)
         // A timer may come after the pending requests are answered, but no later: the next answer
         // is given after it.
         _ = try await client.ask("ping")
+    }
+
+    private func clockIsSet(_ client: LineSocket) async throws {
+        self.setClock()
+        self.machine.clockWasSet(at: self.now)
+        _ = try await client.ask("ping")
+    }
+
+    private func reload(_ client: LineSocket, _ watch: LineSocket) async throws {
+        guard self.editions.count > 1 else { return }
+        self.edition = (self.edition + 1) % self.editions.count
+        self.steps.append("reload of edition \(self.edition)")
+        self.machine.reloaded(try MachineModel(self.editions[self.edition]))
+        let reply = try await client.ask(#"{"op":"reload"}"#)
+        self.steps.append("\(reply)")
+        let line = try await watch.next()
+        guard reply.ok == true, line.type == "declared",
+            line.string("version") == "\(self.edition)"
+        else { throw TestFailure("no reload: \(reply) \(line)") }
     }
 
     // MARK: - What is asked
@@ -278,7 +345,9 @@ final class DeclaredWalk: @unchecked Sendable {
             case 4: values[name] = .number("\(Int.random(in: -3...120, using: &self.random))")
             case 5: values[name] = .text("elsewhere")
             default:
-                let all = RandomMachine.literals(field.type).map { field.value($0) } + field.values
+                let all =
+                    RandomMachine.literals(field.type, near: self.now.wall)
+                    .map { field.value($0) } + field.values
                 let some = all.filter { field.takes($0) }
                 values[name] = some.randomElement(using: &self.random)
             }
@@ -319,38 +388,39 @@ final class DeclaredWalk: @unchecked Sendable {
             else { throw TestFailure("to be refused, \(text): \(reply)") }
         case nil: break
         }
-        try self.compare(reply, line)
-        if line == "get", reply.leftMs != self.machine.leftMs(at: self.now.uptime) {
-            throw TestFailure("left \(self.machine.leftMs(at: self.now.uptime) as Any): \(reply)")
-        }
+        if line == "get" { return try self.compareWhole(reply) }
+        try self.compare(reply, line, self.machine.shown(at: self.now))
+    }
+
+    /// Checks that the answer to `get` agrees with the model.
+    private func compareWhole(_ reply: JSONLine) throws {
+        try self.compare(reply, "get", self.machine.shown(at: self.now))
+        let left = self.machine.leftMs(at: self.now)
+        guard reply.leftMs == left else { throw TestFailure("left \(left as Any): \(reply)") }
     }
 
     /// Checks that a line agrees with the model.
-    private func compare(_ line: JSONLine, _ what: String) throws {
-        let machine = self.machine
-        var isRight = line.seq == machine.seq && line.state == machine.state
+    private func compare(
+        _ line: JSONLine,
+        _ what: String,
+        _ shown: ModelledMachine.Shown
+    ) throws {
+        var isRight = line.seq == shown.seq && line.state == shown.state
         if line.type != "change" || line.has("stay") {
-            isRight = isRight && line.int("stay") == machine.stay
+            isRight = isRight && line.int("stay") == shown.stay
         }
-        let data = line.item("data")
-        isRight = isRight && data?.names == Set(machine.data.keys)
-        for (name, value) in machine.data {
-            switch value {
-            case .text(let text):
-                isRight = isRight && data?.string(name)?.utf8.elementsEqual(text.utf8) == true
-            case .number: isRight = isRight && line.number(name).map { .number($0) } == value
-            case .boolean(let bool): isRight = isRight && data?.bool(name) == bool
-            }
-        }
+        isRight = isRight && line.has(shown.data, behind: #""state":"#, in: line.item("data"))
         let due = line.item("due")
-        isRight = isRight && due?.state == machine.due?.state
-        if let wall = machine.due?.wall {
-            isRight = isRight && due?.string("at") == WallTime(microseconds: wall).rfc3339
+        isRight = isRight && due?.string("state") == shown.due?.state
+        if let expected = shown.due {
+            isRight =
+                isRight && due?.string("at") == WallTime(microseconds: expected.wall).rfc3339
+                && line.has(expected.data, behind: #""due":{"#, in: due?.item("data"))
         }
         guard isRight else {
-            let expected =
-                "\(machine.state) \(machine.data.json) at \(machine.seq) of \(machine.stay)"
-            throw TestFailure("\(what): to be \(expected), due \(machine.due as Any): \(line)")
+            throw TestFailure(
+                "\(what): to be \(shown.state) \(shown.data.json) at \(shown.seq) of \(shown.stay), due \(shown.due as Any): \(line)"
+            )
         }
     }
 }
@@ -362,12 +432,29 @@ extension [String: ModelledMachine.Value] {
 }
 
 extension JSONLine {
-    /// The number of that name in the state's `data`, with all its digits.
-    fileprivate func number(_ name: String) -> String? {
-        let text = self.description
-        guard let data = text.range(of: "\"data\":{"),
-            let key = text.range(of: "\"\(name)\":", range: data.upperBound..<text.endIndex)
+    /// Whether `data` has just these values; in the line it is the first one behind that text.
+    fileprivate func has(
+        _ values: [String: ModelledMachine.Value],
+        behind text: String,
+        in data: JSONLine?
+    ) -> Bool {
+        guard data?.names == Set(values.keys) else { return false }
+        return values.allSatisfy { name, value in
+            switch value {
+            case .text(let text): data?.string(name)?.utf8.elementsEqual(text.utf8) == true
+            case .number: self.number(name, behind: text).map { .number($0) } == value
+            case .boolean(let bool): data?.bool(name) == bool
+            }
+        }
+    }
+
+    /// The number of that name in the first `data` behind that text, with all its digits.
+    private func number(_ name: String, behind text: String) -> String? {
+        let line = self.description
+        guard let start = line.range(of: text),
+            let data = line.range(of: "\"data\":{", range: start.upperBound..<line.endIndex),
+            let key = line.range(of: "\"\(name)\":", range: data.upperBound..<line.endIndex)
         else { return nil }
-        return String(text[key.upperBound...].prefix { !",}".contains($0) })
+        return String(line[key.upperBound...].prefix { !",}".contains($0) })
     }
 }

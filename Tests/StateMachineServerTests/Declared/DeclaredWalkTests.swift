@@ -99,6 +99,7 @@ import Testing
 
     @Test(arguments: Chance.seeds) func aTraceOfAMachineByChanceIsTheModels(seed: UInt64) throws {
         let (steps, each) = (Chance.steps(4000), 200)
+        var (causes, silences) = (Set<String>(), 0)
         for number in 0..<UInt64(max(1, steps / each)) {
             let text = RandomMachine(seed: seed &* 1_000_000 &+ number).text(edition: 0)
             // The breaker of a trace withholds what a daemon's refuses.
@@ -106,9 +107,15 @@ import Testing
             do {
                 var walk = try SimulatedWalk(calm, seed: seed)
                 try walk.walk(steps: each)
+                causes.formUnion(walk.causes.compactMap(\.self))
+                silences += walk.silences
             } catch {
                 throw TestFailure("machine \(number): \(error)\n\(calm)")
             }
         }
+        for one in ["boot", "after 20s", "after {l}", "after {u}"] {
+            #expect(causes.contains(one), "\(one) of \(causes)")
+        }
+        #expect(silences > 0)
     }
 }

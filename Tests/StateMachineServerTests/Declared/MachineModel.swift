@@ -47,16 +47,27 @@ struct MachineModel {
 
         static func value(_ text: String, _ type: String) -> Value {
             switch type {
+            case "time": .number("\(MachineModel.micros(text) / 1000)")
             case "integer", "number": .number(text)
             case "boolean": .boolean(text == "true")
             default: .text(text)
             }
         }
 
+        static func bound(_ text: String, _ type: String) -> Decimal? {
+            type == "time" ? Decimal(MachineModel.micros(text) / 1000) : Decimal(string: text)
+        }
+
         func takes(_ value: Value) -> Bool {
             let measured: Decimal
             switch (self.type, value) {
             case ("integer", .number(let text)) where Int64(text) == nil: return false
+            case ("time", .number(let text)):
+                guard let ms = Int64(text), (10...400 * 86_400_000).contains(ms) else {
+                    return false
+                }
+                measured = Decimal(ms)
+            case ("instant", .text): return self.order(value) != nil
             case ("integer", .number), ("number", .number): measured = value.decimal ?? .nan
             case ("string", .text(let text)): measured = Decimal(text.utf8.count)
             case ("boolean", .boolean): return true
@@ -67,11 +78,18 @@ struct MachineModel {
             return self.values.isEmpty || self.values.contains(value)
         }
 
+        /// What orders the values of this type; nil of those that have no order.
+        func order(_ value: Value) -> Decimal? {
+            guard self.type == "instant" else { return value.decimal }
+            guard case .text(let text) = value else { return nil }
+            return MachineModel.wall(text).map { Decimal($0) }
+        }
+
         /// The value with an amount added to it, or taken from it; nil if there is no such value.
         func sum(_ present: Value?, _ amount: Value?, isDown: Bool) -> Value? {
-            guard case .number(let left)? = present, case .number(let right)? = amount else {
-                return nil
-            }
+            guard self.type != "time", case .number(let left)? = present,
+                case .number(let right)? = amount
+            else { return nil }
             if let left = Int64(left), let right = Int64(right) {
                 let (sum, isTooLarge) =
                     isDown
@@ -113,10 +131,32 @@ struct MachineModel {
         /// The names that may be set next.
         let next: Set<String>
         let reactions: [String: [Case]]
-        let after: (micros: Int64, text: String, cases: [Case])?
+        /// Its own, and behind them those of its groups.
+        let times: [Time]
         let boot: [Case]?
         /// Where the ends of its command lead; nil if it runs none.
         let run: Run?
+    }
+
+    /// Where time leads.
+    struct Time {
+        enum Moment {
+            case after(Int64)
+            case field(String)
+        }
+
+        /// Nil: the state's own.
+        let group: String?
+        let moment: Moment
+        let cases: [Case]
+
+        /// Which one it is among those of the state, or of the group.
+        var text: String {
+            switch self.moment {
+            case .after(let micros): MachineModel.text(micros)
+            case .field(let name): "{\(name)}"
+            }
+        }
     }
 
     /// How a command has ended.
@@ -150,6 +190,8 @@ struct MachineModel {
     }
 
     let start: Target
+    /// The fields that every state has.
+    let shared: [String: Field]
     let states: [String: State]
     let events: [String: [String: Field]]
     /// How many moves of its own it may make in how many microseconds while nobody sends a request.
@@ -162,9 +204,16 @@ struct MachineModel {
         let usual = root["to"]
         let always = (root["always"]?.words ?? [])
         let boot = root["boot"].map(Self.cases)
-        var shared: [(members: [String], reactions: [String: [Case]])] = []
-        for (_, group) in root["groups"]?.mapping ?? [] {
-            shared.append((group["states"]?.words ?? [], Self.reactions(group["when"])))
+        let shared = Self.fields(root["fields"] ?? .map([]))
+        self.shared = shared
+        var groups: [(members: [String], reactions: [String: [Case]], times: [Time])] = []
+        for (name, group) in root["groups"]?.mapping ?? [] {
+            groups.append(
+                (
+                    group["states"]?.words ?? [], Self.reactions(group["when"]),
+                    Self.times(group["after"], of: name)
+                )
+            )
         }
         self.start = Target(root["start"] ?? .scalar(""))
         self.breaker = (
@@ -177,18 +226,16 @@ struct MachineModel {
             let to = state["to"] ?? usual
             let next = to.map { $0.text == "any" ? names : $0.words } ?? names
             var reactions = Self.reactions(state["when"])
-            for group in shared where group.members.contains(name) {
+            var times = Self.times(state["after"], of: nil)
+            for group in groups where group.members.contains(name) {
                 reactions.merge(group.reactions) { own, _ in own }
-            }
-            let after = state["after"]?.mapping?.first.map { time, cases in
-                let micros = Self.micros(time)
-                return (micros: micros, text: Self.text(micros), cases: Self.cases(cases))
+                times += group.times
             }
             all[name] = State(
-                fields: Self.fields(state["fields"] ?? .map([])),
+                fields: Self.fields(state["fields"] ?? .map([])).merging(shared) { own, _ in own },
                 next: Set(next + always),
                 reactions: reactions,
-                after: after,
+                times: times,
                 boot: state["boot"].map(Self.cases) ?? boot,
                 run: state["run"].map { Self.run($0, in: state) }
             )
@@ -197,6 +244,15 @@ struct MachineModel {
 
     private static func reactions(_ node: ModelNode?) -> [String: [Case]] {
         (node ?? .map([])).texts.mapValues(Self.cases)
+    }
+
+    private static func times(_ node: ModelNode?, of group: String?) -> [Time] {
+        (node?.mapping ?? []).map { key, cases in
+            let moment: Time.Moment =
+                key.hasPrefix("{")
+                ? .field(String(key.dropFirst().dropLast())) : .after(Self.micros(key))
+            return Time(group: group, moment: moment, cases: Self.cases(cases))
+        }
     }
 
     private static func cases(_ node: ModelNode) -> [Case] {
@@ -221,18 +277,19 @@ struct MachineModel {
             return Field(
                 type: type,
                 values: values.map { Field.value($0, type) },
-                min: node["min"].flatMap { Decimal(string: $0.text) },
-                max: node["max"].flatMap { Decimal(string: $0.text) },
+                min: node["min"].flatMap { Field.bound($0.text, type) },
+                max: node["max"].flatMap { Field.bound($0.text, type) },
                 fallback: node["default"].map { Field.value($0.text, type) },
                 isOptional: node["optional"]?.text == "true"
             )
         }
     }
 
-    /// The largest unit first.
-    private static func text(_ micros: Int64) -> String {
+    /// The largest unit first; nobody says weeks.
+    static func text(_ micros: Int64) -> String {
         var (text, rest) = ("", micros / 1000)
-        for (name, milliseconds) in Self.units.sorted(by: { $0.value > $1.value }) {
+        let units = Self.units.filter { $0.key != "w" }
+        for (name, milliseconds) in units.sorted(by: { $0.value > $1.value }) {
             if rest >= milliseconds { text += "\(rest / milliseconds)\(name)" }
             rest %= milliseconds
         }
@@ -243,10 +300,38 @@ struct MachineModel {
         "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000,
     ]
 
-    /// Parses one number with one unit.
-    private static func micros(_ text: String) -> Int64 {
-        let number = Int64(text.prefix { $0.isNumber }) ?? 0
-        return number * (Self.units[String(text.drop { $0.isNumber })] ?? 0) * 1000
+    /// Numbers with units.
+    static func micros(_ text: String) -> Int64 {
+        var (sum, rest) = (Int64(0), text[...])
+        while !rest.isEmpty {
+            let digits = rest.prefix { $0.isNumber }
+            let unit = rest.dropFirst(digits.count).prefix { !$0.isNumber }
+            sum += (Int64(digits) ?? 0) * (Self.units[String(unit)] ?? 0) * 1000
+            rest = rest.dropFirst(digits.count + unit.count)
+        }
+        return sum
+    }
+
+    /// The microseconds since 1970 at a moment that is written as `2026-11-20T14:00:00.5+02:00`; nil if it is none.
+    static func wall(_ text: String) -> Int64? {
+        let parts = text.split(separator: "T")
+        guard parts.count == 2, let end = parts[1].firstIndex(where: { "Z+-".contains($0) })
+        else { return nil }
+        let date = parts[0].split(separator: "-").compactMap { Int64($0) }
+        let clock = parts[1][..<end].split(separator: ".")
+        let time = (clock.first ?? "").split(separator: ":").compactMap { Int64($0) }
+        let offset = parts[1][end...].dropFirst().split(separator: ":").compactMap { Int64($0) }
+        guard date.count == 3, time.count == 3 else { return nil }
+        let fraction = clock.count > 1 ? clock[1] + String(repeating: "0", count: 6) : "0"
+        // Days since 1970-01-01: a year begins in March, so that a leap day is its last.
+        let (year, month) = (date[0] - (date[1] < 3 ? 1 : 0), (date[1] + 9) % 12)
+        let days =
+            365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + date[2] - 1
+            - 719_468
+        let ahead = offset.count == 2 ? (offset[0] * 60 + offset[1]) * 60 : 0
+        let seconds = days * 86400 + (time[0] * 60 + time[1]) * 60 + time[2]
+        return (seconds - (parts[1][end] == "-" ? -ahead : ahead)) * 1_000_000
+            + (Int64(fraction.prefix(6)) ?? 0)
     }
 }
 
@@ -340,12 +425,13 @@ extension MachineModel {
             let other =
                 isField ? find(String(operand.dropFirst().dropLast())).value : field.value(operand)
             guard let value, let other else { return false }
+            let (left, right) = (field.order(value), field.order(other))
             switch sign {
-            case "=": return value == other
-            case "!=": return value != other
+            case "=": return field.type == "instant" ? left == right : value == other
+            case "!=": return field.type == "instant" ? left != right : value != other
             default: break
             }
-            guard let left = value.decimal, let right = other.decimal else { return false }
+            guard let left, let right else { return false }
             switch sign {
             case "<": return left < right
             case "<=": return left <= right

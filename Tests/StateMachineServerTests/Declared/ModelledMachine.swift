@@ -5,16 +5,48 @@ import TestSupport
 struct ModelledMachine {
     typealias Value = MachineModel.Value
 
+    typealias Moment = (uptime: Int64, wall: Int64)
+
     private(set) var model: MachineModel
     private(set) var state: String
     private(set) var data: [String: Value]
     private(set) var seq = 0
     private(set) var stay = 0
-    /// When the deadline began, in microseconds of uptime and of the wall clock.
-    private var began: (uptime: Int64, wall: Int64)
-    /// The cause that each change must have, from the first; nil for one that somebody asked for.
-    private(set) var causes: [String?] = []
+    /// From when on the state's own times count, and those of its groups, by the groups' names.
+    private var own: Counting
+    private var groups: [String: Counting] = [:]
+    /// What each change must show, from the first.
+    private(set) var changes: [Shown] = []
+    /// How often a time has come that changed nothing.
+    private(set) var silences = 0
     private var breaker = MoveBreaker()
+
+    /// What a line must say.
+    struct Shown {
+        let seq: Int
+        let stay: Int
+        let state: String
+        let data: [String: Value]
+        let due: Due?
+        /// Why it was made; nil: somebody asked for it.
+        var cause: String?
+    }
+
+    /// What time leads to next, and when by the wall clock.
+    struct Due {
+        let state: String
+        let data: [String: Value]
+        let wall: Int64
+    }
+
+    /// Times that count from one moment: the stay's, or a group's.
+    private struct Counting {
+        var start: ModelledStart
+        /// What the fields had then that say when they are.
+        var values: [String: Value] = [:]
+        /// Those that have come.
+        var passed: Set<String> = []
+    }
 
     /// What an answer must say.
     enum Answer: Hashable {
@@ -39,18 +71,55 @@ struct ModelledMachine {
     private struct Event {
         var fields: [String: MachineModel.Field] = [:]
         var values: [String: Value] = [:]
+        /// What is left of the state's own next time when it comes.
+        var remaining: Value?
     }
 
     init(_ model: MachineModel, uptime: Int64, wall: Int64) {
         self.model = model
-        self.began = (uptime, wall)
+        self.own = Counting(start: ModelledStart(uptime: uptime, wall: wall))
         self.state = model.start.state ?? ""
         self.data = [:]
         self.data = self.filled(model.start, Event()) ?? [:]
+        self.own = self.counting(nil, (uptime, wall))
+        for group in self.declaredGroups {
+            self.groups[group] = self.counting(group, (uptime, wall))
+        }
     }
 
     /// Another file, in which the states are called the same and have the same fields.
-    mutating func becomes(_ model: MachineModel) { self.model = model }
+    ///
+    /// What is known of a time stays known; a new one looks at what there is now, and counts from when the others of the
+    /// same state or group do, else from the stay's start.
+    mutating func becomes(_ model: MachineModel) {
+        let old = self.declared.times
+        self.model = model
+        func carried(_ counting: Counting?, _ group: String?) -> Counting {
+            var new = Counting(start: counting?.start ?? self.own.start)
+            for time in self.declared.times where time.group == group {
+                let isKnown =
+                    counting != nil
+                    && old.contains { $0.group == group && $0.text == time.text }
+                if isKnown {
+                    new.values[time.text] = counting?.values[time.text]
+                    if counting?.passed.contains(time.text) == true { new.passed.insert(time.text) }
+                } else if case .field(let name) = time.moment {
+                    new.values[time.text] = self.data[name]
+                }
+            }
+            return new
+        }
+        let known = self.groups
+        self.own = carried(self.own, nil)
+        self.groups = [:]
+        for group in self.declaredGroups { self.groups[group] = carried(known[group], group) }
+    }
+
+    /// The same while it runs: moves that were suspended are made again.
+    mutating func reloaded(_ model: MachineModel) {
+        self.becomes(model)
+        self.breaker = MoveBreaker()
+    }
 
     private var declared: MachineModel.State { self.declared(self.state) }
 
@@ -59,23 +128,94 @@ struct ModelledMachine {
         return state
     }
 
-    /// What `due` says: the target, and the time by the wall clock; nil if nothing is due.
-    var due: (state: String, wall: Int64)? {
-        guard let after = self.declared.after else { return nil }
-        let state =
-            switch self.pick(after.cases) {
-            case .enter(let state, _): state
-            case .again: self.state
-            case .stay, .ignore, .keep, .refuse, .misfit: ""
-            }
-        return (state, self.began.wall + after.micros)
+    /// Those groups of the present state that have times.
+    private var declaredGroups: Set<String> { Set(self.declared.times.compactMap(\.group)) }
+
+    // MARK: - Times
+
+    private func counting(_ group: String?, _ now: Moment) -> Counting {
+        var counting = Counting(start: ModelledStart(uptime: now.uptime, wall: now.wall))
+        for case (let key, .field(let name)) in self.declared.times.filter({ $0.group == group })
+            .map({ ($0.text, $0.moment) })
+        {
+            counting.values[key] = self.data[name]
+        }
+        return counting
     }
 
-    /// When time moves it, by its uptime.
-    var dueUptime: Int64? { self.declared.after.map { self.began.uptime + $0.micros } }
+    /// The microseconds that are left until a time, and when it is by the wall clock; nil if it is not waited for.
+    private func left(_ time: MachineModel.Time, _ now: Moment) -> (micros: Int64, wall: Int64)? {
+        let counting = time.group.map { self.groups[$0] } ?? self.own
+        guard let counting, !counting.passed.contains(time.text) else { return nil }
+        let delay: Int64
+        switch (time.moment, counting.values[time.text]) {
+        case (.after(let micros), _): delay = micros
+        case (.field, .number(let text)?): delay = (Int64(text) ?? 0) * 1000
+        case (.field, .text(let text)?):
+            guard let wall = MachineModel.wall(text) else { return nil }
+            return (wall - now.wall, wall)
+        case (.field, _): return nil
+        }
+        let start = counting.start
+        return (start.uptime + delay - now.uptime, start.wall + delay)
+    }
 
-    func leftMs(at uptime: Int64) -> Int? {
-        self.dueUptime.map { max(0, Int($0 - uptime) / 1000) }
+    private func next(_ now: Moment) -> (time: MachineModel.Time, left: Int64, wall: Int64)? {
+        self.declared.times
+            .compactMap { time in
+                self.left(time, now).map { (time: time, left: $0.micros, wall: $0.wall) }
+            }
+            .min { $0.left < $1.left }
+    }
+
+    /// What is due.
+    func due(at now: Moment) -> Due? {
+        self.next(now).map { next in
+            switch self.pick(next.time.cases) {
+            case .enter(let state, let data): Due(state: state, data: data, wall: next.wall)
+            case .keep(let data): Due(state: self.state, data: data, wall: next.wall)
+            case .stay, .again, .ignore, .refuse, .misfit:
+                Due(state: self.state, data: self.data, wall: next.wall)
+            }
+        }
+    }
+
+    /// When the next time comes, by the uptime.
+    func dueUptime(at now: Moment) -> Int64? { self.next(now).map { now.uptime + $0.left } }
+
+    func leftMs(at now: Moment) -> Int? { self.next(now).map { max(0, Int($0.left) / 1000) } }
+
+    /// What is left of the state's own next time, of at least 10 ms; nil if none is due.
+    private func remaining(_ now: Moment) -> Value? {
+        self.declared.times.filter { $0.group == nil }
+            .compactMap { self.left($0, now)?.micros }.min()
+            .map { .number("\(max(10, $0 / 1000))") }
+    }
+
+    /// What a line must show now.
+    func shown(at now: Moment) -> Shown {
+        Shown(
+            seq: self.seq,
+            stay: self.stay,
+            state: self.state,
+            data: self.data,
+            due: self.due(at: now)
+        )
+    }
+
+    /// The wall clock was set.
+    mutating func clockWasSet(at now: Moment) {
+        self.forEachStart { $0.clockWasSet(at: now) }
+    }
+
+    private mutating func forEachStart(_ body: (inout ModelledStart) -> Void) {
+        body(&self.own.start)
+        for group in Array(self.groups.keys) {
+            if var counting = self.groups[group] {
+                body(&counting.start)
+                self.groups[group] = counting
+            }
+        }
     }
 
     // MARK: - Requests
@@ -85,13 +225,16 @@ struct ModelledMachine {
         _ given: [String: Value],
         ifStay: Int?,
         reenter: Bool,
-        at now: (Int64, Int64)
+        at now: Moment
     ) -> Answer {
         guard let next = self.model.states[name] else { return .refused("unknown-state") }
-        guard Self.fit(given, next.fields), let data = Self.complete(given, next.fields) else {
+        // The machine's fields go along with every move.
+        let fields = next.fields.filter { self.model.shared[$0.key] == nil }
+        guard Self.fit(given, next.fields), var data = Self.complete(given, fields) else {
             return .refused("bad-data")
         }
         self.breaker = MoveBreaker()
+        for name in self.model.shared.keys where given[name] == nil { data[name] = self.data[name] }
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
         if name == self.state, data == self.data {
             guard reenter else { return .unchanged(isHandled: nil) }
@@ -106,7 +249,7 @@ struct ModelledMachine {
         _ event: String,
         _ given: [String: Value],
         ifStay: Int?,
-        at now: (Int64, Int64)
+        at now: Moment
     ) -> Answer {
         if self.model.events[event] != nil { self.breaker = MoveBreaker() }
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
@@ -117,14 +260,15 @@ struct ModelledMachine {
         guard let cases = self.declared.reactions[event] else {
             return .unchanged(isHandled: false)
         }
-        switch self.pick(cases, Event(fields: fields, values: values)) {
+        let sent = Event(fields: fields, values: values, remaining: self.remaining(now))
+        switch self.pick(cases, sent) {
         case .ignore: return .unchanged(isHandled: true)
         case .stay:
-            self.began = now
+            self.own = self.counting(nil, now)
             return .unchanged(isHandled: true)
         case .keep(let data):
             guard data != self.data else { return .unchanged(isHandled: true) }
-            self.keep(data)
+            self.keep(data, nil, now)
         case .enter(let state, let data): self.enter(state, data, nil, now)
         case .refuse(let text): return .declined(text)
         case .again, .misfit: return .refused("bad-data")
@@ -135,7 +279,8 @@ struct ModelledMachine {
     mutating func update(
         _ given: [String: Value?],
         adding amounts: [String: Value] = [:],
-        ifStay: Int?
+        ifStay: Int?,
+        at now: Moment
     ) -> Answer {
         guard amounts.keys.allSatisfy({ given.index(forKey: $0) == nil }) else {
             return .refused("bad-request")
@@ -160,7 +305,7 @@ struct ModelledMachine {
             data[name] = sum
         }
         guard data != self.data else { return .unchanged(isHandled: nil) }
-        self.keep(data)
+        self.keep(data, nil, now)
         return .changed
     }
 
@@ -170,7 +315,7 @@ struct ModelledMachine {
     mutating func runEnded(
         _ end: MachineModel.End?,
         ifStay: Int?,
-        at now: (uptime: Int64, wall: Int64)
+        at now: Moment
     ) -> Answer {
         guard let ifStay else { return .refused("bad-request") }
         guard let end else { return .refused("bad-data") }
@@ -204,34 +349,56 @@ struct ModelledMachine {
         return self.breaker.permits(limit, at: uptime)
     }
 
-    /// Moves the machine if a deadline has passed, once; returns whether it did.
-    mutating func timePassed(to now: (uptime: Int64, wall: Int64)) -> Bool {
-        guard let after = self.declared.after, self.began.uptime + after.micros <= now.uptime,
-            self.mayMove(at: now.uptime)
-        else { return false }
-        self.move(self.pick(after.cases), "after \(after.text)", now)
+    /// Has the next time do what it does if it has come; returns whether it has.
+    mutating func timePassed(to now: Moment) -> Bool {
+        guard let (time, left, _) = self.next(now), left <= 0 else { return false }
+        let pick = self.pick(time.cases)
+        var changesNothing = false
+        switch pick {
+        case .ignore: changesNothing = true
+        case .keep(let data): changesNothing = data == self.data
+        case .stay, .again, .enter, .refuse, .misfit: break
+        }
+        // What changes nothing is no move; but while moves are suspended nothing happens by itself.
+        guard changesNothing ? !self.breaker.isOpen : self.mayMove(at: now.uptime) else {
+            return false
+        }
+        if let group = time.group {
+            self.groups[group]?.passed.insert(time.text)
+        } else {
+            self.own.passed.insert(time.text)
+        }
+        if changesNothing {
+            self.silences += 1
+        } else if case .keep(let data) = pick {
+            self.breaker.moved(at: now.uptime)
+            self.keep(data, "after \(time.text)", now)
+        } else {
+            self.move(pick, "after \(time.text)", now)
+        }
         return true
     }
 
     /// The computer was restarted; the wall clock counts for the time in between.
     ///
     /// - Returns: whether that moves it.
-    mutating func booted(at now: (uptime: Int64, wall: Int64)) -> Bool {
-        let elapsed = max(0, now.wall - self.began.wall)
-        self.began = (now.uptime - elapsed, now.wall - elapsed)
+    mutating func booted(at now: Moment) -> Bool {
+        self.forEachStart { $0.booted(at: now) }
         // Before the first change nothing was kept.
         guard let boot = self.declared.boot, self.seq > 0 else { return false }
         let pick = self.pick(boot)
         if case .ignore = pick { return false }
+        // It enters its groups, wherever it comes from.
+        self.groups = [:]
         self.move(pick, "boot", now)
         return true
     }
 
-    private mutating func move(_ pick: Pick, _ cause: String, _ now: (Int64, Int64)) {
+    private mutating func move(_ pick: Pick, _ cause: String, _ now: Moment) {
         guard case .enter(let state, let data) = pick else {
             preconditionFailure("\(cause) leads to \(pick)")
         }
-        self.breaker.moved(at: now.0)
+        self.breaker.moved(at: now.uptime)
         self.enter(state, data, cause, now)
     }
 
@@ -239,20 +406,31 @@ struct ModelledMachine {
         _ name: String,
         _ data: [String: Value],
         _ cause: String?,
-        _ now: (Int64, Int64)
+        _ now: Moment
     ) {
         self.state = name
         self.data = data
         self.seq += 1
         self.stay = self.seq
-        self.began = now
-        self.causes.append(cause)
+        self.own = self.counting(nil, now)
+        let known = self.groups
+        self.groups = [:]
+        for group in self.declaredGroups {
+            self.groups[group] = known[group] ?? self.counting(group, now)
+        }
+        self.note(cause, now)
     }
 
-    private mutating func keep(_ data: [String: Value]) {
+    private mutating func keep(_ data: [String: Value], _ cause: String?, _ now: Moment) {
         self.data = data
         self.seq += 1
-        self.causes.append(nil)
+        self.note(cause, now)
+    }
+
+    private mutating func note(_ cause: String?, _ now: Moment) {
+        var shown = self.shown(at: now)
+        shown.cause = cause
+        self.changes.append(shown)
     }
 
     // MARK: - Cases
@@ -324,6 +502,11 @@ struct ModelledMachine {
     /// nil if something does not fit, or cannot be counted.
     private func filled(_ target: MachineModel.Target, _ event: Event) -> [String: Value]? {
         let fields = self.declared(target.state ?? self.state).fields
+        let asks = target.words.filter {
+            $0.value == "{remaining}" && fields[$0.key]?.type == "time"
+        }
+        .map(\.key)
+        if !asks.isEmpty, event.remaining == nil { return nil }
         var literals = target.data.reduce(into: [:]) { $0[$1.key] = $1.value }
         var steps = target.add.map { (field: $0.key, amount: $0.value, isDown: false) }
         for (key, value) in target.words {
@@ -337,7 +520,8 @@ struct ModelledMachine {
         var values: [String: Value] = [:]
         for (name, field) in fields {
             values[name] =
-                literals[name].map(field.value) ?? event.values[name] ?? self.data[name]
+                (asks.contains(name) ? event.remaining : nil)
+                ?? literals[name].map(field.value) ?? event.values[name] ?? self.data[name]
                 ?? field.fallback
         }
         for step in steps {
@@ -353,5 +537,42 @@ struct ModelledMachine {
             values[step.field] = sum
         }
         return Self.fit(values, fields) ? values : nil
+    }
+}
+
+/// From when on times count: within a boot the uptime says how much has passed, and from one boot to the next the wall
+/// clock.
+struct ModelledStart {
+    /// As if in this boot, and what the wall clock showed then, or would have.
+    private(set) var uptime: Int64
+    private(set) var wall: Int64
+    /// What it showed then, if the computer has been booted since.
+    private var origin: Int64?
+
+    /// How far both clocks may be apart before one was set.
+    private static let tolerance: Int64 = 1_000_000
+
+    init(uptime: Int64, wall: Int64) {
+        self.uptime = uptime
+        self.wall = wall
+    }
+
+    /// No less than nothing has passed; of a clock that is behind, at least what it has advanced since it was looked at.
+    mutating func booted(at now: ModelledMachine.Moment) {
+        let origin = self.origin ?? self.wall
+        self.wall = now.wall < origin ? min(self.wall, now.wall) : origin
+        self.uptime = now.uptime - (now.wall - self.wall)
+        self.origin = origin
+    }
+
+    /// Within a boot that changes nothing but what is shown; after one a clock is believed that says that more has passed.
+    mutating func clockWasSet(at now: ModelledMachine.Moment) {
+        let elapsed = max(0, now.uptime - self.uptime)
+        if let origin, now.wall - origin > elapsed + Self.tolerance {
+            self.uptime = now.uptime - (now.wall - origin)
+            self.wall = origin
+        } else if abs(now.wall - elapsed - self.wall) > Self.tolerance {
+            self.wall = now.wall - elapsed
+        }
     }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import StateMachineCore
+import StateMachineProtocol
 import TestSupport
 
 /// Machines by chance, with everything that a case may be; each one is a file without mistakes.
@@ -27,33 +29,46 @@ struct RandomMachine {
     private struct Owner {
         let name: String
         let fields: [Field]
-        /// Whether time leads out of it: the clock of a test does not know when a stay without that began.
+        /// Whether it has times: the clock of a test does not know when a stay without any began.
         var isTimed = false
 
         func field(_ name: String) -> Field? { self.fields.first { $0.name == name } }
     }
 
-    private enum Place { case when, after, end, interrupted, boot }
+    /// A moment of the calendar may have passed already: it leads to an earlier state, so that no circle takes no time.
+    private enum Place { case when, after, moment, end, interrupted, boot }
 
     private let seed: UInt64
     private var random: SeededGenerator
     private var states: [Owner] = []
     private var events: [Owner] = []
+    /// The fields of the machine, which stand last in every state.
+    private var shared: [Field] = []
     private var start = ""
+
+    private static let types = [
+        ("n", "integer"), ("m", "integer"), ("n-", "integer"), ("d", "number"), ("g", "number"),
+        ("t", "string"), ("w", "string"), ("b", "boolean"), ("k", "time"), ("l", "time"),
+        ("u", "instant"), ("v", "instant"),
+    ]
+    private static let sharedTypes = [("x", "integer"), ("y", "time"), ("z", "instant")]
 
     /// The machine of that number.
     init(seed: UInt64) {
         self.seed = seed
         self.random = SeededGenerator(seed: seed)
+        if self.chance(50) { self.shared = self.fields(most: 2, of: Self.sharedTypes) }
         for number in 0..<Int.random(in: 2...5, using: &self.random) {
             // Some have the same fields as the one before.
-            let fields = self.chance(30) ? self.states.last?.fields : nil
-            var state = Owner(name: "s\(number)", fields: fields ?? self.fields(most: 6))
-            state.isTimed = self.chance(60)
+            let same = self.chance(40) ? self.states.last?.fields : nil
+            let fields = same ?? self.fields(most: 7, of: Self.types) + self.shared
+            var state = Owner(name: "s\(number)", fields: fields)
+            state.isTimed = self.chance(75)
             self.states.append(state)
         }
         for number in 0..<5 {
-            self.events.append(Owner(name: "e\(number)", fields: self.fields(most: 3)))
+            let types = Self.types + Self.sharedTypes
+            self.events.append(Owner(name: "e\(number)", fields: self.fields(most: 4, of: types)))
         }
         self.start = self.target([], nil, isLast: true, isOwn: true)
     }
@@ -75,17 +90,33 @@ struct RandomMachine {
                 "9007199254740993", "9223372036854775807",
             ]
         case "boolean": ["true", "false"]
+        case "time": ["10ms", "1s", "2500ms", "20s", "90s", "5min", "1h30min", "400d"]
+        case "instant":
+            [
+                "1999-12-31T23:59:59Z", "2000-01-01T01:00:00.5Z", "2000-01-01T03:00:00.500+02:00",
+                "2026-11-20T13:30:00+01:00", "2026-11-20T12:30:00Z", "2100-02-28T00:00:00-05:30",
+            ]
         default: ["a", "b c", "1.10", "a=b", "no", "é", "e\u{301}", "red", "green", "blue", ""]
         }
     }
 
+    /// The same, and moments near one of the wall clock.
+    static func literals(_ type: String, near wall: Int64) -> [String] {
+        guard type == "instant" else { return Self.literals(type) }
+        let after: [Int64] = [-10_000, 0, 10, 20_000, 90_000, 400_000, 4_000_000]
+        let near = after.flatMap { ms -> [String] in
+            let moment = (wall / 1000 + ms) * 1000
+            let ahead = WallTime(microseconds: moment + 7_200_000_000).rfc3339
+            return [
+                WallTime(microseconds: moment).rfc3339, ahead.replacing("Z", with: "+02:00"),
+            ]
+        }
+        return near + Self.literals(type)
+    }
+
     // MARK: - Fields
 
-    private mutating func fields(most: Int) -> [Field] {
-        let types = [
-            ("n", "integer"), ("m", "integer"), ("n-", "integer"), ("d", "number"), ("g", "number"),
-            ("t", "string"), ("w", "string"), ("b", "boolean"),
-        ]
+    private mutating func fields(most: Int, of types: [(String, String)]) -> [Field] {
         let count = Int.random(in: 0...most, using: &self.random)
         return types.shuffled(using: &self.random).prefix(count).sorted { $0.0 < $1.0 }
             .map { self.field($0.0, $0.1) }
@@ -106,6 +137,9 @@ struct RandomMachine {
             ranges = [
                 (nil, nil), (nil, nil), ("0.1", "2.50"), ("0", nil), ("-1e3", "1e3"), (nil, "2.5"),
             ]
+        case "time":
+            ranges = [(nil, nil), (nil, nil), ("1s", "2h"), ("20s", nil), (nil, "5min")]
+        case "instant": ranges = [(nil, nil)]
         default:
             ranges = name == "t" ? [(nil, nil), (nil, "2"), ("1", nil)] : [(nil, nil)]
             if name == "w" { values = ["red", "green", "blue"] }
@@ -116,8 +150,8 @@ struct RandomMachine {
         var model = MachineModel.Field(
             type: type,
             values: values.map { MachineModel.Field.value($0, type) },
-            min: range.min.flatMap { Decimal(string: $0) },
-            max: range.max.flatMap { Decimal(string: $0) },
+            min: range.min.flatMap { MachineModel.Field.bound($0, type) },
+            max: range.max.flatMap { MachineModel.Field.bound($0, type) },
             fallback: nil,
             isOptional: false
         )
@@ -158,27 +192,29 @@ struct RandomMachine {
         var lines = [
             "machine: random", "version: \"\(edition)\"", "start: \(self.start)",
             self.chance(25) ? "moves: {most: 3, in: 10min}" : "moves: {most: 100000, in: 1min}",
-            "events:",
+            "fields: \(Self.map(self.shared))", "events:",
         ]
         for event in self.events { lines.append("  \(event.name): \(Self.map(event.fields))") }
         var groups: [String] = []
         for number in 0..<Int.random(in: 0...2, using: &self.random) {
-            let count = Int.random(in: 1...self.states.count, using: &self.random)
-            let members = Array(self.states.shuffled(using: &self.random).prefix(count))
+            let timed = self.states.filter(\.isTimed)
+            let hasTimes = !timed.isEmpty && self.chance(70)
+            let all = hasTimes ? timed : self.states
+            let count = Int.random(in: 1...all.count, using: &self.random)
+            let members = Array(all.shuffled(using: &self.random).prefix(count))
             let names = members.map(\.name).joined(separator: ", ")
             let when = self.when(members)
-            groups.append("  g\(number): {states: [\(names)], when: \(when)}")
+            let after = hasTimes ? ", after: \(self.after(members))" : ""
+            groups.append("  g\(number): {states: [\(names)], when: \(when)\(after)}")
         }
         if !groups.isEmpty { lines += ["groups:"] + groups }
         lines.append("states:")
         for state in self.states {
-            lines += ["  \(state.name):", "    fields: \(Self.map(state.fields))"]
+            let fields = state.fields.dropLast(self.shared.count)
+            lines += ["  \(state.name):", "    fields: \(Self.map(Array(fields)))"]
             lines.append("    when: \(self.when([state]))")
             if self.chance(20) { lines.append("    to: [\(self.one(of: self.states).name)]") }
-            if state.isTimed {
-                let time = Int.random(in: 1...400, using: &self.random)
-                lines.append("    after: {\(time)s: \(self.cases(.after, [state], nil))}")
-            }
+            if state.isTimed { lines.append("    after: \(self.after([state]))") }
             if self.chance(40) { lines.append("    boot: \(self.cases(.boot, [state], nil))") }
             guard self.chance(60) else { continue }
             let interrupted = self.chance(60) ? self.cases(.interrupted, [state], nil) : "again"
@@ -188,6 +224,26 @@ struct RandomMachine {
             if self.chance(60) { lines.append("    failed: \(self.cases(.end, [state], nil))") }
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Times of a state, or of a group; one at least is written, since none that a field says need be there.
+    private mutating func after(_ members: [Owner]) -> String {
+        let any = Int.random(in: 101...400, using: &self.random)
+        let some = ["1s", "10s", "20s", "60s", "90s", "1h30min", "\(any)s"]
+        let written = some.shuffled(using: &self.random)
+            .prefix(self.one(of: [1, 1, 2, 3, 4]))
+        var times = written.map { (key: $0, place: Place.after) }
+        for field in members[0].fields where ["time", "instant"].contains(field.model.type) {
+            guard members.allSatisfy({ $0.field(field.name)?.model.type == field.model.type }),
+                self.chance(50), times.count < 8
+            else { continue }
+            let place: Place = field.model.type == "time" ? .after : .moment
+            times.append((Self.quoted("{\(field.name)}"), place))
+        }
+        let entries = times.shuffled(using: &self.random).map { time in
+            "\(time.key): \(self.cases(time.place, members, nil))"
+        }
+        return "{" + entries.joined(separator: ", ") + "}"
     }
 
     private static func map(_ fields: [Field]) -> String {
@@ -244,26 +300,48 @@ struct RandomMachine {
     ) -> String {
         let words: [String] =
             switch place {
-            case .when: ["stay", "again", "ignore", "keep", "keep", "keep"]
-            case .after, .interrupted: ["again"]
+            case .when: ["stay", "stay", "again", "ignore", "keep", "keep", "keep"]
+            case .after: ["again", "ignore", "keep", "keep"]
+            case .moment: ["ignore", "keep", "keep"]
+            case .interrupted: ["again"]
             case .end, .boot: ["again", "ignore"]
             }
-        guard self.chance(place == .when ? 45 : 25) else {
-            return self.target(left, event, isLast: isLast, isOwn: place != .when)
+        let usual =
+            switch place {
+            case .when: 45
+            case .after, .moment: 55
+            case .end, .interrupted, .boot: 25
+            }
+        let earliest = left.compactMap { Int($0.name.dropFirst()) }.min() ?? 0
+        guard self.chance(usual) || place == .moment && earliest == 0 else {
+            return self.target(
+                left,
+                event,
+                isLast: isLast,
+                isOwn: place != .when,
+                among: place == .moment ? Array(self.states.prefix(earliest)) : self.states
+            )
         }
         let word = self.one(of: words)
         guard word == "keep" else { return word }
-        return self.kept(left, event, isLast: isLast) ?? "ignore"
+        return self.kept(left, event, isLast: isLast, isOwn: place != .when) ?? "ignore"
     }
 
     /// Nil if nothing can be kept otherwise.
-    private mutating func kept(_ left: [Owner], _ event: Owner?, isLast: Bool) -> String? {
+    private mutating func kept(
+        _ left: [Owner],
+        _ event: Owner?,
+        isLast: Bool,
+        isOwn: Bool
+    ) -> String? {
         let shared = left[0].fields.filter { field in
             left.allSatisfy { $0.field(field.name)?.written == field.written }
         }
         var given: [(field: Field, isStep: Bool)] = []
         for field in shared where self.chance(50) {
-            given.append((field, self.canStep(field, left, isLast) && self.chance(60)))
+            // Past 64 bits no move of its own can be made.
+            let canStep = self.canStep(field, left, isLast) && !(isOwn && isLast)
+            given.append((field, canStep && self.chance(60)))
         }
         let brings = left.allSatisfy { owner in
             event?.fields.contains { owner.field($0.name) != nil } ?? false
@@ -284,9 +362,10 @@ struct RandomMachine {
         _ left: [Owner],
         _ event: Owner?,
         isLast: Bool,
-        isOwn: Bool
+        isOwn: Bool,
+        among states: [Owner]? = nil
     ) -> String {
-        let state = self.one(of: self.states)
+        let state = self.one(of: states ?? self.states)
         var given: [(field: Field, isStep: Bool)] = []
         for field in state.fields {
             let sources = left.map { $0.field(field.name) }
@@ -318,6 +397,10 @@ struct RandomMachine {
     ) -> String {
         var (words, data, add) = ([name], [String](), [String]())
         var isText = true
+        // What is left of a time may be given as a word only.
+        let asks =
+            event != nil && left.allSatisfy(\.isTimed)
+            && given.contains { $0.field.model.type == "time" } && self.chance(60)
         for (field, isStep) in given {
             let key = field.name
             if isStep {
@@ -326,12 +409,17 @@ struct RandomMachine {
                 let isDown = self.chance(40) && !(isSigned && key == "n")
                 words.append("\(key)\(isDown ? "-" : "+")=\(amount)")
             } else {
-                let value = self.one(of: field.literals)
+                if asks, field.model.type == "time", self.chance(80) {
+                    words.append("\(key)={remaining}")
+                    continue
+                }
+                let value = self.one(of: field.literals.filter { !asks || !$0.contains(" ") })
                 data.append("\(Self.quoted(key)): \(Self.quoted(value))")
                 words.append("\(key)=\(value)")
                 if value.contains(" ") { isText = false }
             }
         }
+        if asks { return Self.quoted(words.joined(separator: " ")) }
         if isText, self.chance(70) { return Self.quoted(words.joined(separator: " ")) }
         let maps = [("data", data), ("add", add)].filter { !$0.1.isEmpty }
             .map { ", \($0.0): {\($0.1.joined(separator: ", "))}" }
@@ -396,8 +484,9 @@ struct RandomMachine {
         let (name, field) = subject
         let isPresence = field.model.isOptional || field.model.type == "boolean"
         if isPresence, self.chance(40) { return self.chance(50) ? name : "!\(name)" }
+        let isOrdered = field.isNumeric || ["time", "instant"].contains(field.model.type)
         let sign = self.one(
-            of: field.isNumeric ? ["=", "!=", "<", "<=", ">", ">="] : ["=", "!="]
+            of: isOrdered ? ["=", "!=", "<", "<=", ">", ">="] : ["=", "!="]
         )
         let alike = known.filter {
             $0.field.model.type == field.model.type || $0.field.isNumeric && field.isNumeric

@@ -22,12 +22,25 @@ struct SimulatedWalk {
         }
         self.declaration = declaration
         self.simulation = Simulation(declaration)
-        self.machine = ModelledMachine(try MachineModel(text), uptime: 0, wall: 0)
+        self.machine = ModelledMachine(try MachineModel(text), uptime: 0, wall: Self.epoch)
         self.random = SeededGenerator(seed: seed)
+        // A moment may have passed already.
+        while self.machine.timePassed(to: self.moment) {}
     }
 
     private var declared: MachineModel.State? { self.machine.model.states[self.machine.state] }
-    private var moment: (uptime: Int64, wall: Int64) { (self.now, self.now) }
+    private var moment: ModelledMachine.Moment { (self.now, self.now + Self.epoch) }
+
+    /// 2000-01-01, when its clock begins.
+    private static let epoch: Int64 = 946_684_800_000_000
+    /// What a trace can wait for: 400 days.
+    private static let longest: Int64 = 34_560_000_000_000
+    /// The most moves of its own in one step.
+    private static let mostMoves = 100
+
+    /// Why it has changed, as often as it has.
+    var causes: [String?] { self.machine.changes.map(\.cause) }
+    var silences: Int { self.machine.silences }
 
     mutating func walk(steps: Int) throws {
         for number in 1...steps {
@@ -62,18 +75,20 @@ struct SimulatedWalk {
 
     private mutating func set() throws {
         let name = self.one(of: self.machine.model.states.keys.sorted())
-        let data = self.values(self.machine.model.states[name]?.fields ?? [:])
+        let fields = self.machine.model.states[name]?.fields ?? [:]
+        let data = self.values(fields)
         let answer = self.machine.set(name, data, ifStay: nil, reenter: false, at: self.moment)
-        try self.check(answer, "set \(name)\(Self.words(data))") { simulation in
+        try self.check(answer, "set \(name)\(Self.words(data, fields))") { simulation in
             try simulation.set(name, data: Self.members(data))
         }
     }
 
     private mutating func send() throws {
         let name = self.one(of: self.machine.model.events.keys.sorted())
-        let data = self.values(self.machine.model.events[name] ?? [:])
+        let fields = self.machine.model.events[name] ?? [:]
+        let data = self.values(fields)
         let answer = self.machine.send(name, data, ifStay: nil, at: self.moment)
-        try self.check(answer, "send \(name)\(Self.words(data))") { simulation in
+        try self.check(answer, "send \(name)\(Self.words(data, fields))") { simulation in
             try simulation.send(name, data: Self.members(data))
         }
     }
@@ -90,8 +105,13 @@ struct SimulatedWalk {
             amounts[name] = .number(self.one(of: ["1", "-1", "0.5", "9007199254740993"]))
         }
         guard !data.isEmpty || !amounts.isEmpty else { return }
-        let answer = self.machine.update(data.mapValues { $0 }, adding: amounts, ifStay: nil)
-        let line = "update\(Self.words(data))\(Self.words(amounts, "+"))"
+        let answer = self.machine.update(
+            data.mapValues { $0 },
+            adding: amounts,
+            ifStay: nil,
+            at: self.moment
+        )
+        let line = "update\(Self.words(data, fields))\(Self.words(amounts, [:], "+"))"
         try self.check(answer, line) { simulation in
             try simulation.update(
                 FieldWords(values: Self.members(data), amounts: Self.members(amounts))
@@ -134,14 +154,21 @@ struct SimulatedWalk {
 
     private mutating func pass() throws {
         var time = Int64.random(in: 10...400_000, using: &self.random)
-        if let due = self.machine.dueUptime, Bool.random(using: &self.random) {
+        if let due = self.machine.dueUptime(at: self.moment), due - self.now <= Self.longest,
+            Bool.random(using: &self.random)
+        {
             time = max(10, (due - self.now) / 1000 - Int64.random(in: 0...1, using: &self.random))
         }
-        let end = self.now + time * 1000
-        while let due = self.machine.dueUptime, due <= end {
+        var (end, moves) = (self.now + time * 1000, 0)
+        let (start, least) = (self.now, self.now + 10_000)
+        while let due = self.machine.dueUptime(at: self.moment), due <= end {
             self.now = max(self.now, due)
             guard self.machine.timePassed(to: self.moment) else { break }
+            moves += 1
+            // Its times may be short, and lead in a circle.
+            if moves == Self.mostMoves { end = max(self.now, least) }
         }
+        time -= (start + time * 1000 - end) / 1000
         self.now = end
         try self.check(.changed, "wait \(time)ms") { try $0.pass(.milliseconds(time)) }
     }
@@ -153,6 +180,7 @@ struct SimulatedWalk {
         _ line: String,
         _ body: (inout Simulation) throws -> Void
     ) throws {
+        while self.machine.timePassed(to: self.moment) {}
         var refusal: WireError?
         do {
             try body(&self.simulation)
@@ -191,7 +219,8 @@ struct SimulatedWalk {
             isRight = isRight && value == self.machine.data[field.name]
         }
         guard isRight else {
-            let expected = "\(self.machine.state)\(Self.words(self.machine.data))"
+            let expected =
+                "\(self.machine.state)\(Self.words(self.machine.data, self.declared?.fields ?? [:]))"
             throw TestFailure("to be \(expected): \(state.written)")
         }
     }
@@ -199,17 +228,20 @@ struct SimulatedWalk {
     /// The data as words, without numbers, which may be spelled in several ways.
     private var written: String {
         Self.words(
-            self.machine.data.filter { $0.value.decimal == nil }
+            self.machine.data.filter { $0.value.decimal == nil },
+            [:]
         )
     }
 
     private static func words(
         _ data: [String: ModelledMachine.Value],
+        _ fields: [String: MachineModel.Field],
         _ sign: String = ""
     ) -> String {
         data.sorted { $0.key < $1.key }.map { name, value in
             switch value {
             case .text(let text): " \"\(name)\(sign)=\(text)\""
+            case .number(let text) where fields[name]?.type == "time": " \(name)=\(text)ms"
             case .number, .boolean: " \(name)\(sign)=\(value.json)"
             }
         }.joined()
@@ -231,7 +263,8 @@ struct SimulatedWalk {
         for (name, field) in fields.sorted(by: { $0.key < $1.key }) {
             let chance = Int.random(in: 0..<24, using: &self.random)
             guard chance > 2 else { continue }
-            let all = RandomMachine.literals(field.type).map { field.value($0) }
+            let all = RandomMachine.literals(field.type, near: self.moment.wall)
+                .map { field.value($0) }
             let some = chance > 4 ? (all + field.values).filter { field.takes($0) } : all
             values[name] = some.randomElement(using: &self.random)
         }

@@ -64,7 +64,9 @@ import Testing
     ) async throws {
         let watch = try daemon.connect()
         #expect(try await watch.ask("watch").seq == seq)
-        let got = try await daemon.ask("get")
+        var got = try await daemon.ask("get")
+        // What passed meanwhile and changes nothing comes without a line.
+        while got.seq == seq, got.leftMs == 0 { got = try await daemon.ask("get") }
         #expect(got.seq == seq && got.leftMs == leftMs && got.item("due")?.state == "late")
         clock.pass(.milliseconds(leftMs - 1))
         try await daemon.heardTheClock()
@@ -219,14 +221,55 @@ import Testing
         }
     }
 
-    /// It was absent on entry, and is no time in this stay, whatever is updated and however often it starts.
-    @Test func aTimeThatWasAbsentStaysAbsent() async throws {
+    /// As a computer does that has no clock of its own: it is set once the daemon runs.
+    @Test func theWallClockIsSetAfterAReboot() async throws {
         try await DeclaredMachine.with(Self.machine) { machine in
             try await machine.run { daemon in
-                _ = try await daemon.ask("set maybe")
-                _ = try await daemon.ask("update left=1min")
+                _ = try await daemon.ask("set second")
+                _ = try await daemon.ask("set kept")
+            }
+            let wall = machine.clock.moment.wall
+            let young = ManualStayClock(uptime: .seconds(9), wall: wall)
+            try await machine.run(boot: "2", clock: young) { daemon in
+                young.setWall(by: .seconds(15))
+                try await daemon.heardTheClock()
                 let got = try await daemon.ask("get")
-                #expect(got.leftMs == 300_000)
+                #expect(got.leftMs == 5000)
+            }
+        }
+    }
+
+    @Test func theWallClockIsSetAfterATimeBeganAnew() async throws {
+        let anew = """
+            machine: anew
+            start: only
+            events: {touch: {}}
+            states:
+              only:
+                fields: {n: {type: integer, default: 0}}
+                when: {touch: stay}
+                after: {10s: keep n=1}
+            """
+        try await DeclaredDaemon.run(anew) { daemon in
+            let watch = try daemon.connect()
+            _ = try await watch.ask("watch")
+            daemon.clock.pass(.seconds(10))
+            #expect(try await watch.next().has("due") == false)
+            _ = try await daemon.ask("send touch")
+            daemon.clock.setWall(by: .seconds(7200))
+            try await daemon.heardTheClock()
+            let got = try await daemon.ask("get")
+            #expect(got.item("due")?.string("at") == "2026-11-20T14:00:20.000000Z")
+        }
+    }
+
+    @Test func whatWasAbsentOnEntryGivesNoTimeAfterARestart() async throws {
+        try await DeclaredMachine.with(Self.machine) { machine in
+            try await machine.run { daemon in
+                let client = try daemon.connect()
+                _ = try await client.ask("set maybe")
+                _ = try await client.ask("update left=1min")
+                #expect(try await client.ask("get").leftMs == 300_000)
             }
             try await machine.run { daemon in
                 let got = try await daemon.ask("get")
@@ -235,7 +278,36 @@ import Testing
         }
     }
 
-    /// The entering event and what asks for `{remaining}` come in one write, before anything is recorded.
+    /// It is no move, and so not one too many.
+    @Test func aTimeThatChangesNothingSuspendsNothing() async throws {
+        let calm = """
+            machine: calm
+            start: first
+            moves: {most: 1, in: 10min}
+            states:
+              first: {after: {10s: second}}
+              second: {after: {10s: ignore, 30s: first}}
+            """
+        try await DeclaredDaemon.run(calm) { daemon in
+            let watch = try daemon.connect()
+            _ = try await watch.ask("watch")
+            daemon.clock.pass(.seconds(10))
+            #expect(try await watch.next().state == "second")
+            try await daemon.heardTheClock()
+            daemon.clock.pass(.seconds(10))
+            try await daemon.heardTheClock()
+            let client = try daemon.connect()
+            var got = try await client.ask("get")
+            while got.leftMs == 0, !got.has("suspended") { got = try await client.ask("get") }
+            #expect(got.leftMs == 20_000 && !got.has("suspended"))
+            daemon.clock.pass(.seconds(20))
+            try await daemon.heardTheClock()
+            let last = try await client.ask("get")
+            #expect(last.has("suspended"))
+        }
+    }
+
+    /// What asks for `{remaining}` comes in one write with what has the time begin anew, before anything is recorded.
     @Test func whatIsAskedAheadOfTheGroupIsOfTheStayAsItWillBe() async throws {
         try await DeclaredMachine.with(Self.machine) { machine in
             let clock = machine.clock
@@ -243,7 +315,6 @@ import Testing
                 let client = try daemon.connect()
                 _ = try await client.ask("send begin left=60s")
                 clock.pass(.seconds(40))
-                // The stay begins anew, and is paused before that is entered.
                 try client.send("send touch\nsend stop")
                 _ = try await client.next()
                 let stopped = try await client.next()
@@ -302,6 +373,29 @@ import Testing
             #expect(denied.seq == 1 && denied.leftMs == 0 && denied.has("overdue"))
             daemon.clock.pass(.seconds(40))
             #expect(try await watch.next().state == "late")
+        }
+    }
+
+    /// Also where all of its times have come by then, and in another of its states.
+    @Test func aNewTimeOfAGroupCountsFromItsEntry() async throws {
+        let text = Self.machine.replacing("  back: {}", with: "  back: {after: {1h: late}}")
+        let next = text.replacing("after: {10s: back}", with: "after: {10s: back, 60s: late}")
+        try await DeclaredMachine.with(text) { machine in
+            let clock = machine.clock
+            try await machine.run { daemon in
+                let watch = try daemon.connect()
+                _ = try await watch.ask("watch")
+                _ = try await daemon.ask("set inside")
+                _ = try await watch.next()
+                clock.pass(.seconds(10))
+                #expect(try await watch.next().state == "back")
+                clock.pass(.seconds(5))
+            }
+            let other = DeclaredMachine(text: next, directory: machine.directory, clock: clock)
+            try await other.run { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.leftMs == 45_000)
+            }
         }
     }
 
