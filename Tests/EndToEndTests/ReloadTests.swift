@@ -252,6 +252,8 @@ import Testing
             #expect(try await holds(daemon) == [nil, nil, nil])
             let waiter = try daemon.connect(\.control)
             try waiter.send(#"{"op":"wait","until":["heating:celsius>=95"]}"#)
+            // It has been read once this is answered.
+            _ = try await waiter.ask("ping")
             // A field of a state is gone, and a state.
             let next = Self.stove.replacing(
                 ", fields: {celsius: {type: integer, default: 20}}",

@@ -266,7 +266,7 @@ import Testing
         ),
         (
             "a: {when: {\"water is ok\": [{if: water is ok, refuse: no}, a]}}",
-            "file:5:56: \"refuse\" answers who sends an event, so it may stand under \"when\" only"
+            "file:5:56: \"refuse\" answers who sends an event, so it may stand only where one leads, under \"when\""
         ),
         (
             "a: {when: {\"water is \": a}}",

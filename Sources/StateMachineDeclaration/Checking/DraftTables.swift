@@ -88,6 +88,14 @@ struct DraftTables {
             guard !pattern.name.isEmpty else {
                 throw WireError(.badRequest, "a state is missing; write it like water is ok")
             }
+            // A name has none; elsewhere they stand between conditions.
+            guard !pattern.name.utf8.contains(where: { $0 <= 0x20 || $0 == UInt8(ascii: ",") })
+            else {
+                throw WireError(
+                    .badRequest,
+                    "\(pattern.name.quoted) is no state; what is asked of links goes in a list, as in [water is ok, heater is hot]"
+                )
+            }
             return condition
         } catch {
             return problems.refuse(text.position, "\(written): \(error.message)")

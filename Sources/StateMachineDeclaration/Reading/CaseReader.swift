@@ -66,7 +66,7 @@ extension DraftReader {
         case (nil, let refusal?):
             self.problems.error(
                 refusal.position,
-                "\"refuse\" answers who sends an event, so it may stand under \"when\" only"
+                "\"refuse\" answers who sends an event, so it may stand only where one leads, under \"when\""
             )
         case (_?, let refusal?):
             self.problems.error(

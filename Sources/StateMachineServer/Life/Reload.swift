@@ -34,7 +34,6 @@ struct Reload: Sendable {
                 result.needsSuccessor = true
             }
             self.status.reloadRefused(nil)
-            try await self.server.loop.submit { self.server.stays?.lift() }.get()
         } catch let refusal as ReloadRefusal {
             result.problems = refusal.problems
         } catch {
@@ -65,7 +64,11 @@ struct Reload: Sendable {
     private func readAnew() async throws -> [String] {
         let redeclaration = try self.run.redeclare?()
         let limits = try self.run.configuration.reload?()
-        if let redeclaration { try await self.redeclare(redeclaration) }
+        if let redeclaration {
+            try await self.redeclare(redeclaration)
+        } else {
+            try await self.server.loop.submit { self.server.stays?.lift() }.get()
+        }
         guard let limits else { return [] }
         self.run.warn(of: limits, within: self.server.slots)
         let later = try await self.server.loop.submit { self.server.apply(limits) }.get()
@@ -94,6 +97,7 @@ struct Reload: Sendable {
             guard let old = self.server.schema.declaration,
                 old.hash != declaration.hash || self.server.schema.rights != new.schema.rights
             else {
+                self.server.stays?.lift()
                 return promise.succeed(nil)
             }
             if let oldName = old.machine, let name = declaration.machine, oldName != name {

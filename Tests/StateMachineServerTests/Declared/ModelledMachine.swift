@@ -46,6 +46,8 @@ struct ModelledMachine {
         var values: [String: Value] = [:]
         /// Those that have come.
         var passed: Set<String> = []
+        /// Those that some file has had since.
+        var known: Set<String> = []
     }
 
     /// What an answer must say.
@@ -89,30 +91,24 @@ struct ModelledMachine {
 
     /// Another file, in which the states are called the same and have the same fields.
     ///
-    /// What is known of a time stays known; a new one looks at what there is now, and counts from when the others of the
+    /// What is known of a time stays known, though a file in between does not have it; a new one looks at what there is now, and counts from when the others of the
     /// same state or group do, else from the stay's start.
     mutating func becomes(_ model: MachineModel) {
-        let old = self.declared.times
         self.model = model
         func carried(_ counting: Counting?, _ group: String?) -> Counting {
-            var new = Counting(start: counting?.start ?? self.own.start)
-            for time in self.declared.times where time.group == group {
-                let isKnown =
-                    counting != nil
-                    && old.contains { $0.group == group && $0.text == time.text }
-                if isKnown {
-                    new.values[time.text] = counting?.values[time.text]
-                    if counting?.passed.contains(time.text) == true { new.passed.insert(time.text) }
-                } else if case .field(let name) = time.moment {
+            var new = counting ?? Counting(start: self.own.start)
+            for time in self.declared.times
+            where time.group == group && new.known.insert(time.text).inserted {
+                if case .field(let name) = time.moment {
                     new.values[time.text] = self.data[name]
                 }
             }
             return new
         }
-        let known = self.groups
         self.own = carried(self.own, nil)
-        self.groups = [:]
-        for group in self.declaredGroups { self.groups[group] = carried(known[group], group) }
+        for group in self.declaredGroups {
+            self.groups[group] = carried(self.groups[group], group)
+        }
     }
 
     /// The same while it runs: moves that were suspended are made again.
@@ -135,10 +131,9 @@ struct ModelledMachine {
 
     private func counting(_ group: String?, _ now: Moment) -> Counting {
         var counting = Counting(start: ModelledStart(uptime: now.uptime, wall: now.wall))
-        for case (let key, .field(let name)) in self.declared.times.filter({ $0.group == group })
-            .map({ ($0.text, $0.moment) })
-        {
-            counting.values[key] = self.data[name]
+        for time in self.declared.times where time.group == group {
+            counting.known.insert(time.text)
+            if case .field(let name) = time.moment { counting.values[time.text] = self.data[name] }
         }
         return counting
     }
@@ -408,15 +403,23 @@ struct ModelledMachine {
         _ cause: String?,
         _ now: Moment
     ) {
+        let known = self.groups.filter { self.declaredGroups.contains($0.key) }
         self.state = name
         self.data = data
         self.seq += 1
         self.stay = self.seq
         self.own = self.counting(nil, now)
-        let known = self.groups
         self.groups = [:]
         for group in self.declaredGroups {
-            self.groups[group] = known[group] ?? self.counting(group, now)
+            guard var going = known[group] else {
+                self.groups[group] = self.counting(group, now)
+                continue
+            }
+            // What the file does not have is forgotten with the stay.
+            going.known = Set(self.declared.times.filter { $0.group == group }.map(\.text))
+            going.values = going.values.filter { going.known.contains($0.key) }
+            going.passed.formIntersection(going.known)
+            self.groups[group] = going
         }
         self.note(cause, now)
     }
