@@ -82,12 +82,7 @@ public struct Instance: Hashable, Sendable {
     }
 
     private static func bases(_ environment: (String) -> String?) -> [RuntimeDirectory] {
-        let named = RuntimeDirectory.named(environment).map { directory in
-            // Completion by a shell leaves a slash at the end.
-            var path = directory.path[...]
-            while path.count > 1, path.last == "/" { path.removeLast() }
-            return RuntimeDirectory(String(path))
-        }
+        let named = RuntimeDirectory.named(environment)?.withoutSlash
         let usual = [.system] + [RuntimeDirectory.ofUser(environment)].compactMap(\.self)
         return [named].compactMap(\.self) + usual.filter { $0 != named }
     }

@@ -106,7 +106,7 @@ struct HistoryWriter {
     ) -> HistoryDatabase.NewRow {
         let due = self.starts.flatMap { starts in
             self.schema.due(at: change.place) {
-                let known = self.start(of: change, starts)
+                let known = self.schema.start(at: change.place, by: starts)
                 return start.flatMap { $0.stay == change.stay ? $0 : nil } ?? known
             }
         }
@@ -139,24 +139,14 @@ struct HistoryWriter {
         else { return nil }
         let change = first.change
         if let renewed, renewed.stay == change.seq { return renewed }
-        return self.start(of: change, starts)
-    }
-
-    /// From when on a change's stay counts.
-    private func start(of change: Change, _ starts: StayStarts) -> StayStart {
-        starts.start(
-            of: change.stay,
-            at: change.seq,
-            change.at,
-            groups: self.schema.groups(at: change.place)
-        )
+        return self.schema.start(at: change.place, by: starts)
     }
 
     /// From when on the stay counts that the last change of a group is in; nil: in the one before.
     private func start(after last: Change?, _ corrected: StayStart?) -> StayStart? {
         guard let starts, let stay = last?.stay ?? self.stay else { return corrected }
         if let corrected, corrected.stay == stay { return corrected }
-        return last.map { self.start(of: $0, starts) } ?? starts.newest(of: stay)
+        return last.map { self.schema.start(at: $0.place, by: starts) } ?? starts.newest(of: stay)
     }
 }
 

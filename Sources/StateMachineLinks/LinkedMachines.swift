@@ -32,7 +32,7 @@ package final class LinkedMachines: LinkWatcher {
         process: Int32 = getpid()
     ) {
         (self.patience, self.process) = (patience, process)
-        let directory = Self.path(directory)
+        let directory = RuntimeDirectory(directory).withoutSlash.path
         let parent = directory.split(separator: "/").dropLast().map { "/\($0)" }.joined()
         let isNamed = instance.map { directory.hasSuffix("/\($0)") } ?? false
         self.base = isNamed ? parent : directory
@@ -46,12 +46,6 @@ package final class LinkedMachines: LinkWatcher {
         } catch {
             // It has ended before.
         }
-    }
-
-    private static func path(_ path: String) -> String {
-        var path = Substring(path)
-        while path.utf8.count > 1, path.last == "/" { path.removeLast() }
-        return String(path)
     }
 
     private func client(of link: Link) -> Client {

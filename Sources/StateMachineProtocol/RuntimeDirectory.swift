@@ -16,6 +16,13 @@ public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
     /// The path.
     public var description: String { self.path }
 
+    /// The same without slashes at the end of its path, as completion by a shell leaves one.
+    package var withoutSlash: RuntimeDirectory {
+        var path = Substring(self.path)
+        while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+        return RuntimeDirectory(String(path))
+    }
+
     /// Where that door's socket is, or would be.
     public func socketPath(of door: Door) -> String { "\(self.path)/\(door.fileName)" }
 

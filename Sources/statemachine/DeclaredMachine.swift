@@ -50,7 +50,7 @@ struct DeclaredMachine {
             throw ConfigurationError(error.sentence)
         }
         let directory = settings.text(.runtimeDirectory).map {
-            [Link.Place.directory(.withoutSlash($0))]
+            [Link.Place.directory(RuntimeDirectory($0).withoutSlash.path)]
         }
         let reading = file.reading(
             accounts: .demanding,

@@ -31,6 +31,17 @@ import Testing
         return try Service(in: place, machine: machine, isDurable: isDurable)
     }
 
+    /// One that is set by hand, and one that sees it by that name, which the rest of its text declares.
+    private func pair(
+        in directory: String,
+        seeing name: String = "water",
+        _ rest: String
+    ) throws -> (water: Service, brew: Service) {
+        let water = try self.service("water", in: directory, Self.water)
+        let text = "machine: brew\nlinks: {\(self.link(name, to: water))}\n\(rest)"
+        return (water, try self.service("brew", in: directory, text))
+    }
+
     /// Waits until the machine is in a state like that.
     @discardableResult
     private func wait(_ daemon: ActivatedDaemon, for pattern: String) async throws -> JSONLine {
@@ -60,13 +71,9 @@ import Testing
 
     @Test func aRequirementThatIsNotMetDeniesWithASentence() async throws {
         try await withTemporaryDirectory { directory in
-            let water = try self.service("water", in: directory, Self.water)
-            let brew = try self.service(
-                "brew",
+            let (water, brew) = try self.pair(
                 in: directory,
                 """
-                machine: brew
-                links: {\(self.link("water", to: water))}
                 start: idle
                 events: {brew: {}}
                 states:
@@ -111,13 +118,9 @@ import Testing
 
     @Test func aMoveOfItsOwnWaitsUntilWhatIsSeenAllowsIt() async throws {
         try await withTemporaryDirectory { directory in
-            let water = try self.service("water", in: directory, Self.water)
-            let brew = try self.service(
-                "brew",
+            let (water, brew) = try self.pair(
                 in: directory,
                 """
-                machine: brew
-                links: {\(self.link("water", to: water))}
                 start: idle
                 states:
                   idle: {after: {20ms: brewing}, when: {"water is low": brewing}}
@@ -225,16 +228,15 @@ import Testing
 
     @Test func whatIsHeldHappensOnceWhenItMay() async throws {
         try await withTemporaryDirectory { directory in
-            let water = try self.service("water", in: directory, Self.water)
-            let text = """
-                machine: brew
-                links: {\(self.link("water", to: water))}
+            let (water, brew) = try self.pair(
+                in: directory,
+                """
                 start: brewing
                 states:
                   brewing: {fields: {n: {type: integer, default: 0}}, when: {"water is empty": aborted, "water is low": keep n+=1}}
                   aborted: {fields: {n: {type: integer, default: 0}}}
                 """
-            let brew = try self.service("brew", in: directory, text)
+            )
             let (source, first) = (try await water.start(), try await brew.start())
             var brewer = first
             let hold = #"{"op":"hold","before":["aborted"],"as":"freeze","untilMs":60000000}"#
@@ -322,13 +324,10 @@ import Testing
 
     @Test func oneThatFlapsOpensTheBreakerAndSlowsNobody() async throws {
         try await withTemporaryDirectory { directory in
-            let water = try self.service("water", in: directory, Self.water)
-            let brew = try self.service(
-                "brew",
+            let (water, brew) = try self.pair(
                 in: directory,
+                seeing: "w",
                 """
-                machine: brew
-                links: {\(self.link("w", to: water))}
                 start: idle
                 fields: {n: {type: integer, default: 0}}
                 states:

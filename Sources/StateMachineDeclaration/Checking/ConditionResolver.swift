@@ -42,9 +42,7 @@ struct ConditionResolver {
         left: Int,
         event: Int?
     ) -> DeclaredCondition? {
-        if LinkCondition(text.value) != nil
-            || text.value.hasPrefix("!") && LinkCondition(String(text.value.dropFirst())) != nil
-        {
+        if LinkCondition.isMeant(by: text.value) {
             return self.tables.linkCondition(text, self.problems).map {
                 DeclaredCondition(written: $0.written, test: .isSeen($0), alwaysHolds: false)
             }

@@ -60,10 +60,10 @@ struct DeclarationBuilder {
         for group in self.tables.groups {
             // Even a group without members may name something that does not exist.
             for reaction in group.reactions {
-                if LinkCondition(reaction.event.value) == nil {
-                    _ = self.tables.event(reaction.event, self.problems)
-                } else {
+                if reaction.isOfLink {
                     _ = self.tables.linkCondition(reaction.event, self.problems)
+                } else {
+                    _ = self.tables.event(reaction.event, self.problems)
                 }
                 self.checkNames(reaction.cases, in: .when)
             }
@@ -175,7 +175,7 @@ struct DeclarationBuilder {
     ) -> [Int: [Branch]] {
         var reactions: [Int: [Branch]] = [:]
         var seen: Set<Int> = []
-        for draft in drafts where LinkCondition(draft.event.value) == nil {
+        for draft in drafts where !draft.isOfLink {
             guard let event = self.tables.event(draft.event, self.problems) else {
                 self.lookAt(draft.cases, in: number)
                 continue
@@ -197,8 +197,7 @@ struct DeclarationBuilder {
         _ drafts: [ReactionDraft]
     ) -> [StateDeclaration.Lookout] {
         var seen: Set<LinkCondition> = []
-        let lookouts = drafts.compactMap { draft -> StateDeclaration.Lookout? in
-            guard LinkCondition(draft.event.value) != nil else { return nil }
+        let lookouts = drafts.filter(\.isOfLink).compactMap { draft -> StateDeclaration.Lookout? in
             guard let condition = self.tables.linkCondition(draft.event, self.problems) else {
                 self.lookAt(draft.cases, in: number)
                 return nil

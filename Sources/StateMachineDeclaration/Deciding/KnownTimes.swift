@@ -9,23 +9,18 @@ extension DeclaredState {
         self.declared.after.compactMap { time in
             let known = self.times.first { $0.key == time.key }
             guard known?.hasPassed != true else { return nil }
-            switch time.moment {
-            case .after(let delay):
-                return Due(time.key, .after(delay), group: known?.group, isOpen: time.isOpen)
-            case .field:
+            let moment: Due.Moment? =
+                switch time.moment {
+                case .after(let delay): .after(delay)
                 // One that is absent gives no time.
-                guard let known, let value = known.value else { return nil }
-                if let moment = value.instant {
-                    return Due(time.key, .at(moment), group: known.group, isOpen: time.isOpen)
+                case .field:
+                    known?.value.flatMap { value in
+                        value.instant.map { .at($0) }
+                            ?? value.integer.map { .after(.milliseconds($0)) }
+                    }
                 }
-                return value.integer.map {
-                    Due(
-                        time.key,
-                        .after(.milliseconds($0)),
-                        group: known.group,
-                        isOpen: time.isOpen
-                    )
-                }
+            return moment.map {
+                Due(time.key, $0, group: known?.group, isOpen: time.isOpen)
             }
         }
     }

@@ -103,11 +103,8 @@ extension DraftReader {
     /// Splits at commas, but for a link's condition, which goes to the end of the text.
     private static func conditions(_ text: String) -> [String] {
         let parts = text.split(at: ",")
-        let first = parts.firstIndex { part in
-            let part = part.trimmed
-            return LinkCondition(part.hasPrefix("!") ? String(part.dropFirst()) : part) != nil
-        }
-        guard let first else { return parts }
+        guard let first = parts.firstIndex(where: { LinkCondition.isMeant(by: $0.trimmed) })
+        else { return parts }
         return parts[..<first] + [parts[first...].joined(separator: ",")]
     }
 

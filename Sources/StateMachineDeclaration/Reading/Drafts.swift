@@ -81,6 +81,9 @@ struct ReactionDraft {
     /// An event's name, or what comes to be seen of another machine.
     let event: Located<String>
     let cases: [CaseDraft]
+
+    /// Whether it is about another machine.
+    var isOfLink: Bool { LinkCondition(self.event.value) != nil }
 }
 
 /// A time, and where it leads.

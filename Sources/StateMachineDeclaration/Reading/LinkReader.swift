@@ -34,7 +34,7 @@ extension DraftReader {
         if case .mapping = node.content {
             let path = Section(node, .link, self.problems)?["runtime-directory"]
                 .flatMap { $0.path(of: "runtime-directory", self.problems) }
-            return path.map { .directory(.withoutSlash($0)) }
+            return path.map { .directory(RuntimeDirectory($0).withoutSlash.path) }
         }
         guard let text = node.text, !text.isEmpty, text.utf8.count <= 128,
             ![".", ".."].contains(text), !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x2F })
@@ -62,14 +62,5 @@ extension DraftReader {
         return elements.texts(self.problems) {
             "a requirement must be text, like water is ok, not \($0)"
         }
-    }
-}
-
-extension String {
-    /// A path without slashes at its end.
-    package static func withoutSlash(_ path: String) -> String {
-        var path = Substring(path)
-        while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
-        return String(path)
     }
 }

@@ -115,7 +115,7 @@ package struct Simulation {
             )
         }
         self.seen[link] = state
-        let conditions = self.declaration.schema.linkConditions.filter { $0.link == link }
+        let conditions = self.declaration.linkConditions.filter { $0.link == link }
         self.sight.note(
             link,
             is: state,
@@ -144,8 +144,8 @@ package struct Simulation {
 
     /// Has something happen that has come to be seen; false if nothing is to.
     private mutating func look() throws(WireError) -> Bool {
-        guard let attempt = self.lookouts.next() else { return false }
-        guard let condition = LinkCondition(attempt.key) else { return false }
+        guard let attempt = self.lookouts.next(), let condition = LinkCondition(attempt.key)
+        else { return false }
         let made = try self.decision(on: .seen(condition)).made
         if case .enter(let next) = made, let denial = self.denial(of: next.declared) {
             self.choices.append(denial.message)

@@ -50,6 +50,11 @@ package struct LinkCondition: Hashable, Sendable {
     }
 
     package var written: String { "\(self.link) is \(self.pattern)" }
+
+    /// Whether a text is one, though perhaps with its `!` in front, where it may not be.
+    package static func isMeant(by text: String) -> Bool {
+        LinkCondition(text.hasPrefix("!") ? String(text.dropFirst()) : text) != nil
+    }
 }
 
 /// What is seen of a machine's links at a moment.

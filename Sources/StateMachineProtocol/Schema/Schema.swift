@@ -371,8 +371,13 @@ extension Schema {
     }
 
     /// The changes that entered the groups that have times at that place; all may have come, and another file have more.
-    package func groups(at place: Place) -> [UInt64] {
+    private func groups(at place: Place) -> [UInt64] {
         self.rules?.times(of: place.value).compactMap(\.group) ?? []
+    }
+
+    /// From when on the stay counts that is at that place.
+    package func start(at place: Place, by starts: StayStarts) -> StayStart {
+        starts.start(of: place.stay, at: place.seq, place.at, groups: self.groups(at: place))
     }
 }
 

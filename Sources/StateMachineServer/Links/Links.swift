@@ -446,10 +446,11 @@ final class Links: @unchecked Sendable {
     func rows(onlyTroubles: Bool) -> [JSONValue] {
         self.looks.compactMap { look in
             var members = [JSONMember("link", .string(look.link.name))]
+            let lacks = self.lacks(of: look)
             if let why = look.why {
                 members.append(JSONMember("why", .string(why)))
             } else if let state = look.newest {
-                guard !onlyTroubles || !self.lacks(of: look).isEmpty else { return nil }
+                guard !onlyTroubles || !lacks.isEmpty else { return nil }
                 members.append(JSONMember("state", .string(state.name)))
                 members.append(JSONMember("data", .object(state.data)))
             }
@@ -457,7 +458,6 @@ final class Links: @unchecked Sendable {
             if !pending.isEmpty {
                 members.append(JSONMember("pending", .array(pending.map { .string($0) })))
             }
-            let lacks = self.lacks(of: look)
             if !lacks.isEmpty {
                 members.append(JSONMember("lacks", .array(lacks.map { .string($0) })))
             }

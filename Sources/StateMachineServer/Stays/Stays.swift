@@ -81,12 +81,7 @@ final class Stays: @unchecked Sendable {
     func due(after change: Change) -> ServerLine.Due? {
         // Without a deadline the start of the stay is not looked up for every change.
         self.schema.due(at: change.place) {
-            self.starts.start(
-                of: change.stay,
-                at: change.seq,
-                change.at,
-                groups: self.schema.groups(at: change.place)
-            )
+            self.schema.start(at: change.place, by: self.starts)
         }
     }
 
@@ -99,13 +94,7 @@ final class Stays: @unchecked Sendable {
 
     /// Since when the stay counts that a place is in.
     private func start(at place: Place) -> StayStart {
-        self.starts.newest(of: place.stay)
-            ?? self.starts.start(
-                of: place.stay,
-                at: place.seq,
-                place.at,
-                groups: self.schema.groups(at: place)
-            )
+        self.starts.newest(of: place.stay) ?? self.schema.start(at: place, by: self.starts)
     }
 
     /// The milliseconds that are left until the first of the present state's times; 0 if it has passed, nil if there is
@@ -213,13 +202,14 @@ final class Stays: @unchecked Sendable {
         // A stay that began before that and is not handed over yet counts from the clock as it was.
         self.cursor.catchUp()
         guard let start = self.starts.newest(of: self.snapshot.stay) else { return }
+        let adjusted = start.adjusted(to: self.now)
+        if adjusted != start {
+            self.starts.correct(adjusted)
+            self.keep(adjusted.stay)
+        }
         // What is due at a moment of the calendar comes sooner or later now.
         self.arm(anew: true)
-        let adjusted = start.adjusted(to: self.now)
         guard adjusted != start else { return }
-        self.starts.correct(adjusted)
-        self.keep(adjusted.stay)
-        self.arm()
         self.correct(self.snapshot, self.due(at: self.snapshot))
     }
 

@@ -113,7 +113,7 @@ struct MachineStatus {
     /// The answer to `stats`.
     let stats: Line
     var runner: RunnerState?
-    /// Why it is not said what can be done: the control door is not open to this user.
+    /// Whether the control door is not open to this user, so that it is not said what can be done.
     var isReader = false
     /// The machine's name in its file, as far as that has been looked up.
     private(set) var machine: String?

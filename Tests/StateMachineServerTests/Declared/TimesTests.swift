@@ -76,54 +76,59 @@ import Testing
         #expect(late.state == "late" && late.seq == seq + 1)
     }
 
-    @Test(arguments: Self.kinds) func itComesThoughTheDaemonWasKilled(kind: String) async throws {
-        try await DeclaredMachine.with(Self.machine) { machine in
-            let clock = machine.clock
+    /// Begins one in a daemon that is killed there; `body` gets what it has left, and the seq that it had come to.
+    private static func killed(
+        in kind: String,
+        clock: ManualStayClock = ManualStayClock(),
+        _ body: @escaping @Sendable (DeclaredMachine, String, Int) async throws -> Void
+    ) async throws {
+        try await DeclaredMachine.with(Self.machine, clock: clock) { machine in
             try await machine.run { daemon in
                 let seq = try await Self.begin(kind, daemon)
-                let killed = try leftovers(of: machine.state)
-                clock.pass(.seconds(15))
-                try await machine.run(from: killed) {
-                    try await Self.ends($0, seq: seq, leftMs: 25_000, clock: clock)
-                }
+                try await body(machine, try leftovers(of: machine.state), seq)
+            }
+        }
+    }
+
+    /// The clock of a computer that came up that long ago, 15 s after what another one shows.
+    private static func later(than clock: ManualStayClock, uptime: Duration) -> ManualStayClock {
+        let wall = clock.moment.wall.microseconds
+        return ManualStayClock(
+            uptime: uptime,
+            wall: WallTime(microseconds: wall + 15_000_000)
+        )
+    }
+
+    @Test(arguments: Self.kinds) func itComesThoughTheDaemonWasKilled(kind: String) async throws {
+        try await Self.killed(in: kind) { machine, left, seq in
+            let clock = machine.clock
+            clock.pass(.seconds(15))
+            try await machine.run(from: left) {
+                try await Self.ends($0, seq: seq, leftMs: 25_000, clock: clock)
             }
         }
     }
 
     @Test(arguments: Self.kinds) func itComesOnceIfItPassedMeanwhile(kind: String) async throws {
-        try await DeclaredMachine.with(Self.machine) { machine in
-            let clock = machine.clock
-            try await machine.run { daemon in
-                let seq = try await Self.begin(kind, daemon)
-                let killed = try leftovers(of: machine.state)
-                clock.pass(.seconds(100))
-                try await machine.run(from: killed) { again in
-                    let wait = try again.connect()
-                    let late = try await wait.ask(#"{"op":"wait","until":["late"]}"#)
-                    #expect(late.seq == seq + 1)
-                }
-                try await machine.run(from: killed) { third in
-                    let got = try await third.ask("get")
-                    #expect(got.seq == seq + 1)
-                }
+        try await Self.killed(in: kind) { machine, left, seq in
+            machine.clock.pass(.seconds(100))
+            try await machine.run(from: left) { again in
+                let wait = try again.connect()
+                let late = try await wait.ask(#"{"op":"wait","until":["late"]}"#)
+                #expect(late.seq == seq + 1)
+            }
+            try await machine.run(from: left) { third in
+                let got = try await third.ask("get")
+                #expect(got.seq == seq + 1)
             }
         }
     }
 
     @Test(arguments: Self.kinds) func itComesAfterAReboot(kind: String) async throws {
-        try await DeclaredMachine.with(Self.machine) { machine in
-            let first = machine.clock
-            try await machine.run { daemon in
-                let seq = try await Self.begin(kind, daemon)
-                let killed = try leftovers(of: machine.state)
-                let wall = first.moment.wall.microseconds
-                let later = ManualStayClock(
-                    uptime: .seconds(9),
-                    wall: WallTime(microseconds: wall + 15_000_000)
-                )
-                try await machine.run(boot: "2", clock: later, from: killed) {
-                    try await Self.ends($0, seq: seq, leftMs: 25_000, clock: later)
-                }
+        try await Self.killed(in: kind) { machine, left, seq in
+            let later = Self.later(than: machine.clock, uptime: .seconds(9))
+            try await machine.run(boot: "2", clock: later, from: left) {
+                try await Self.ends($0, seq: seq, leftMs: 25_000, clock: later)
             }
         }
     }
@@ -131,18 +136,10 @@ import Testing
     /// A snapshot of the computer that is resumed has the boot that it had, and an uptime that is less.
     @Test(arguments: Self.kinds) func itComesInAResumedSnapshot(kind: String) async throws {
         let clock = ManualStayClock(uptime: .seconds(5000))
-        try await DeclaredMachine.with(Self.machine, clock: clock) { machine in
-            try await machine.run { daemon in
-                let seq = try await Self.begin(kind, daemon)
-                let killed = try leftovers(of: machine.state)
-                let wall = clock.moment.wall.microseconds
-                let young = ManualStayClock(
-                    uptime: .seconds(10),
-                    wall: WallTime(microseconds: wall + 15_000_000)
-                )
-                try await machine.run(clock: young, from: killed) {
-                    try await Self.ends($0, seq: seq, leftMs: 25_000, clock: young)
-                }
+        try await Self.killed(in: kind, clock: clock) { machine, left, seq in
+            let young = Self.later(than: clock, uptime: .seconds(10))
+            try await machine.run(clock: young, from: left) {
+                try await Self.ends($0, seq: seq, leftMs: 25_000, clock: young)
             }
         }
     }
