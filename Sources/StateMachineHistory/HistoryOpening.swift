@@ -240,8 +240,8 @@ struct Restoration {
             return (try schema.carried(last.new.name, data: data), true)
         } catch {
             if declaration == nil, last.seq == 0 { return (schema.initial, true) }
-            if (declaration == nil) == (schema.declaration == nil), let lost = schema.lost {
-                return (lost(data), false)
+            if (declaration == nil) == (schema.declaration == nil), let lost = schema.lost(data) {
+                return (lost, false)
             }
             guard schema.declaration != nil else {
                 throw HistoryError(

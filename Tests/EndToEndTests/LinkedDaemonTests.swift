@@ -320,6 +320,43 @@ import Testing
         }
     }
 
+    /// Whether it matched last is known of a machine, not of a name.
+    @Test func oneThatALinkIsPointedAtIsSeenAnew() async throws {
+        try await withTemporaryDirectory { directory in
+            let (water, brew) = try self.pair(
+                in: directory,
+                """
+                start: idle
+                fields: {n: {type: integer, default: 0}}
+                states: {idle: {when: {"water is empty": keep n+=1}}}
+                """
+            )
+            let other = try self.service("other", in: directory, Self.water)
+            let (first, second, brewer) = (
+                try await water.start(), try await other.start(), try await brew.start()
+            )
+            for source in [first, second] {
+                _ = try await source.connect(\.control).ask("set empty")
+            }
+            try await self.wait(brewer, for: "idle:n=1")
+            let text = try String(contentsOfFile: brew.file, encoding: .utf8)
+            try await brew.reload(
+                brewer,
+                text.replacing(self.link("water", to: water), with: self.link("water", to: other))
+            )
+            try await self.wait(brewer, for: "idle:n=2")
+            // One of the same name and place goes on.
+            try await brew.reload(
+                brewer,
+                try String(contentsOfFile: brew.file, encoding: .utf8) + "about: b\n"
+            )
+            _ = try await second.connect(\.control).ask("set ok")
+            _ = try await second.connect(\.control).ask("set empty")
+            try await self.wait(brewer, for: "idle:n=3")
+            try await self.end(brewer, first, second)
+        }
+    }
+
     // MARK: - Too much
 
     @Test func oneThatFlapsOpensTheBreakerAndSlowsNobody() async throws {

@@ -56,7 +56,14 @@ import Testing
     }
 
     @Test func whereTheFileLeadsFromAStateThatIsGoneIsLoggedFirst() async throws {
-        let dropped = "machine: coffee\nstart: idle\nlost: idle\nstates: {idle: {}}\n"
+        let dropped = """
+            machine: coffee
+            start: idle
+            lost: [{if: tries>3, to: worn}, idle]
+            fields: {tries: {type: integer, default: 0}}
+            states: {idle: {}, worn: {}}
+
+            """
         try await self.withLog(after: "making cups=2", of: dropped) { lines in
             #expect(lines.count == 2, "\(lines)")
             #expect(lines.first?.contains("from=making(cups: 2)") == true, "\(lines)")

@@ -178,6 +178,33 @@ import Testing
         #expect(try Trace(trace).run(on: self.machine).written == "broken")
     }
 
+    @Test func whatIsLeftOfATimeIsHadWhereSomethingComesToBeSeen() throws {
+        let machine = try declaration(
+            """
+            links: {door: door}
+            start: {state: washing, data: {left: 1h}}
+            groups: {all: {states: [washing, paused], after: {2h: done}}}
+            states:
+              washing:
+                fields: {left: time}
+                when: {"door is open": ["paused left={remaining}"]}
+                after: {"{left}": done}
+              paused: {fields: {left: time}, when: {"door is !open": washing}}
+              done: {final: true}
+            """
+        )
+        let trace = """
+            see door shut
+            wait 20min
+            see door open -> paused left=40min
+            wait 10min
+            see door shut -> washing left=40min
+            wait 39min -> washing
+            wait 1min -> done
+            """
+        #expect(try Trace(trace).run(on: machine).written == "done")
+    }
+
     @Test func aTraceSaysWhyARequirementIsNotMet() throws {
         func failure(_ text: String) -> String? {
             do throws(TraceFailure) {

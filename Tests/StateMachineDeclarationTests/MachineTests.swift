@@ -81,7 +81,7 @@ import Testing
         #expect(kiosk.states[4].successors == [0, 5])
         #expect(kiosk.breaker.most == 50)
         #expect(kiosk.initial.declared.name == "booting")
-        #expect(kiosk.schema.lost?([]).name == "booting")
+        #expect(kiosk.schema.lost([])?.name == "booting")
     }
 
     @Test(arguments: Self.names) func theDocumentedMachinesGoAsTheirTracesSay(name: String) throws {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct SharedFieldsTests {
     private static let text = """
         start: idle owner=eva
-        lost: idle owner=nobody
+        lost: [{if: "runs>=2, note=tired", to: off owner=max}, {if: "!note", to: busy load=1 owner=none}, idle owner=nobody]
         fields:
           owner: {type: string, was: user}
           runs: {type: integer, default: 0, max: 3}
@@ -103,15 +103,19 @@ import Testing
         )
         #expect(carried.written == "off owner=max runs=1")
         // Where the state is gone they go along as well; a value that no longer fits does not.
-        let lost = try #require(self.machine.schema.lost)
         let states = [
-            lost([JSONMember("owner", "max"), JSONMember("runs", 2), JSONMember("note", "a")]),
-            lost([JSONMember("runs", 9), JSONMember("note", 1)]),
-        ]
+            [JSONMember("owner", "max"), JSONMember("runs", 2), JSONMember("note", "a")],
+            [JSONMember("owner", "max"), JSONMember("runs", 2), JSONMember("note", "tired")],
+            [JSONMember("user", "eva"), JSONMember("runs", 9), JSONMember("note", 1)],
+        ].map { self.machine.schema.lost($0) }
         #expect(
-            states.map { (TypedValue.state(of: $0) as DeclaredState).written }
-                == ["idle owner=nobody runs=2 note=a", "idle owner=nobody runs=0"]
+            states.map { $0.map { (TypedValue.state(of: $0) as DeclaredState).written } } == [
+                "idle owner=nobody runs=2 note=a", "off owner=max runs=2 note=tired",
+                "busy load=1 owner=none runs=0",
+            ]
         )
+        let none = try declaration(Self.text.replacing(/\n *lost:.*/, with: ""))
+        #expect(none.schema.lost([]) == nil)
     }
 
     @Test func patternsOfAGroupFollowThem() throws {

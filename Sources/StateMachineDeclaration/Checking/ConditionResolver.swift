@@ -21,10 +21,11 @@ struct ConditionResolver {
 
     /// The conditions of a case; nil, after reporting it, if something is wrong with one.
     ///
-    /// `left` and `event` are the numbers of the state that is left and of the event, if there is one.
+    /// `left` and `event` are the numbers of the state that is left and of the event, if there is one; where no state is
+    /// left, the machine's fields are all that there is.
     func conditions(
         _ texts: [Located<String>],
-        left: Int,
+        left: Int?,
         event: Int?
     ) -> [DeclaredCondition]? {
         guard let first = texts.first else { return [] }
@@ -39,7 +40,7 @@ struct ConditionResolver {
 
     private func condition(
         _ text: Located<String>,
-        left: Int,
+        left: Int?,
         event: Int?
     ) -> DeclaredCondition? {
         if LinkCondition.isMeant(by: text.value) {
@@ -79,8 +80,11 @@ struct ConditionResolver {
     }
 
     /// `FIELD` or `!FIELD`.
-    private func presence(_ text: Located<String>, _ left: Int, _ event: Int?) -> DeclaredCondition?
-    {
+    private func presence(
+        _ text: Located<String>,
+        _ left: Int?,
+        _ event: Int?
+    ) -> DeclaredCondition? {
         let isNegated = text.value.utf8.first == UInt8(ascii: "!")
         let name = isNegated ? String(text.value.dropFirst()).trimmed : text.value
         guard !name.isEmpty else {
@@ -114,7 +118,7 @@ struct ConditionResolver {
         of comparison: ComparisonText,
         _ field: Field,
         _ text: Located<String>,
-        _ left: Int,
+        _ left: Int?,
         _ event: Int?
     ) -> DeclaredTarget.Source? {
         if let objection = field.objection(to: comparison.comparator) {
@@ -143,8 +147,10 @@ struct ConditionResolver {
     /// The field of that name: the event's, else the left state's; `event.x` and `state.x` say whose.
     ///
     /// Nil, after reporting it, if there is none, or one of each.
-    func field(_ name: String, _ position: FilePosition, _ left: Int, _ event: Int?) -> Found? {
-        let state = self.tables.states[left]
+    func field(_ name: String, _ position: FilePosition, _ left: Int?, _ event: Int?) -> Found? {
+        let state = left.map { self.tables.states[$0] }
+        let ofLeft = state?.fields ?? self.tables.shared
+        let leftName = state?.name.value.quoted ?? "the machine"
         let fields = event.map { self.tables.events[$0].fields } ?? []
         func found(_ name: String, in fields: [Field], isEvent: Bool) -> Found? {
             fields.firstIndex { $0.name.isSpelled(name) }
@@ -162,9 +168,9 @@ struct ConditionResolver {
         }
         if parts.count == 2, parts[0] == "event" || parts[0] == "state" {
             let isEvent = parts[0] == "event"
-            let own = isEvent ? fields : state.fields
+            let own = isEvent ? fields : ofLeft
             if let found = found(parts[1], in: own, isEvent: isEvent) {
-                return self.alike(found, position, state)
+                return self.alike(found, position, leftName)
             }
             let owner =
                 isEvent
@@ -172,30 +178,27 @@ struct ConditionResolver {
             return self.refuse(
                 parts[1],
                 position,
-                "\(owner ?? state.name.value.quoted) has no",
+                "\(owner ?? leftName) has no",
                 own
             )
         }
         let ofEvent = found(name, in: fields, isEvent: true)
-        let ofState = found(name, in: state.fields, isEvent: false)
+        let ofState = found(name, in: ofLeft, isEvent: false)
         if ofEvent != nil, ofState != nil {
             return self.problems.refuse(
                 position,
-                "the event and \(state.name.value.quoted) have a field \(name.quoted); write event.\(name) or state.\(name)"
+                "the event and \(leftName) have a field \(name.quoted); write event.\(name) or state.\(name)"
             )
         }
-        if let found = ofEvent ?? ofState { return self.alike(found, position, state) }
-        let lack =
-            event == nil
-            ? "\(state.name.value.quoted) has no"
-            : "neither the event nor \(state.name.value.quoted) has a"
-        return self.refuse(name, position, lack, fields + state.fields)
+        if let found = ofEvent ?? ofState { return self.alike(found, position, leftName) }
+        let lack = event == nil ? "\(leftName) has no" : "neither the event nor \(leftName) has a"
+        return self.refuse(name, position, lack, fields + ofLeft)
     }
 
     /// The same; nil, after reporting it, if another state, for which this is written too, has the field with another type.
-    private func alike(_ found: Found, _ position: FilePosition, _ state: StateDraft) -> Found? {
+    private func alike(_ found: Found, _ position: FilePosition, _ owner: String) -> Found? {
         guard case .left = found.source else { return found }
-        let (field, owner) = (found.field, state.name.value.quoted)
+        let field = found.field
         let earlier = self.seen.earlier(field, of: owner, at: position)
         guard let earlier, earlier.field.type != field.type else { return found }
         return self.problems.refuse(
@@ -226,7 +229,7 @@ private final class SeenConditions {
     struct Key: Hashable {
         let position: FilePosition
         let event: Int?
-        let leftFields: Int
+        let leftFields: Int?
     }
 
     struct Name: Hashable {
@@ -242,8 +245,8 @@ private final class SeenConditions {
         self.sameFields = sameFields
     }
 
-    func key(_ position: FilePosition, _ left: Int, _ event: Int?) -> Key {
-        Key(position: position, event: event, leftFields: self.sameFields[left])
+    func key(_ position: FilePosition, _ left: Int?, _ event: Int?) -> Key {
+        Key(position: position, event: event, leftFields: left.map { self.sameFields[$0] })
     }
 
     /// The field of that name that was found there first; nil if this is the first one.

@@ -33,7 +33,7 @@ struct DeclarationBuilder {
             )
         }
         let start = self.file.start.flatMap { self.resolver.target($0) }
-        let lost = self.file.lost.flatMap { self.resolver.target($0) }
+        let lost = self.branches(self.file.lost, in: .lost, of: nil) ?? []
         guard !self.problems.hasErrors, let start else { return nil }
         return Declaration(
             self.file,
@@ -121,6 +121,7 @@ struct DeclarationBuilder {
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
         for command in draft.commands { self.check(command, in: draft) }
         let reactions = self.reactions(number, draft.reactions + shared)
+        let lookouts = self.lookouts(number, draft.reactions + shared)
         return StateDeclaration(
             name: draft.name.value,
             about: draft.about,
@@ -128,7 +129,7 @@ struct DeclarationBuilder {
             fields: draft.fields,
             successors: Set(next + always).sorted(),
             reactions: reactions,
-            lookouts: self.lookouts(number, draft.reactions + shared),
+            lookouts: lookouts,
             requirements: draft.requirements.compactMap {
                 self.tables.linkCondition($0, self.problems)
             },
@@ -143,8 +144,8 @@ struct DeclarationBuilder {
             leave: draft.leave.map(\.value),
             isFinal: draft.isFinal,
             mark: draft.mark,
-            asksForRemaining: reactions.values.joined().contains { branch in
-                branch.outcome.target?.sources.contains { $0.contains(.remaining) } ?? false
+            asksForRemaining: (reactions.values.joined() + lookouts.flatMap(\.cases)).contains {
+                $0.outcome.target?.sources.contains { $0.contains(.remaining) } ?? false
             }
         )
     }
@@ -248,7 +249,7 @@ struct DeclarationBuilder {
     private func branches(
         _ drafts: [CaseDraft],
         in place: CasePlace,
-        of number: Int,
+        of number: Int?,
         _ event: Int? = nil
     ) -> [Branch]? {
         var isCovered = false
@@ -293,6 +294,11 @@ struct DeclarationBuilder {
                     "\(condition.written) cannot be asked here: the runner, which sees no other machine, decides what "
                         + "follows an interruption"
                 )
+            case .lost:
+                self.problems.error(
+                    text.position,
+                    "\(condition.written) cannot be asked here: nothing is seen yet where a start leads"
+                )
             case .boot:
                 self.problems.warn(
                     text.position,
@@ -326,7 +332,7 @@ struct DeclarationBuilder {
     private func outcome(
         _ move: MoveDraft,
         in place: CasePlace,
-        of number: Int,
+        of number: Int?,
         _ event: Int?,
         _ isLast: Bool
     ) -> Branch.Outcome? {
@@ -336,11 +342,13 @@ struct DeclarationBuilder {
         case .word("ignore", _): return .ignore
         case .word(_, let position):
             guard place != .interrupted else { return .rerun }
-            let target = self.resolver.again(number, at: position, event: event, isLast: isLast)
-            return place.mayKeep ? .again(target) : .enter(target)
+            let target = number.map {
+                self.resolver.again($0, at: position, event: event, isLast: isLast)
+            }
+            return target.map { place.mayKeep ? .again($0) : .enter($0) }
         case .refusal(let text): return .refuse(text.value)
         case .target(let target) where self.isKeep(target, in: place):
-            return self.kept(target, of: number, event, isLast)
+            return number.flatMap { self.kept(target, in: place, of: $0, event, isLast) }
         case .target(let target):
             if target.state.value == "keep", !self.tables.hasState("keep") {
                 return self.problems.refuse(
@@ -354,14 +362,20 @@ struct DeclarationBuilder {
                     "\"keep\" is a state here, so this enters it; call the state otherwise if the stay is to go on"
                 )
             }
-            return self.resolver.target(target, left: number, event: event, isLast: isLast)
-                .map { .enter($0) }
+            return self.resolver.target(
+                target,
+                left: number,
+                event: event,
+                isLast: isLast,
+                isReaction: place.isReaction
+            ).map { .enter($0) }
         }
     }
 
     /// What a `keep` changes of a state: what it names, and the event's fields of those names.
     private func kept(
         _ draft: TargetDraft,
+        in place: CasePlace,
         of number: Int,
         _ event: Int?,
         _ isLast: Bool
@@ -382,9 +396,13 @@ struct DeclarationBuilder {
             data: draft.data,
             isWhole: draft.isWhole
         )
-        return self.resolver.target(own, left: number, event: event, isLast: isLast).map {
-            .keep($0)
-        }
+        return self.resolver.target(
+            own,
+            left: number,
+            event: event,
+            isLast: isLast,
+            isReaction: place.isReaction
+        ).map { .keep($0) }
     }
 
     private func check(_ command: Located<DeclaredCommand>, in state: StateDraft) {

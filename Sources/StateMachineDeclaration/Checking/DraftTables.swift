@@ -6,7 +6,8 @@ struct DraftTables {
     let events: [EventDraft]
     let groups: [GroupDraft]
     let links: [LinkDraft]
-    private let shared: [Field]
+    /// The machine's fields.
+    let shared: [Field]
     private let oldSharedNames: [Located<String>]
     private let stateNumbers: [Spelling: Int]
     private let eventNumbers: [Spelling: Int]

@@ -22,18 +22,22 @@ struct TargetResolver {
     ///   - left: the number of the state that is left, if there is one.
     ///   - event: the number of the event, if there is one.
     ///   - isLast: whether no case behind it is taken if its values do not fit.
+    ///   - isReaction: whether it stands under "when".
     /// - Returns: nil, after reporting it, if something is wrong with it.
     func target(
         _ draft: TargetDraft,
         left: Int? = nil,
         event: Int? = nil,
-        isLast: Bool = true
+        isLast: Bool = true,
+        isReaction: Bool = false
     ) -> DeclaredTarget? {
         // Errors name the state that is left: once there are errors, each target is resolved anew.
-        guard !self.problems.hasErrors else { return self.newTarget(draft, left, event, isLast) }
+        guard !self.problems.hasErrors else {
+            return self.newTarget(draft, left, event, isLast, isReaction)
+        }
         let key = self.resolved.key(draft, left, event, isLast)
         if let known = self.resolved.targets[key] { return known }
-        let target = self.newTarget(draft, left, event, isLast)
+        let target = self.newTarget(draft, left, event, isLast, isReaction)
         if !self.problems.hasErrors { self.resolved.targets[key] = target }
         return target
     }
@@ -42,7 +46,8 @@ struct TargetResolver {
         _ draft: TargetDraft,
         _ left: Int?,
         _ event: Int?,
-        _ isLast: Bool
+        _ isLast: Bool,
+        _ isReaction: Bool
     ) -> DeclaredTarget? {
         guard let number = self.tables.state(draft.state, self.problems) else { return nil }
         let state = self.tables.states[number]
@@ -73,7 +78,8 @@ struct TargetResolver {
                 return [step.source]
             case let assignment? where assignment.isRemaining(of: field):
                 isDoubtful = true
-                return self.remaining(assignment, of: field, draft.position, left, event)
+                let from = isReaction ? left : nil
+                return self.remaining(assignment, of: field, draft.position, from, event)
                     .map { [$0] } ?? []
             case let assignment?:
                 if field.type == .boolean { self.problems.booleans.note(assignment.value) }
@@ -113,17 +119,16 @@ struct TargetResolver {
         _ left: Int?,
         _ event: Int?
     ) -> DeclaredTarget.Source? {
-        guard let left, let event else {
+        guard let left else {
             return self.problems.refuse(
                 position,
-                "{remaining} is what is left of a state's time when an event comes, so it may stand only where one leads"
+                "{remaining} is what is left of a state's time when something happens, so it may stand only under \"when\""
             )
         }
         let state = self.tables.states[left]
         let isField = { (field: Field) in field.name == "remaining" }
-        if state.fields.contains(where: isField)
-            || self.tables.events[event].fields.contains(where: isField)
-        {
+        let given = event.map { self.tables.events[$0].fields } ?? []
+        if state.fields.contains(where: isField) || given.contains(where: isField) {
             self.problems.warn(
                 position,
                 "{remaining} is the field here, and not what is left of the state's time; rename the field if that is meant"

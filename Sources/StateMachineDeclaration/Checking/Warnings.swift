@@ -64,7 +64,7 @@ struct Warnings {
     private func warnOfUnreached() {
         var reached = [Bool](repeating: false, count: self.edges.count)
         var next = [self.declaration.initial.number]
-        if let lost = self.declaration.lost { next.append(lost.state) }
+        next += self.declaration.lost.compactMap(\.outcome.target?.state)
         while let number = next.popLast() {
             guard !reached[number] else { continue }
             reached[number] = true

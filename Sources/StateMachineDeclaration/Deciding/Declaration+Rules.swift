@@ -45,11 +45,7 @@ extension Declaration {
             codec: self,
             rules: self,
             initial: TypedValue(self.initial),
-            lost: self.lost.map { lost in
-                { @Sendable (data: [JSONMember]) -> Value in
-                    TypedValue(self.filled(lost, carrying: data))
-                }
-            }
+            lost: { data in self.stateWhereLost(data).map { TypedValue($0) } }
         )
     }
 }
@@ -138,10 +134,15 @@ extension Declaration: MachineRules {
         seeing sight: Sight,
         _ starts: StayStarts?
     ) throws(WireError) -> Decision {
-        let state = place.value.declared
-        let isAsked = state.declared.asksForRemaining
-        let remaining = isAsked ? starts.flatMap { state.remaining(at: place, $0) } : nil
+        let remaining = self.remaining(at: place, starts)
         return try self.decide(stimulus, at: place, seeing: sight, remaining: remaining)
+    }
+
+    /// What is left of the state's own next time; nil: none is due, or nobody asks.
+    private func remaining(at place: Place, _ starts: StayStarts?) -> Duration? {
+        let state = place.value.declared
+        guard state.declared.asksForRemaining else { return nil }
+        return starts.flatMap { state.remaining(at: place, $0) }
     }
 
     /// The same, with what is left of the state's own next time; nil: none is due, or nobody asks.
@@ -168,9 +169,11 @@ extension Declaration: MachineRules {
     package func outlook(
         on event: String,
         at place: Place,
-        seeing sight: Sight
+        seeing sight: Sight,
+        _ starts: StayStarts?
     ) throws(WireError) -> Outlook {
-        try place.value.declared.outlook(on: event, seeing: sight)
+        let known = Given(remaining: self.remaining(at: place, starts), sight: sight)
+        return try place.value.declared.outlook(on: event, known)
     }
 
     package func due(at place: Place) -> [Due] {

@@ -92,7 +92,9 @@ extension DeclaredState {
     package var written: String {
         let words = zip(self.declared.fields, self.values).compactMap { field, value in
             value.map { value -> String in
-                let text = value.plainText
+                let isTime = field.type == .time
+                let time = isTime ? value.integer.map { Duration.milliseconds($0).timeText } : nil
+                let text = time ?? value.plainText
                 let isWord = !text.isEmpty && !text.utf8.contains { $0 <= 0x20 || $0 == 0x22 }
                 return "\(field.name)=\(isWord ? text : [JSONValue.string(text)].listed)"
             }
@@ -149,8 +151,8 @@ extension DeclaredState {
     /// What an event may come to, whatever its fields carry.
     ///
     /// - Throws: `unknown-event`.
-    func outlook(on event: String, seeing sight: Sight) throws(WireError) -> Outlook {
-        try self.cases(on: .event(event, [])).map { self.outlook(of: $0.list, seeing: sight) }
+    func outlook(on event: String, _ known: Given) throws(WireError) -> Outlook {
+        try self.cases(on: .event(event, [])).map { self.outlook(of: $0.list, known) }
             ?? Outlook([])
     }
 
@@ -193,7 +195,9 @@ extension DeclaredState {
         _ sight: Sight,
         _ remaining: Duration?
     ) throws(WireError) -> Given {
-        guard case .event(let name, let data) = stimulus else { return Given(sight: sight) }
+        guard case .event(let name, let data) = stimulus else {
+            return Given(remaining: remaining, sight: sight)
+        }
         let number = try self.declaration.number(ofEvent: name)
         return Given(
             event: try self.declaration.events[number].fields.values(of: data, owner: name),

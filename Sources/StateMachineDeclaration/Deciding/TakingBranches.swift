@@ -32,7 +32,7 @@ extension DeclaredState {
     /// - Throws: `refused`, as a case says, or `bad-data`: the values of the last one do not fit.
     func made(by cases: [Branch], _ given: Given = Given()) throws(WireError) -> Move.Made {
         for (index, branch) in cases.enumerated()
-        where branch.conditions.allSatisfy({ self.meets($0, given) }) {
+        where branch.conditions.allSatisfy({ given.meets($0, left: self.values) }) {
             guard index < cases.count - 1, branch.outcome.target?.isDoubtful == true else {
                 return try self.made(by: branch.outcome, given)
             }
@@ -50,7 +50,9 @@ extension DeclaredState {
 
     /// Why a case is passed over; nil if it is taken.
     package func objection(to branch: Branch, _ given: Given = Given()) -> String? {
-        if let condition = branch.conditions.first(where: { !self.meets($0, given) }) {
+        if let condition = branch.conditions.first(where: {
+            !given.meets($0, left: self.values)
+        }) {
             guard case .isSeen(let asked) = condition.test else {
                 return "\(condition.written) does not hold"
             }
@@ -66,13 +68,13 @@ extension DeclaredState {
     }
 
     /// What cases may do with an event of whose fields nothing is known; what depends on none of them is decided.
-    func outlook(of cases: [Branch], seeing sight: Sight) -> Outlook {
-        // What is not known is not looked at.
-        let given = Given(sight: sight)
+    ///
+    /// `given` is all else.
+    func outlook(of cases: [Branch], _ given: Given) -> Outlook {
         var (ways, unmet) = ([Outlook.Way](), [String]())
         for (index, branch) in cases.enumerated() {
             let known = branch.conditions.filter { !$0.isOfEvent }
-            if let condition = known.first(where: { !self.meets($0, given) }) {
+            if let condition = known.first(where: { !given.meets($0, left: self.values) }) {
                 unmet.append("\(condition.written) does not hold")
                 continue
             }
@@ -144,7 +146,7 @@ extension DeclaredState {
         _ given: Given
     ) throws(WireError) -> JSONValue? {
         guard case .step(let index, let amount, let isDown) = source else {
-            let value = self.value(of: source, given)
+            let value = given.value(of: source, left: self.values)
             if value == nil, source == .remaining {
                 throw WireError(
                     .badData,
@@ -153,41 +155,47 @@ extension DeclaredState {
             }
             return value
         }
-        guard let amount = self.value(of: amount, given) else {
+        guard let amount = given.value(of: amount, left: self.values) else {
             throw WireError(.badData, "\(field.name) cannot be counted: the amount is absent")
         }
         return try field.sum(of: self.values[index], and: amount, isDown: isDown)
     }
+}
 
-    /// The value that is there as it is; nil if none is.
-    private func value(of source: DeclaredTarget.Source, _ given: Given) -> JSONValue? {
+extension Given {
+    /// The value that is there as it is, where the state that is left has those values; nil if none is.
+    fileprivate func value(
+        of source: DeclaredTarget.Source,
+        left: [JSONValue?]
+    ) -> JSONValue? {
         switch source {
         case .literal(let value), .fallback(let value): value
-        case .event(let index): given.event[index]
-        case .left(let index): self.values[index]
+        case .event(let index): self.event[index]
+        case .left(let index): left[index]
         case .remaining:
             // A time has at least 10 ms.
-            given.remaining.map {
+            self.remaining.map {
                 .integer(max(TimeText.range.lowerBound, $0.wholeMilliseconds))
             }
         case .step: nil
         }
     }
 
-    private func meets(_ condition: DeclaredCondition, _ given: Given) -> Bool {
+    /// Whether a condition holds, where the state that is left has those values.
+    func meets(_ condition: DeclaredCondition, left: [JSONValue?]) -> Bool {
         switch condition.test {
         case .isThere(let subject):
-            let value = self.value(of: subject, given)
+            let value = self.value(of: subject, left: left)
             return value != nil && value != .bool(false)
         case .isNotThere(let subject):
-            let value = self.value(of: subject, given)
+            let value = self.value(of: subject, left: left)
             return value == nil || value == .bool(false)
         case .compares(let subject, let comparator, let operand, let asInstants):
-            guard let value = self.value(of: subject, given),
-                let operand = self.value(of: operand, given)
+            guard let value = self.value(of: subject, left: left),
+                let operand = self.value(of: operand, left: left)
             else { return false }
             return comparator.holds(value, operand, asInstants: asInstants)
-        case .isSeen(let condition): return given.sight.holds(condition)
+        case .isSeen(let condition): return self.sight.holds(condition)
         }
     }
 }
@@ -211,10 +219,9 @@ extension DeclaredCondition {
 extension DeclaredTarget.Source {
     fileprivate var isOfEvent: Bool {
         switch self {
-        // What is left of a time is as little known.
-        case .event, .remaining: true
+        case .event: true
         case .step(_, let amount, _): amount.isOfEvent
-        case .literal, .left, .fallback: false
+        case .literal, .left, .remaining, .fallback: false
         }
     }
 }

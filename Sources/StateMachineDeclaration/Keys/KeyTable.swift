@@ -102,7 +102,7 @@ extension KeyTable {
                 .cases(.boot),
                 "Where the first start after a reboot leads; without it the state continues."
             ),
-            Key("lost", .target, "Where a start leads if the file no longer has the state."),
+            Key("lost", .cases(.lost), "Where a start leads if the file no longer has the state."),
             Key("to", .namesOrAny, "What a client may set next, for states that do not say."),
             Key("always", .names, "What may be set from everywhere."),
             Key(

@@ -40,8 +40,8 @@ public final class Declaration: Sendable {
     package let links: [Link]
 
     private let start: DeclaredTarget
-    /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
-    let lost: DeclaredTarget?
+    /// Where to go at a start at which the present state cannot be carried over; none to refuse.
+    let lost: [Branch]
     private let stateNumbers: [Spelling: Int]
     private let eventNumbers: [Spelling: Int]
     /// What ``schema`` gives.
@@ -53,7 +53,7 @@ public final class Declaration: Sendable {
         states: [StateDeclaration],
         groups: [Group],
         start: DeclaredTarget,
-        lost: DeclaredTarget?
+        lost: [Branch]
     ) {
         self.machine = file.machine
         self.version = file.version
@@ -105,24 +105,38 @@ extension [String] {
 
 extension Declaration {
     /// The state that a target leads to in which the machine begins, or goes on: it has the values that the file gives;
-    /// the machine's own fields have those of `data` that still fit.
-    func filled(_ target: DeclaredTarget, carrying data: [JSONMember] = []) -> DeclaredState {
+    /// the machine's own fields have those of `carried`.
+    private func filled(
+        _ target: DeclaredTarget,
+        carrying carried: [JSONValue?] = []
+    ) -> DeclaredState {
         let fields = self.states[target.state].fields
-        let own = fields.count - self.sharedFields
         let values = zip(fields, target.sources).enumerated().map { index, pair -> JSONValue? in
             let (field, sources) = pair
             for source in sources {
                 if case .literal(let value) = source { return value }
             }
-            if index >= own, let member = field.member(in: data),
-                field.misfit(of: member.value) == nil,
-                member.value != .null
-            {
-                return member.value
-            }
-            return field.fallback
+            // They stand last in every state.
+            let shared = index - fields.count + carried.count
+            return shared >= 0 ? carried[shared] : field.fallback
         }
         return DeclaredState(self, target.state, values)
+    }
+
+    /// The state in which a start goes on where the recorded one, which has `data`, cannot be carried over: as the first
+    /// case says that holds of the machine's fields; nil: nothing says it.
+    func stateWhereLost(_ data: [JSONMember]) -> DeclaredState? {
+        let shared = (self.states.first?.fields ?? []).suffix(self.sharedFields)
+        let carried = shared.map { field -> JSONValue? in
+            guard let member = field.member(in: data), field.misfit(of: member.value) == nil,
+                member.value != .null
+            else { return field.fallback }
+            return member.value
+        }
+        let taken = self.lost.first { branch in
+            branch.conditions.allSatisfy { Given().meets($0, left: carried) }
+        }
+        return taken?.outcome.target.map { self.filled($0, carrying: carried) }
     }
 }
 

@@ -53,7 +53,7 @@ struct CaseDraft {
 
 /// A place where something leads somewhere.
 enum CasePlace: Sendable {
-    case when, link, after, end, interrupted, boot
+    case when, link, after, end, interrupted, boot, lost
 
     /// The words that may stand there in place of a target.
     var words: [String] {
@@ -61,14 +61,18 @@ enum CasePlace: Sendable {
         case .when, .link: ["stay", "again", "ignore"]
         case .interrupted: ["again"]
         case .after, .end, .boot: ["again", "ignore"]
+        case .lost: []
         }
     }
 
     /// Whether whoever asks may be refused there.
     var isForEvents: Bool { self == .when }
 
+    /// Whether it stands under "when", where what is left of a time can be had.
+    var isReaction: Bool { self == .when || self == .link }
+
     /// Whether fields may change there while the stay goes on.
-    var mayKeep: Bool { self == .when || self == .link || self == .after }
+    var mayKeep: Bool { self.isReaction || self == .after }
 }
 
 /// Names of states and groups.
@@ -152,7 +156,7 @@ struct FileDraft {
     let version: String?
     let about: String?
     let start: TargetDraft?
-    let lost: TargetDraft?
+    let lost: [CaseDraft]
     let boot: [CaseDraft]?
     let to: NamesDraft?
     let always: [Located<String>]

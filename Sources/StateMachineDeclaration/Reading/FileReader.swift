@@ -28,7 +28,7 @@ extension DraftReader {
             version: text("version")?.value,
             about: text("about")?.value,
             start: target("start"),
-            lost: target("lost"),
+            lost: section["lost"].map { self.cases($0, of: "lost", in: .lost) } ?? [],
             boot: section["boot"].map { self.cases($0, of: "boot", in: .boot) },
             to: section["to"].map { self.namesOrAny($0, of: "to") },
             always: self.names(section["always"], of: "always"),

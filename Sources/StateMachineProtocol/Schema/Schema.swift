@@ -31,7 +31,7 @@ package final class Schema: Sendable {
     /// The state that a machine is in before anybody has set one.
     package let initial: Value
     /// The state to start in if the present state, with that data, cannot be carried over; nil refuses to start.
-    package let lost: (@Sendable ([JSONMember]) -> Value)?
+    package let lost: @Sendable (_ data: [JSONMember]) -> Value?
     /// Why no machine can have such states, one sentence each; empty if one can.
     package let problems: [String]
 
@@ -46,7 +46,7 @@ package final class Schema: Sendable {
         codec: any StateCodec,
         rules: (any MachineRules)? = nil,
         initial: Value,
-        lost: (@Sendable ([JSONMember]) -> Value)? = nil,
+        lost: @escaping @Sendable (_ data: [JSONMember]) -> Value? = { _ in nil },
         problems: [String] = []
     ) {
         self.states = states
@@ -197,7 +197,8 @@ package protocol MachineRules: Sendable {
     func outlook(
         on event: String,
         at place: Place,
-        seeing sight: Sight
+        seeing sight: Sight,
+        _ starts: StayStarts?
     ) throws(WireError) -> Outlook
 
     /// The times that the machine waits for at that place, in the file's order, the state's own before its groups'.

@@ -181,9 +181,7 @@ extension StateCoding {
                 states,
                 codec: EnumCodec<State>(examples: self.cases.map { $0.data ?? [] }),
                 initial: TypedValue(State.initial),
-                lost: State.lost.map { lost in
-                    { @Sendable (_: [JSONMember]) -> Value in TypedValue(lost) }
-                },
+                lost: { _ in State.lost.map { TypedValue($0) } },
                 problems: self.problems
             )
         }

@@ -66,7 +66,8 @@ private struct PossibleChanges {
                     let outlook = try rules.outlook(
                         on: event.name,
                         at: self.place,
-                        seeing: self.server.sight.now
+                        seeing: self.server.sight.now,
+                        self.server.stays?.starts
                     )
                     prospects = outlook.ways.map { self.prospect(of: $0) }
                     unmet = outlook.unmet

@@ -94,7 +94,6 @@ final class Links: @unchecked Sendable {
         self.cursors = cursors ?? LinkCursors()
         self.watch = LinkWatch(stay: server.snapshot.stay, after: cursors?.left)
         self.declare(server.schema, at: server.snapshot)
-        self.watch.redeclared(self.keys.map(\.written))
     }
 
     // MARK: - Beginning and end
@@ -152,7 +151,6 @@ final class Links: @unchecked Sendable {
     func redeclared(_ schema: Schema, at place: Place) {
         self.declare(schema, at: place)
         if self.watch.stay != place.stay { self.watch.entered(place.stay) }
-        self.watch.redeclared(self.keys.map(\.written))
         self.lookAgain()
         self.noteSoon()
         self.act()
@@ -161,10 +159,14 @@ final class Links: @unchecked Sendable {
     private func declare(_ schema: Schema, at place: Place) {
         self.keys = schema.rules?.lookouts(at: place) ?? []
         let kept = self.looks.filter { schema.links.contains($0.link) }
-        for look in self.looks where !schema.links.contains(look.link) {
+        let dropped = self.looks.filter { !schema.links.contains($0.link) }
+        for look in dropped {
             look.task?.cancel()
             self.cursors.note(nil, of: look.link.name)
         }
+        // What was seen of a machine says nothing of another that has its name now.
+        let names = Set(dropped.map(\.link.name))
+        self.watch.redeclared(self.keys.filter { !names.contains($0.link) }.map(\.written))
         self.looks = schema.links.map { link in
             kept.first { $0.link == link } ?? self.made(link)
         }

@@ -68,8 +68,8 @@ extension Schema {
         } catch {
             guard isKept else { throw ReloadRefusal([error.sentence]) }
             let start =
-                self.lost.map {
-                    "\"lost\" applies only at a start, and would lead to \($0(data).name)"
+                self.lost(data).map {
+                    "\"lost\" applies only at a start, and would lead to \($0.name)"
                 }
                 ?? "the next start would fail too; write \"lost: STATE\" in the file for where to go then"
             throw ReloadRefusal(["\(error.sentence); \(start)"])

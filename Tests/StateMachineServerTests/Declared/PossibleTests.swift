@@ -116,6 +116,26 @@ import Testing
         }
     }
 
+    @Test func whatIsLeftOfATimeIsKnown() async throws {
+        let text = """
+            start: idle
+            events: {open: {}}
+            states:
+              idle: {}
+              washing: {fields: {left: {type: time, optional: true}}, when: {open: "paused left={remaining}"}, after: {"{left}": idle}}
+              paused: {fields: {left: time}, when: {open: washing}}
+            """
+        try await DeclaredDaemon.run(text) { daemon in
+            _ = try await daemon.ask("set washing")
+            let none = "no send open: bad-data left={remaining}: no time of washing is due"
+            #expect(try await Self.possible(daemon).last == none)
+            #expect(try await daemon.ask("send open").error == "bad-data")
+            _ = try await daemon.ask("set washing left=1h")
+            #expect(try await Self.possible(daemon).last == "send open -> paused")
+            #expect(try await daemon.ask("send open").state == "paused")
+        }
+    }
+
     @Test func itIsAskedForAndAtTheControlDoorOnly() async throws {
         try await DeclaredDaemon.run(Self.machine) { daemon in
             #expect(try await !daemon.ask("get").has("possible"))
