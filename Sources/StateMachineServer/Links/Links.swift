@@ -7,29 +7,6 @@ import StateMachineProtocol
 ///
 /// `@unchecked Sendable`: it belongs to the event loop.
 final class Links: @unchecked Sendable {
-    /// What is known of one of them.
-    private final class Look {
-        let link: Link
-        var task: Task<Void, Never>?
-        /// The states that it has; nil: its daemon has not said.
-        var schema: Schema?
-        /// All that is asked of it, by its own types; where that cannot be asked, why.
-        var conditions: [LinkCondition: Result<Pattern, WireError>] = [:]
-        /// The state that came last; nil: it cannot be seen.
-        var newest: NamedState?
-        /// The state as far as the machine has dealt with it; nil: it could not be seen then.
-        var taken: NamedState?
-        /// Why it cannot be seen.
-        var why: String? = "it has not answered yet"
-        /// When it was last logged that it cannot be seen, and whether that is the newest word on it.
-        var complained: NIODeadline?
-        var isComplained = false
-
-        init(_ link: Link) { self.link = link }
-
-        deinit { self.task?.cancel() }
-    }
-
     /// Something that was seen, and whom to tell when there is room for more.
     private struct Arrival {
         let look: Look
@@ -53,9 +30,6 @@ final class Links: @unchecked Sendable {
     ///
     /// 1000: what a crash has seen again, a quarter of what the other's daemon keeps in memory.
     private static let noteInterval = 1000
-
-    /// How often the log says of one that it cannot be seen, at most.
-    private static let complaintInterval = TimeAmount.minutes(1)
 
     let sight: SightBox
     private unowned let server: StateServer
@@ -185,15 +159,7 @@ final class Links: @unchecked Sendable {
     private func resolve(_ look: Look, also more: Set<LinkCondition> = []) {
         let asked = self.server.schema.linkConditions.union(more)
             .filter { $0.link == look.link.name }
-        look.conditions = Dictionary(
-            uniqueKeysWithValues: asked.map { condition in
-                let pattern = Result { () throws(WireError) in
-                    let pattern = try Pattern(text: condition.pattern)
-                    return try look.schema?.resolved(pattern) ?? pattern
-                }
-                return (condition, pattern)
-            }
-        )
+        look.resolve(asked)
         self.see(look)
     }
 
@@ -242,31 +208,22 @@ final class Links: @unchecked Sendable {
     }
 
     private func found(_ look: Look) {
-        look.why = nil
-        if exchange(&look.isComplained, with: false) { self.tell(look.link, nil) }
+        if look.found() { self.tell(look.link, nil) }
         self.show()
     }
 
     private func lost(_ look: Look, _ why: String) {
         look.why = why
         self.show()
-        let now = NIODeadline.now()
-        if let last = look.complained, last + Self.complaintInterval > now {
-            // The last word is to be true.
-            self.server.loop.assumeIsolated()
-                .scheduleTask(deadline: last + Self.complaintInterval) { [weak look] in
-                    guard self.isWatching, let look, let why = look.why else { return }
-                    self.complain(of: look, why)
-                }
-            return
+        guard let deadline = look.nextComplaint else { return self.complain(of: look) }
+        // The last word is to be true.
+        self.server.loop.assumeIsolated().scheduleTask(deadline: deadline) { [weak look] in
+            if self.isWatching, let look { self.complain(of: look) }
         }
-        self.complain(of: look, why)
     }
 
-    private func complain(of look: Look, _ why: String) {
-        guard !look.isComplained else { return }
-        (look.complained, look.isComplained) = (.now(), true)
-        self.tell(look.link, why)
+    private func complain(of look: Look) {
+        if let why = look.complain() { self.tell(look.link, why) }
     }
 
     /// Looks what holds of one as it is now; what was denied for it is tried again.
@@ -309,12 +266,7 @@ final class Links: @unchecked Sendable {
     private func look(at name: String) -> Look? { self.looks.first { $0.link.name == name } }
 
     private func saw(_ keys: [LinkCondition]) {
-        let holding = keys.filter { key in
-            guard let look = self.look(at: key.link), let state = look.taken,
-                case .success(let pattern)? = look.conditions[key]
-            else { return false }
-            return pattern.holds(of: state)
-        }.map(\.written)
+        let holding = keys.filter { self.look(at: $0.link)?.hasMet($0) == true }.map(\.written)
         if self.watch.saw(keys.map(\.written), { holding.contains($0) }) { self.noteSoon() }
     }
 
@@ -447,42 +399,14 @@ final class Links: @unchecked Sendable {
     /// those alone of which there is something to be said.
     func rows(onlyTroubles: Bool) -> [JSONValue] {
         self.looks.compactMap { look in
-            var members = [JSONMember("link", .string(look.link.name))]
-            let lacks = self.lacks(of: look)
-            if let why = look.why {
-                members.append(JSONMember("why", .string(why)))
-            } else if let state = look.newest {
-                guard !onlyTroubles || !lacks.isEmpty else { return nil }
-                members.append(JSONMember("state", .string(state.name)))
-                members.append(JSONMember("data", .object(state.data)))
-            }
             let pending = self.watch.pending.filter { LinkCondition($0)?.link == look.link.name }
-            if !pending.isEmpty {
-                members.append(JSONMember("pending", .array(pending.map { .string($0) })))
-            }
-            if !lacks.isEmpty {
-                members.append(JSONMember("lacks", .array(lacks.map { .string($0) })))
-            }
-            return .object(members)
+            return look.row(pending: pending, onlyTroubles: onlyTroubles)
         }
-    }
-
-    /// What is asked of it that it does not have: `water is emtpy: there is no state "emtpy"`.
-    private func lacks(of look: Look) -> [String] {
-        look.conditions.compactMap { condition, pattern in
-            guard case .failure(let error) = pattern else { return nil }
-            return "\(condition.written): \(error.message)"
-        }
-        .sorted()
     }
 
     /// Sentences about those of which there is something to be said.
     var troubles: [String] {
-        self.looks.flatMap { look in
-            let name = look.link.name
-            return (look.why.map { ["the link \(name) cannot be seen: \($0)"] } ?? [])
-                + self.lacks(of: look)
-        }
+        self.looks.flatMap(\.troubles)
     }
 
     private func show() { self.server.showLinks(self.troubles) }
