@@ -182,7 +182,7 @@ package enum PrometheusText {
             }
         }
         let help =
-            "The present state's fields: numbers, times in seconds since 1970, Booleans as 1 and 0."
+            "The present state's fields: numbers, times in milliseconds, instants in seconds since 1970, Booleans as 1 and 0."
         return [("field", "gauge", help, values)]
     }
 

@@ -17,8 +17,10 @@ package final class LinkedMachines: LinkWatcher {
 
     /// Where the instances under this manager are.
     private let base: String
-    /// How long a daemon may take to say what is at hand.
+    /// How long a daemon may take to say what is at hand, and may say nothing.
     private let patience: Duration
+    /// How often it is to say that it lives: twice before it is given up.
+    private var beat: Duration { self.patience / 2 }
     /// Which process is the machine's own daemon.
     private let process: Int32
     /// A thread of their own, so that nobody at the daemon's waits while one of them sends without end; made when it is needed.
@@ -114,17 +116,23 @@ package final class LinkedMachines: LinkWatcher {
         guard listener.pid != self.process else {
             throw Untrue("the daemon on \(connection.path) is this machine's own")
         }
-        let deadline = connection.expectAnswer(within: self.patience)
-        defer { deadline.cancel() }
+        let beginning = connection.expectAnswer(within: self.patience)
+        defer { beginning.cancel() }
         // Connecting has begun a watch from now on.
         try await dialogue.send(.unwatch)
         try await dialogue.send(.describe.called("describe"))
-        try await dialogue.send(.watch(since: cursor).called("watch"))
+        let pace = Pace(beat: self.beat)
+        try await dialogue.send(.watch(since: cursor, pace: pace).called("watch"))
         var reading = LinkReading(on: connection.path, since: cursor)
         while true {
-            for news in try reading.news(of: try await dialogue.next()) {
+            // A socket says of a daemon that it has ended, and not that it hangs.
+            let silence = connection.expectAnswer(within: self.patience)
+            defer { silence.cancel() }
+            let line = try await dialogue.next()
+            silence.cancel()
+            for news in try reading.news(of: line) {
                 if case .state(_, let newest) = news {
-                    deadline.cancel()
+                    beginning.cancel()
                     backoff.reset()
                     cursor = newest
                 }

@@ -64,7 +64,8 @@ package enum TimeText {
             case let name where name.utf8.first == UInt8(ascii: "."):
                 "\(written): write whole numbers, like 1h30min"
             case let name where name.utf8.contains(UInt8(ascii: " ")):
-                "\(written): write it without spaces, like 1h30min"
+                "\(written): write it without spaces, like "
+                    + ((try? self.duration(text.filter { $0 != " " }))?.timeText ?? "1h30min")
             default:
                 "\(written): there is no unit \(name.quoted)"
                     + (unit.map { "; write \(number.excerpt())\($0.name)" }

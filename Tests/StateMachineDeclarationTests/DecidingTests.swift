@@ -85,7 +85,10 @@ import Testing
     @Test(arguments: [
         ("playing", #"{"volume":140,"title":"a"}"#, "volume=140: must be at most 100"),
         ("playing", #"{"volume":-1,"title":"a"}"#, "volume=-1: must be at least 0"),
-        ("playing", #"{"volume":"40","title":"a"}"#, "volume=40: write a whole number"),
+        (
+            "playing", #"{"volume":"40","title":"a"}"#,
+            "volume=40: it is given as text; write it without quotes"
+        ),
         ("playing", #"{"volume":4.0,"title":"a"}"#, "volume=4.0: write a whole number"),
         ("playing", #"{"volume":4,"title":5}"#, "title=5: write a string"),
         ("playing", #"{"volume":4}"#, #""playing" needs "title", a string"#),

@@ -131,7 +131,7 @@ import Testing
             "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 means six times"
         ),
         ("reboot ->", "t:1: write the expected state after ->"),
-        ("send go n", "t:1: \"n\" is not key=value"),
+        ("send go n", "t:1: \"n\" is not key=value; a trace names each field"),
         ("send go n=\"1", "t:1: a quote is not closed"),
         (
             "set left\nrun times out",

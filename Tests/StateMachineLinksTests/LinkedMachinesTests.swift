@@ -93,9 +93,21 @@ import Testing
         let told = try await self.told(
             by: door,
             until: "the daemon on",
-            patience: .milliseconds(50)
+            patience: .milliseconds(200)
         )
         #expect(told.first?.contains("has not answered for") == true, "\(told)")
+    }
+
+    @Test func oneThatHangsLaterIsNotSeenEither() async throws {
+        let door = ScriptedDoor(Self.begin(Self.change(8)))
+        let told = try await self.told(
+            by: door,
+            until: "the daemon on",
+            patience: .milliseconds(200)
+        )
+        #expect(told.dropLast() == [#"["on", "off"]"#, "on e:7", "off e:8"])
+        #expect(told.last?.contains("has not answered for") == true, "\(told)")
+        #expect(door.requests.contains { $0.contains(#""beatMs":100"#) })
     }
 
     @Test func oneWhoseNumbersGoBackIsNotSeen() async throws {

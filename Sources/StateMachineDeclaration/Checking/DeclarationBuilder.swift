@@ -346,7 +346,9 @@ struct DeclarationBuilder {
                 self.resolver.again($0, at: position, event: event, isLast: isLast)
             }
             return target.map { place.mayKeep ? .again($0) : .enter($0) }
-        case .refusal(let text): return .refuse(text.value)
+        case .refusal(let text):
+            self.warnOfFields(in: text, of: number, event)
+            return .refuse(text.value)
         case .target(let target) where self.isKeep(target, in: place):
             return number.flatMap { self.kept(target, in: place, of: $0, event, isLast) }
         case .target(let target):
@@ -370,6 +372,20 @@ struct DeclarationBuilder {
                 isReaction: place.isReaction
             ).map { .enter($0) }
         }
+    }
+
+    /// Warns of fields that a text seems to name, where it is said as it is.
+    private func warnOfFields(in text: Located<String>, of number: Int?, _ event: Int?) {
+        let fields =
+            (number.map { self.tables.states[$0].fields } ?? [])
+            + (event.map { self.tables.events[$0].fields } ?? [])
+        guard let named = fields.first(where: { text.value.contains("{\($0.name)}") }) else {
+            return
+        }
+        self.problems.warn(
+            text.position,
+            "{\(named.name)} is said as it is written: the text of \"refuse\" is always the same"
+        )
     }
 
     /// What a `keep` changes of a state: what it names, and the event's fields of those names.

@@ -79,9 +79,19 @@ struct TargetResolver {
             case let assignment? where assignment.isRemaining(of: field):
                 isDoubtful = true
                 let from = isReaction ? left : nil
-                return self.remaining(assignment, of: field, draft.position, from, event)
-                    .map { [$0] } ?? []
+                let source = self.remaining(assignment, of: field, draft.position, from, event)
+                if isLast, source == .remaining { self.warnOfLimits(assignment, field, draft) }
+                return source.map { [$0] } ?? []
             case let assignment?:
+                if let name = assignment.value.fieldName, field.type != .string {
+                    return self.problems.refuse(
+                        draft.position,
+                        name == "remaining"
+                            ? "\(assignment.written): {remaining} is a time, and \(field.name) is \(field.typeName)"
+                            : "\(assignment.written): a target has no {\(name)}; what an event or the state that is left "
+                                + "has goes to the field of the same name"
+                    ) ?? []
+                }
                 if field.type == .boolean { self.problems.booleans.note(assignment.value) }
                 return field.value(of: assignment.value, self.problems).map { [.literal($0)] } ?? []
             case nil:
@@ -97,6 +107,18 @@ struct TargetResolver {
             written: written,
             isDoubtful: isDoubtful,
             riskyStep: riskyStep
+        )
+    }
+
+    /// Warns that what is left of a time need not fit.
+    private func warnOfLimits(_ assignment: Assignment, _ field: Field, _ draft: TargetDraft) {
+        guard field.bounds != Field(field.name, type: .time).bounds || !field.values.isEmpty else {
+            return
+        }
+        self.problems.warn(
+            draft.position,
+            "\(assignment.written): what is left may be anything from 10ms on, and \(field.name) is \(field.takes); "
+                + "give the field no limits, or add a case behind this one"
         )
     }
 

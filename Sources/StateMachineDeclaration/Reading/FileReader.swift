@@ -163,6 +163,13 @@ extension DraftReader {
     /// `90s`, or `{field}`.
     private func moment(_ time: YAMLEntry) -> StateDeclaration.Deadline.Moment? {
         if let name = time.key.text.fieldName { return .field(name) }
+        if let first = time.key.text.utf8.first, !first.isDigit {
+            let name = time.key.text
+            return self.problems.refuse(
+                time.position,
+                "\(name.quoted) is not a time; write it like 30s, or \"{field}\" for one that a field has"
+            )
+        }
         let node = YAMLNode(content: .scalar(time.key), position: time.position)
         return node.time(of: "after", self.problems).map { .after($0) }
     }

@@ -34,6 +34,12 @@ extension DraftReader {
                 self.problems.error(name.position, NamedAccount.objection(to: name.value))
                 continue
             }
+            if account == .user("nobody") || account == .group("nogroup") {
+                self.problems.warn(
+                    name.position,
+                    "\(name.value) stands for whoever the kernel does not name, and so lets nobody in"
+                )
+            }
             guard account != .everybody, self.accounts != .none else { continue }
             switch (account, account.number) {
             case (.group, let gid?): gids.insert(gid)

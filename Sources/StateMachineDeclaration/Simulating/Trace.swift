@@ -271,7 +271,8 @@ private enum TraceReader {
         case ("send", 1...): return .send(rest[1], try self.fields(rest.dropFirst()))
         case ("set", 1...): return .set(rest[1], try self.fields(rest.dropFirst()))
         case ("update", 1...): return .update(try self.fields(rest))
-        case ("wait", 1): return .wait(try TimeText.duration(rest[1]))
+        case ("wait", 1...):
+            return .wait(try TimeText.duration(rest.joined(separator: " ")))
         case ("at", 1):
             guard let moment = WallTime(reading: rest[1]) else {
                 throw TimeText.Objection(
@@ -324,7 +325,11 @@ private enum TraceReader {
         for word in words {
             let parts = word.split(at: "=", maxSplits: 1)
             guard parts.count == 2, !parts[0].isEmpty else {
-                throw TimeText.Objection(sentence: "\(word.quoted) is not key=value")
+                let arrow = ["->", "=>"].first { word.hasPrefix($0) }
+                throw TimeText.Objection(
+                    sentence: arrow.map { "\(word.quoted): write -> \(word.dropFirst($0.count))" }
+                        ?? "\(word.quoted) is not key=value; a trace names each field"
+                )
             }
             fields.append((parts[0], parts[1]))
         }

@@ -57,6 +57,7 @@ package struct Misfit: Error, Hashable, Sendable {
     package var sentence: String {
         let field = self.field
         return switch self.kind {
+        case .type where self.isQuoted: "it is given as text; write it without quotes"
         case .type:
             switch field.type {
             case .boolean, .integer, .time, .instant: "write \(field.example)"
@@ -89,6 +90,12 @@ package struct Misfit: Error, Hashable, Sendable {
     }
 
     package var refusal: WireError { self.refusal() }
+
+    /// Whether the text would do, were it none: as a word it would have been taken.
+    private var isQuoted: Bool {
+        guard self.field.type != .time, let text = self.value.string else { return false }
+        return (try? self.field.value(ofText: text)) != nil
+    }
 
     private func nearest(to text: String?, among known: [String]) -> String {
         text.flatMap { NearestName.of($0, among: known) }.map { "; did you mean \($0)?" } ?? ""

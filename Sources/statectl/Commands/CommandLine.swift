@@ -52,15 +52,19 @@ struct WordCheck {
     /// The first word that is neither an option nor an option's value, and the next such word.
     private let command: String?
     private let topic: String?
+    /// The options before the command.
+    private let leading: [String]
 
     init(_ words: [String]) {
         self.words = Array(words.prefix { $0 != "--" && $0 != "--exec" })
         self.count = words.count
-        var rest = self.words[...]
+        var (rest, leading) = (self.words[...], [String]())
         while let word = rest.first, word.hasPrefix("-") {
+            leading.append(word)
             let takesValue = ["--runtime-directory", "--machine", "-m", "--color"].contains(word)
             rest = rest.dropFirst(takesValue ? 2 : 1)
         }
+        self.leading = leading
         self.command = rest.first
         self.topic = rest.dropFirst().first { !$0.hasPrefix("-") }
     }
@@ -95,7 +99,18 @@ struct WordCheck {
     ]
 
     /// What is wrong with the name of the command; nil if nothing is.
-    var objectionToCommand: String? { self.command.flatMap(Self.objection) }
+    var objectionToCommand: String? {
+        guard let objection = self.command.flatMap(Self.objection) else { return nil }
+        // What follows an option that there is not was to be its value.
+        let known = Self.commands.flatMap { Self.options(of: $0.name).flatMap(\.names) }
+        let names = self.leading.map { word in String(word.prefix { $0 != "=" }) }
+        guard let name = names.first(where: { $0.hasPrefix("--") && !known.contains($0) }) else {
+            return objection
+        }
+        let nearest = NearestName.of(name, among: known)
+        return "there is no option \(name.printable)"
+            + (nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them")
+    }
 
     /// What is wrong with the topic that help is asked for; nil if nothing is.
     var objectionToTopic: String? {

@@ -103,7 +103,9 @@ extension LineText {
             case (nil, _): "not handled here"
             case (_?, _): row["message"]?.string?.printable ?? "?"
             }
-        return why + (unmet.isEmpty ? "" : ": \(unmet)")
+        guard !unmet.isEmpty else { return why }
+        // What keeps from the last way does not come of what keeps from those before it.
+        return row["by"] == nil ? "\(why): \(unmet)" : "\(why); passed over: \(unmet)"
     }
 
     /// Voters by their names, or else their numbers.

@@ -55,7 +55,17 @@ final class DeclaredWalk: @unchecked Sendable {
     func life(of most: Int) async throws {
         let end = min(most, self.count + Int.random(in: 1...200, using: &self.random))
         self.edition = Int.random(in: 0..<self.editions.count, using: &self.random)
-        self.machine.becomes(try MachineModel(self.editions[self.edition]))
+        let model = try MachineModel(self.editions[self.edition])
+        if self.steps.isEmpty {
+            // The first life knows of no file but its own.
+            self.machine = ModelledMachine(
+                model,
+                uptime: self.now.uptime,
+                wall: self.now.wall
+            )
+        } else {
+            self.machine.becomes(model)
+        }
         self.steps.append("edition \(self.edition)")
         let next: @Sendable () -> String = { self.editions[self.edition] }
         try await DeclaredDaemon.run(
