@@ -59,6 +59,9 @@ struct LinkReading {
         guard self.isDescribed, let state = line.state, line["data"]?.members != nil,
             let seq = line.seq, let cursor = line.cursor, cursor.utf8.count <= Self.cursorBytes
         else { throw self.untrue("sent a \(line["type"]?.string?.excerpt() ?? "?") that is none") }
+        guard (try? Encoded(state.name, .object(state.data)).checkLength()) != nil else {
+            throw self.untrue("sent a state of more than \(RequestLimits.stateBytes) bytes")
+        }
         defer { (self.last, self.since) = (seq, nil) }
         if let last = self.last {
             // What is lost is said by a state.

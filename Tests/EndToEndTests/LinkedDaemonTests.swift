@@ -320,6 +320,35 @@ import Testing
         }
     }
 
+    /// What was seen before a stay is not looked for in it: it begins with what its requirements were judged by.
+    @Test func aStayBeginsWithWhatIsSeenThen() async throws {
+        try await withTemporaryDirectory { directory in
+            let (water, brew) = try self.pair(
+                in: directory,
+                """
+                start: idle
+                fields: {low: {type: integer, default: 0}, high: {type: integer, default: 0}}
+                states:
+                  idle: {when: {"water is low": brewing}}
+                  brewing:
+                    requires: ["water is low:level<3"]
+                    when: {"water is low:level>=3": keep high+=1, "water is low": keep low+=1}
+                """
+            )
+            let (source, brewer) = (try await water.start(), try await brew.start())
+            try await self.wait(brewer, forLink: #""link":"water","state":"ok""#)
+            _ = try await source.connect(\.control).ask("set low level=4")
+            try await self.wait(brewer, forLink: #""pending":["water is low"]"#)
+            let waiting = try await brewer.connect(\.control).ask("get")
+            #expect(waiting.state == "idle")
+            #expect(waiting.description.contains(#""pending":["water is low"]"#))
+            _ = try await source.connect(\.control).ask("set low level=1")
+            let begun = try await self.wait(brewer, for: "brewing:low=1")
+            #expect(begun.item("data")?.int("high") == 0)
+            try await self.end(brewer, source)
+        }
+    }
+
     /// Whether it matched last is known of a machine, not of a name.
     @Test func oneThatALinkIsPointedAtIsSeenAnew() async throws {
         try await withTemporaryDirectory { directory in

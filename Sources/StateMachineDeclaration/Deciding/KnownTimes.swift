@@ -37,12 +37,11 @@ extension DeclaredState {
         }
     }
 
-    /// The same, with its own times beginning anew; those of its groups go on.
+    /// The same, with its own times beginning anew; those of its groups go on, also of groups as another file has them.
     var renewed: DeclaredState {
-        self.knowing { time in
-            time.group == nil
-                ? self.known(of: time, group: nil) : self.times.first { $0.key == time.key }
-        }
+        let own = self.declared.after.filter { $0.group == nil }
+            .compactMap { self.known(of: $0, group: nil) }
+        return self.with(own + self.times.filter { $0.group != nil })
     }
 
     /// The same, once that time has come.

@@ -13,8 +13,8 @@ extension DraftReader {
     func links(_ node: YAMLNode?, of machine: String?) -> [LinkDraft] {
         self.named(node, "links", most: Self.mostLinks, "links").compactMap { name, node in
             guard let place = self.place(node, of: name.value) else { return nil }
-            guard !self.ownPlaces.contains(place) else {
-                return self.problems.refuse(
+            if self.ownPlaces.contains(place) {
+                self.problems.error(
                     node.position,
                     "\(name.value.quoted) is this machine itself; a condition asks for its own fields without a link"
                 )

@@ -161,7 +161,13 @@ struct DaemonRun: Service, CustomStringConvertible {
             logger: self.logger,
             showing: self.schema
         )
+        // A client may ask as soon as the sockets listen.
+        let wishes = AsyncStream.makeStream(of: Wish.self)
+        let isHeeding = signals != nil || self.redeclare != nil
         try await loop.submit {
+            if isHeeding {
+                server.reload = { wishes.continuation.yield(.reload(telling: $0)) }
+            }
             server.show(to: status)
             server.beginMoving { [logger] suspension in
                 logger.log(suspension)
@@ -185,7 +191,12 @@ struct DaemonRun: Service, CustomStringConvertible {
         self.onReady()
 
         let reload = Reload(run: self, server: server, status: status)
-        let end = try await self.untilEnd(heeding: signals, at: server) { await reload.perform() }
+        var end = End.stop
+        if isHeeding {
+            end = await self.untilEnd(heeding: signals, wishes) { await reload.perform() }
+        } else {
+            try await gracefulShutdown()
+        }
 
         await self.manager.tell("stopping") { try $0.stopping() }
         for listener in listeners { try await listener.close() }
@@ -277,19 +288,12 @@ struct DaemonRun: Service, CustomStringConvertible {
     /// Waits for the end, and meanwhile does what signals and clients ask for.
     private func untilEnd(
         heeding signals: UnixSignalsSequence?,
-        at server: StateServer,
+        _ wishes: (stream: AsyncStream<Wish>, continuation: AsyncStream<Wish>.Continuation),
         reload: () async -> ReloadResult
-    ) async throws -> End {
-        guard signals != nil || self.redeclare != nil else {
-            try await gracefulShutdown()
-            return .stop
-        }
+    ) async -> End {
         // By hand, not by `cancelOnGracefulShutdown`, which makes a task of its own on Dispatch's
         // global queues: see `QueueExecutor`.
-        let (heard, hearing) = AsyncStream.makeStream(of: Wish.self)
-        try await server.loop.submit {
-            server.reload = { hearing.yield(.reload(telling: $0)) }
-        }.get()
+        let (heard, hearing) = wishes
         return await withTaskGroup { group in
             group.addTask {
                 guard let signals else { return }

@@ -48,6 +48,8 @@ final class Links: @unchecked Sendable {
     private var isActing = false
     /// Whether something happened in vain for what is seen of a link.
     private var isDeniedByLinks = false
+    /// Whether what happened in vain is to be tried again, once all that was seen is dealt with.
+    private var isToRetry = false
     private var pause = GrowingPause()
     private var retry: Scheduled<Void>?
     private var note: Scheduled<Void>?
@@ -182,13 +184,9 @@ final class Links: @unchecked Sendable {
             taken.resume()
         case .state(let state, let cursor):
             if look.why != nil { self.found(look) }
-            look.newest = state
-            self.see(look)
             self.arrive(look, state, cursor, taken)
         case .unseen(let why):
             if look.why != why { self.lost(look, why) }
-            look.newest = nil
-            self.see(look)
             self.arrive(look, nil, nil, taken)
         }
         self.act()
@@ -205,6 +203,9 @@ final class Links: @unchecked Sendable {
             Arrival(look: look, state: state, cursor: cursor, taken: hasRoom ? nil : taken)
         )
         if hasRoom { taken.resume() }
+        look.newest = state
+        // A stay that begins because of it is to find it among what was seen.
+        self.see(look)
     }
 
     private func found(_ look: Look) {
@@ -241,9 +242,14 @@ final class Links: @unchecked Sendable {
 
     // MARK: - What happens
 
-    /// A stay has begun, whoever began it: what holds by then happens once.
-    func entered(_ place: Place) {
+    /// A stay has begun with that change, whoever made it: what holds by then happens once.
+    func entered(_ place: Place, by change: Change) {
         guard !self.looks.isEmpty else { return }
+        // What comes of something seen has its turn before what was seen next; all else happens now, and that was before.
+        let cause = change.setter == nil ? change.cause : nil
+        if cause == nil || cause != self.watch.trying?.key {
+            while let arrival = self.arrivals.popFirst() { self.note(arrival) }
+        }
         self.keys = self.server.states.rules?.lookouts(at: place) ?? []
         self.watch.entered(place.stay)
         self.isDeniedByLinks = false
@@ -280,21 +286,30 @@ final class Links: @unchecked Sendable {
                 self.attempt(attempt)
             } else if let arrival = self.arrivals.popFirst() {
                 self.take(arrival)
+            } else if exchange(&self.isToRetry, with: false) {
+                self.watch.retry()
             } else {
                 return
             }
         }
     }
 
-    private func take(_ arrival: Arrival) {
+    /// Notes that the machine has come as far; returns whether there is anything to look at.
+    @discardableResult
+    private func note(_ arrival: Arrival) -> Bool {
         let look = arrival.look
         arrival.taken?.resume()
         // One that a reload has removed is seen no more.
-        guard self.looks.contains(where: { $0 === look }) else { return }
+        guard self.looks.contains(where: { $0 === look }) else { return false }
         look.taken = arrival.state
-        guard arrival.state != nil else { return }
+        guard arrival.state != nil else { return false }
         self.cursors.note(arrival.cursor, of: look.link.name)
-        self.saw(self.keys.filter { $0.link == look.link.name })
+        return true
+    }
+
+    private func take(_ arrival: Arrival) {
+        guard self.note(arrival) else { return }
+        self.saw(self.keys.filter { $0.link == arrival.look.link.name })
         self.unnoted += 1
         if self.unnoted >= Self.noteInterval { self.noteSoon() }
     }
@@ -366,7 +381,7 @@ final class Links: @unchecked Sendable {
         self.retry?.cancel()
         (self.retry, self.isDeniedByLinks) = (nil, false)
         guard !self.watch.pending.isEmpty else { return }
-        self.watch.retry()
+        self.isToRetry = true
         // Not before everything that goes with it has happened.
         self.server.loop.assumeIsolated().execute { self.act() }
     }

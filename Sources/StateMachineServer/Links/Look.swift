@@ -80,7 +80,7 @@ final class Look {
         if let why = self.why {
             members.append(JSONMember("why", .string(why)))
         } else if let state = self.newest {
-            guard !onlyTroubles || !lacks.isEmpty else { return nil }
+            guard !onlyTroubles || !lacks.isEmpty || !pending.isEmpty else { return nil }
             members.append(JSONMember("state", .string(state.name)))
             members.append(JSONMember("data", .object(state.data)))
         }

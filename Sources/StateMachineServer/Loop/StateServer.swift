@@ -233,7 +233,7 @@ final class StateServer: @unchecked Sendable {
         }
         self.counters.add(.changes)
         self.stays?.passed(self.snapshot)
-        if change.beginsStay { self.links?.entered(self.snapshot) }
+        if change.beginsStay { self.links?.entered(self.snapshot, by: change) }
     }
 
     private func endBurst() {

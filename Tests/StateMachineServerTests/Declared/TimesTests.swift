@@ -396,6 +396,39 @@ import Testing
         }
     }
 
+    /// Though a file in between does not have it, and the stay was renewed there.
+    @Test func aGroupsTimeThatHasComeDoesNotComeAgain() async throws {
+        let text = """
+            start: idle
+            events: {touch: {}}
+            groups: {g: {states: [inside, back], after: {10s: back}}}
+            states: {idle: {}, inside: {}, back: {when: {touch: stay}}}
+            """
+        try await DeclaredMachine.with(text) { machine in
+            try await machine.run { daemon in
+                let watch = try daemon.connect()
+                _ = try await watch.ask("watch")
+                _ = try await daemon.ask("set inside")
+                _ = try await watch.next()
+                machine.clock.pass(.seconds(10))
+                #expect(try await watch.next().state == "back")
+            }
+            let without = DeclaredMachine(
+                text: text.replacing(", after: {10s: back}", with: ""),
+                directory: machine.directory,
+                clock: machine.clock
+            )
+            try await without.run { daemon in
+                let renewed = try await daemon.ask("send touch")
+                #expect(renewed.ok == true)
+            }
+            try await machine.run { daemon in
+                let got = try await daemon.ask("get")
+                #expect(!got.has("due"))
+            }
+        }
+    }
+
     /// By key: what had come has come, what a field had counts, and a new time looks at what there is now.
     @Test func anotherFileKeepsWhatItHas() async throws {
         let next = Self.machine.replacing(
