@@ -15,7 +15,7 @@ import TestSupport
 ///                                             again    yes: even the same state is entered
 ///                                             update   yes: the stay goes on
 ///     assign P STATE                          the same, and asks nobody
-///     touch P                                 P has the deadline of the stay begin anew
+///     touch P [asks=nobody]                   P has the deadline of the stay begin anew
 ///     recast P [STATE]                        has the state made anew, as one that looks the same, or as that one
 ///     set STATE                               sets at once, past the gate; only without a log
 ///     at-once STATE                           sets at once, unless that would have to wait for anybody
@@ -146,7 +146,8 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             ),
             cause: name
         )
-        self.proposals[name] = self.machine.propose(move, asking: Question()) {
+        let question = command["asks"] == nil ? Question() : nil
+        self.proposals[name] = self.machine.propose(move, asking: question) {
             transcript.say("\(name): \($0.shown)")
         }
     }

@@ -89,6 +89,15 @@ private struct Bench {
         #expect(change.old === recast)
     }
 
+    /// An own change that was foreseen may be another's in the end, and lead to a state that looks the same.
+    @Test func placesOfOneNumberAreToldApart() {
+        let own = StateMachineCore.Place(seq: 1, value: Light.value("dim"), at: .now, stay: 1)
+        let others = StateMachineCore.Place(seq: 1, value: Light.value("dim"), at: .now, stay: 1)
+        #expect(own.isSame(as: own))
+        #expect(!own.isSame(as: others))
+        #expect(!own.isSame(as: own.renewed(as: own.value)))
+    }
+
     @Test func whatItsProposerWantsNoMoreIsNotMadeToHappenByALateYes() {
         let bench = Bench()
         bench.addVoter()

@@ -62,7 +62,7 @@ struct Gate: Sendable {
 
     /// What to do next, under no lock unless stated otherwise.
     enum Action: Sendable {
-        /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
+        /// Decide on proposals that ask nobody: ``evaluated(_:from:at:)``.
         case evaluateAll([Proposal], from: Place)
         /// Decide on the first that recasts the state, or that voters may have to be asked about:
         /// ``evaluated(_:as:from:since:at:decided:)``; `version` is that of the voters.
@@ -264,15 +264,18 @@ struct Gate: Sendable {
         return self.next(machine)
     }
 
-    /// Records the evaluation of proposals that ask nobody.
-    mutating func evaluated(_ evaluated: [Evaluated], at machine: Place) -> Action? {
-        if !self.hasLog, let first = evaluated.lazy.compactMap(\.entry).first {
-            // Without a log others may have moved the machine meanwhile.
-            if first.change.seq == machine.seq + 1 { return .tell(evaluated) }
+    /// Records the evaluation of proposals that ask nobody, as evaluated from `base`.
+    mutating func evaluated(
+        _ evaluated: [Evaluated],
+        from base: Place,
+        at machine: Place
+    ) -> Action? {
+        guard self.ahead(of: machine).isSame(as: base) else {
             self.putBack(evaluated.map(\.proposal))
-        } else {
-            self.groups.gather(evaluated)
+            return self.next(machine)
         }
+        if !self.hasLog, evaluated.contains(where: { $0.place != nil }) { return .tell(evaluated) }
+        self.groups.gather(evaluated)
         return self.next(machine)
     }
 
@@ -301,7 +304,7 @@ struct Gate: Sendable {
         decided: @escaping Decided
     ) -> Action? {
         guard proposal.isStillWanted else { return self.refuse(proposal, .withdrawn, machine) }
-        guard self.ahead(of: machine).seq == base.seq else { return self.next(machine) }
+        guard self.ahead(of: machine).isSame(as: base) else { return self.next(machine) }
         switch decision {
         case .settle(let fate): return self.settle(Evaluated(proposal, fate), machine)
         case .ask(let voters, let ballot, let age):
@@ -444,8 +447,7 @@ struct Gate: Sendable {
         {
             return self.decided(verdict, by: ballot, at: machine)
         }
-        // Those that ask no voters can be evaluated together; with a log, all while there are no voters. A machine with
-        // a log is moved between two actions only, also by others, so they need not be found again.
+        // Those that ask no voters can be evaluated together; with a log, all while there are no voters.
         let room = self.groups.room
         if let run = self.assignments.takeFirst(room) {
             return .evaluateAll(run, from: self.ahead(of: machine))

@@ -163,7 +163,7 @@ extension Machine {
         switch step.action {
         case .evaluateAll(let run, let base):
             let evaluated = self.evaluate(run, from: base)
-            return self.after { $0.evaluated(evaluated, at: $1) }
+            return self.after { $0.evaluated(evaluated, from: base, at: $1) }
         case .evaluate(let proposal, let base, let hasVoters, let version):
             let decision = self.decide(proposal, base: base, hasVoters: hasVoters)
             return self.after { gate, machine in

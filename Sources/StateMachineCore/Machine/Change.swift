@@ -25,6 +25,14 @@ package struct Place: Equatable, Sendable {
         self.renewals = renewals
     }
 
+    /// Whether it is the same place, so that what was evaluated there holds here.
+    ///
+    /// The seq alone does not say so: others may have made the change of a number that was foreseen here.
+    func isSame(as other: Place) -> Bool {
+        self.seq == other.seq && self.value === other.value && self.stay == other.stay
+            && self.renewals == other.renewals
+    }
+
     /// The same place with a state that looks the same.
     func replacing(_ value: Value) -> Place {
         Place(
