@@ -133,6 +133,9 @@ package final class History: Recording, PastStore, @unchecked Sendable {
     /// Whether the calling code runs where groups are committed.
     package var isCurrent: Bool { self.thread.isCurrent ?? false }
 
+    /// Nobody else moves the machine.
+    package var confirms: Bool { false }
+
     /// Commits the group in one transaction; see `Recording`.
     package func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void) {
         self.thread.enqueue {

@@ -39,6 +39,8 @@ final class Bid: Sendable {
     struct Outcome: Sendable {
         /// From when on it was proposed.
         let began: UInt64
+        /// How many changes had happened by then, by whomever.
+        var head: UInt64 = 0
         /// When it had been; until then it may be on its way to the gate.
         var returned = UInt64.max
         var answers: [Move.Answer] = []

@@ -6,7 +6,7 @@ import TestSupport
 /// later.
 ///
 /// What it was unsure of turns out to be durable or not when the next thing happens: the others come after it, or it
-/// has never been.
+/// has never been. One that confirms may not have told of what others have done.
 ///
 /// Guarded state: all of it, behind `guarded`.
 final class ErraticLog: Recording {
@@ -15,6 +15,8 @@ final class ErraticLog: Recording {
         var changes: [Change] = []
         /// What may have happened after that.
         var doubtful: [Change] = []
+        /// The newest of what has happened, of which the machine has not been told.
+        var untold: [Change] = []
         var group = Group.none
         /// How many groups have come.
         var count = 0
@@ -55,9 +57,11 @@ final class ErraticLog: Recording {
         _ errands: Errands,
         _ moments: Moments,
         mayCross: Bool,
+        confirming confirms: Bool,
         complaints: Recorder<String>
     ) {
         self.mayCross = mayCross
+        self.confirms = confirms
         self.start = start
         self.dice = dice
         self.errands = errands
@@ -66,6 +70,7 @@ final class ErraticLog: Recording {
     }
 
     var isCurrent: Bool { false }
+    let confirms: Bool
 
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
 
@@ -90,7 +95,9 @@ final class ErraticLog: Recording {
     func record(_ records: [Record], done: @escaping @Sendable (Recorded) -> Void) {
         let now = self.moments.now
         let changes = records.compactMap(\.change)
-        if records.isEmpty { self.complaints.record("the log was given an empty group") }
+        if records.isEmpty, !self.confirms {
+            self.complaints.record("the log was given an empty group")
+        }
         if zip(changes, changes.dropFirst()).contains(where: { !$1.follows($0.place) }) {
             self.complaints.record("the log was given a group whose changes do not follow")
         }
@@ -119,6 +126,7 @@ final class ErraticLog: Recording {
         _ guarded: inout Guarded
     ) -> Recorded {
         guarded.group = .answered(number)
+        if !guarded.untold.isEmpty { return .overtaken(exchange(&guarded.untold, with: [])) }
         if let first = changes.first {
             guard first.follows(self.head(guarded)) else {
                 guard guarded.haveCrossed else {
@@ -139,7 +147,7 @@ final class ErraticLog: Recording {
             for record in records { self.keep(record, &guarded) }
             return .committed
         case 11..<13: return .failed("the disk is full")
-        case 13..<15:
+        case 13..<15 where !records.isEmpty:
             if !changes.isEmpty { guarded.doubtful = changes }
             return .unsure("no answer came")
         default:
@@ -157,6 +165,8 @@ final class ErraticLog: Recording {
 
     /// Has the machine adopt what others do, or what was in doubt, unless it has a group.
     func moveByOthers(_ machine: Machine) {
+        if self.confirms, self.dice.isOne(in: 2) { return self.moveSilently() }
+        if self.tellAll(machine) { return }
         let (changes, number) = self.guarded.withLock { guarded -> ([Change], Int) in
             guard case .none = guarded.group, guarded.telling == nil, !guarded.isReliable else {
                 return ([], 0)
@@ -173,6 +183,26 @@ final class ErraticLog: Recording {
         guard !changes.isEmpty else { return }
         machine.adopt(changes)
         self.guarded.withLock { if $0.telling == number { $0.telling = nil } }
+    }
+
+    /// Does what others do, and tells nobody.
+    private func moveSilently() {
+        self.guarded.withLock { guarded in
+            guard guarded.telling == nil, !guarded.isReliable else { return }
+            guarded.untold += self.happen(self.others(1..<3, guarded), &guarded)
+        }
+    }
+
+    /// Has the machine adopt what it has not been told of, unless it has a group; returns whether there was anything.
+    @discardableResult
+    func tellAll(_ machine: Machine) -> Bool {
+        let untold = self.guarded.withLock { guarded -> [Change] in
+            guard case .none = guarded.group else { return [] }
+            return exchange(&guarded.untold, with: [])
+        }
+        guard !untold.isEmpty else { return false }
+        machine.adopt(untold)
+        return true
     }
 
     /// Where the machine will be when it knows all.

@@ -4,7 +4,9 @@ import TestSupport
 
 /// Plays a machine with its gate: voters, a log and a cursor do what a script says, on one thread.
 ///
-///     machine [log] [room=N] [at=STATE]        begins; with a log, or with room for so many that wait
+///     machine [log] [confirms] [room=N] [at=STATE]
+///                                             begins; with a log, which may confirm answers, or with room for so many
+///                                             that wait
 ///     propose P STATE [if=SEQ] [at=cursor] [limited=no] [needs=yes] [nobody=no] [again=yes] [update=yes]
 ///                                             P proposes a state, under conditions:
 ///                                             if       only where the machine is at that seq
@@ -96,7 +98,9 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
     private func say(_ line: String) { self.transcript.say(line) }
 
     private func begin(_ command: ScriptCommand) {
-        self.log = command.has("log") ? ScriptedLog(self.transcript) : nil
+        self.log =
+            command.has("log")
+            ? ScriptedLog(self.transcript, confirming: command.has("confirms")) : nil
         self.machine = Machine(
             at: Light(rawValue: command["at"] ?? "") ?? .off,
             room: Int(command["room"] ?? "") ?? 9,
@@ -284,16 +288,21 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
 ///
 /// Guarded state: the answer to the group that it has, behind `done`.
 private final class ScriptedLog: Recording {
+    let confirms: Bool
     private let transcript: ScriptTranscript
     private let done = Lock<(@Sendable (Recorded) -> Void)?>(nil)
 
-    init(_ transcript: ScriptTranscript) { self.transcript = transcript }
+    init(_ transcript: ScriptTranscript, confirming confirms: Bool) {
+        self.transcript = transcript
+        self.confirms = confirms
+    }
 
     var isCurrent: Bool { false }
 
     func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void) {
         self.done.withLock { $0 = done }
-        self.transcript.say("commit \(group.map(\.shown).joined(separator: ", "))")
+        let shown = group.map(\.shown).joined(separator: ", ")
+        self.transcript.say(group.isEmpty ? "confirm" : "commit \(shown)")
     }
 
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }

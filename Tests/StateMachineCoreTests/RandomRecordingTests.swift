@@ -16,6 +16,17 @@ import Testing
         walk.end("seed \(seed)")
     }
 
+    /// Others have moved the machine, and it does not know yet.
+    @Test(arguments: Chance.seeds(3)) func nobodyIsAnsweredByWhatIsOutOfDate(seed: UInt64) {
+        let walk = RandomRecordingWalk(seed: seed, onSeveralThreads: false, confirming: true)
+        walk.begin()
+        for step in 1...Chance.steps(3000) {
+            walk.step(0)
+            if step.isMultiple(of: 40) { walk.rest() }
+        }
+        walk.end("seed \(seed), confirming")
+    }
+
     @Test(arguments: Chance.seeds(3)) func theGateBearsItOnSeveralThreads(seed: UInt64) async {
         let walk = RandomRecordingWalk(seed: seed, onSeveralThreads: true)
         walk.begin()
@@ -42,7 +53,7 @@ extension RandomRecordingWalk {
     fileprivate func end(_ name: String) {
         self.endReactions()
         self.log.becomeReliable()
-        while self.errands.runOne() {}
+        self.runAll()
         // What is noted goes with what is recorded; what comes last is answered if nothing is stuck.
         let last = self.propose(.asking(needsYes: false), isLimited: false)
         self.record()
@@ -74,6 +85,7 @@ private struct Findings {
         self.lookAtOrder()
         self.lookAtVoters()
         self.lookAtRecords()
+        if walk.log.confirms { self.lookAtConfirmation() }
         // Elsewhere a thread may have it in its hands, on the way to the log.
         if !walk.isOnSeveralThreads { self.lookAtWithdrawals() }
     }
@@ -244,6 +256,19 @@ private struct Findings {
             self.find(
                 "\(number) was committed though it had been withdrawn",
                 unless: at < self.bids[number].outcome.withdrawn
+            )
+        }
+    }
+
+    /// An answer that says how it is with the machine says no less than had happened, by whomever, when it was asked for.
+    private mutating func lookAtConfirmation() {
+        for (bid, outcome) in self.bids {
+            // That a state looks the same by another declaration is nobody else's.
+            if case .recast = bid.kind { continue }
+            guard let answer = outcome.answers.first, answer.isInTurn else { continue }
+            self.find(
+                "\(bid.number): \(answer.shown), when \(outcome.head) had happened",
+                unless: answer.place.seq >= outcome.head
             )
         }
     }

@@ -74,8 +74,12 @@ final class RandomRecordingWalk: Sendable {
     private let contexts: [any ExecutionContext]
     let isOnSeveralThreads: Bool
 
-    /// A walk on one thread, or on several.
-    init(seed: UInt64, onSeveralThreads isOnSeveralThreads: Bool) {
+    /// A walk on one thread, or on several; `confirms`: whether the log does.
+    init(
+        seed: UInt64,
+        onSeveralThreads isOnSeveralThreads: Bool,
+        confirming confirms: Bool = false
+    ) {
         self.isOnSeveralThreads = isOnSeveralThreads
         let dice = Dice(seed: seed)
         let errands = Errands(dice)
@@ -87,6 +91,7 @@ final class RandomRecordingWalk: Sendable {
             errands,
             self.moments,
             mayCross: isOnSeveralThreads,
+            confirming: confirms,
             complaints: self.complaints
         )
         var options = Machine.Options(proposalLimit: 40)
@@ -175,7 +180,7 @@ extension RandomRecordingWalk {
 
     /// Runs all that is left to do, after which all is answered and the machine is where the log is.
     func rest() {
-        while self.errands.runOne() {}
+        self.runAll()
         for bid in self.bids.withLock({ $0 }).dropFirst(self.rested.load(ordering: .relaxed))
         where bid.outcome.answers.isEmpty {
             self.complaints.record("\(bid.number) is not answered though all is at rest")
@@ -185,6 +190,11 @@ extension RandomRecordingWalk {
             self.complaints.record("the machine is not where the log is though all is at rest")
         }
         self.interruptions.store(20, ordering: .sequentiallyConsistent)
+    }
+
+    /// Runs all that is left to do, and has the machine told of all that has happened.
+    func runAll() {
+        repeat { while self.errands.runOne() {} } while self.log.tellAll(self.machine)
     }
 
     /// Nothing more is done by anybody who is called.
@@ -210,6 +220,7 @@ extension RandomRecordingWalk {
             }
         return self.bids.withLock { bids in
             let bid = Bid(bids.count, kind, aim, if: condition, from: self.moments.now)
+            bid.note { $0.head = UInt64(self.log.changes.count) }
             bids.append(bid)
             return bid
         }

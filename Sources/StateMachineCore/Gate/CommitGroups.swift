@@ -12,11 +12,14 @@ struct CommitGroups: Sendable {
         let standing: StandingRecords
         /// Whether a change or an answer is in it.
         let hasMoves: Bool
-        /// Whether the log has it, which may have nothing to do.
+        /// Whether anything is recorded for it.
         let hasRecords: Bool
         /// What the log has answered, or would have if it had anything to do; nil: nothing yet.
         var outcome: Recorded?
     }
+
+    /// Whether the log confirms answers that change nothing.
+    private let confirms: Bool
 
     private var gathering: [Evaluated] = []
     /// How many of these are no records.
@@ -34,6 +37,8 @@ struct CommitGroups: Sendable {
     var haveWithdrawn = false
     /// Whether more is about to come that the next group is to include.
     var isGathering = false
+
+    init(confirming confirms: Bool = false) { self.confirms = confirms }
 
     /// Proposals in one group; the rest gather for the next.
     ///
@@ -71,6 +76,12 @@ struct CommitGroups: Sendable {
         return last(self.gathering) ?? self.group.flatMap { last($0.evaluated) }
     }
 
+    /// Whether what changes nothing can be answered without the log.
+    func mayAnswer(_ one: Evaluated) -> Bool { self.areQuiet && !self.isConfirmed(one) }
+
+    /// Whether the log has to confirm it.
+    private func isConfirmed(_ one: Evaluated) -> Bool { self.confirms && one.saysWhatIs }
+
     mutating func gather(_ evaluated: [Evaluated]) {
         self.moves += evaluated.count { !$0.isRecord }
         // Taken as it is where possible: appending counts a reference for each.
@@ -97,7 +108,7 @@ struct CommitGroups: Sendable {
 
     /// Makes a group of what has gathered, if the log is free and nothing more is awaited.
     ///
-    /// - Returns: what to give to the log; empty if nothing in the group is to be recorded, and then the group has
+    /// - Returns: what to give to the log, if the group is under way then; else it had nothing to do, and the group has
     ///   ended. Nil if there is no group.
     mutating func begin() -> [Record]? {
         guard self.group == nil,
@@ -111,14 +122,15 @@ struct CommitGroups: Sendable {
         var records = standing.all
         records.reserveCapacity(records.count + evaluated.count)
         for one in evaluated { one.add(to: &records) }
+        let isForLog = !records.isEmpty || self.confirms && evaluated.contains(where: \.saysWhatIs)
         self.group = Group(
             evaluated: evaluated,
             standing: standing,
             hasMoves: exchange(&self.moves, with: 0) > 0,
             hasRecords: !records.isEmpty,
-            outcome: records.isEmpty ? .committed : nil
+            outcome: isForLog ? nil : .committed
         )
-        if !records.isEmpty { self.count += 1 }
+        if isForLog { self.count += 1 }
         return records
     }
 
@@ -160,18 +172,19 @@ struct CommitGroups: Sendable {
         case .unsure(let why): refusal = .unsure(why: why)
         }
         self.standing.putBack(group.standing)
-        self.isFailing = true
-        return self.decided(group.evaluated, refused: refusal, at: machine)
+        if group.hasRecords { self.isFailing = true }
+        return self.decided(group, refused: refusal, at: machine)
     }
 
     /// Decides what becomes of a group that could not be committed, and of what has gathered since.
     private mutating func decided(
-        _ evaluated: [Evaluated],
+        _ group: Group,
         refused refusal: Refusal,
         at machine: Place
     ) -> (told: [Evaluated], again: [Machine.Proposal]) {
         // Proposals for a state that the group would have led to fail with it; otherwise each would be tried again alone.
         // Others that were evaluated against such a state are evaluated again.
+        let evaluated = group.evaluated
         let last = evaluated.last { $0.entry != nil }?.entry?.change.seq ?? machine.seq
         let answer = Gate.Answer.failure(Refused(refusal, current: machine))
         let all = evaluated + exchange(&self.gathering, with: [])
@@ -179,8 +192,9 @@ struct CommitGroups: Sendable {
         var told: [Evaluated] = []
         var again: [Machine.Proposal] = []
         for (index, one) in all.enumerated() {
-            let isInGroup = index < evaluated.count && one.isForLog
-            if isInGroup || one.repeats(after: machine.seq, through: last) {
+            // What was to be confirmed beside a change is decided again without it.
+            let isLost = group.hasRecords ? one.isForLog : self.isConfirmed(one)
+            if index < evaluated.count && isLost || one.repeats(after: machine.seq, through: last) {
                 told.append(Evaluated(one.proposal, .answered(answer)))
             } else {
                 again.append(one.proposal)

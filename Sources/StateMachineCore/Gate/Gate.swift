@@ -34,7 +34,7 @@ struct Gate: Sendable {
     /// How many of those that are limited may wait.
     let limit: Int
     var voters = Electorate()
-    private(set) var groups = CommitGroups()
+    private(set) var groups: CommitGroups
     /// Those that voters may have to be asked about.
     private var waiting = ProposalQueue()
     /// Those that ask nobody: they wait for no voter, and so go first.
@@ -55,8 +55,13 @@ struct Gate: Sendable {
     /// The thread that performs the actions.
     private var pumper: ThreadIdentity?
 
-    init(hasLog: Bool, limit: Int) {
+    /// - Parameters:
+    ///   - hasLog: whether there is a log.
+    ///   - confirms: whether it confirms answers that change nothing.
+    ///   - limit: how many of those that are limited may wait.
+    init(hasLog: Bool, confirming confirms: Bool, limit: Int) {
         self.hasLog = hasLog
+        self.groups = CommitGroups(confirming: confirms)
         self.limit = limit
     }
 
@@ -75,7 +80,8 @@ struct Gate: Sendable {
         case confirm(Proposal, Ballot)
         /// Close a question whose answer no longer counts.
         case void(Ballot)
-        /// Ask the log to commit these, a group of that number: ``committed(_:_:then:)``.
+        /// Ask the log to commit these, or to confirm answers if there are none, a group of that number:
+        /// ``committed(_:_:then:)``.
         case commit([Record], group: UInt64)
         /// Enter what others have made of the machine, at once and under the lock; nobody is answered.
         case follow([ChangeEntry])
@@ -419,8 +425,7 @@ struct Gate: Sendable {
                 self.pumper = nil
                 return nil
             }
-            // A group that changes nothing has ended.
-            if !records.isEmpty { return .commit(records, group: self.groups.count) }
+            if let group = self.groups.underWay { return .commit(records, group: group) }
         }
     }
 
@@ -561,7 +566,7 @@ struct Gate: Sendable {
         } else {
             self.waiting.removeFirst()
         }
-        let isDue = evaluated.place == nil ? self.groups.areQuiet : !self.hasLog
+        let isDue = evaluated.place == nil ? self.groups.mayAnswer(evaluated) : !self.hasLog
         guard !isDue else { return .tell([evaluated]) }
         self.groups.gather([evaluated])
         return self.next(machine)

@@ -142,6 +142,16 @@ struct EvaluatedProposal: Sendable {
         }
     }
 
+    /// Whether it is an answer that says how it is with the machine; that something was withdrawn does not.
+    var saysWhatIs: Bool {
+        switch self.fate {
+        case .answered(.success): true
+        case .answered(.failure(let refused)):
+            if case .withdrawn = refused.reason { false } else { true }
+        case .entering, .replacing, .renewing, .passing, .recording: false
+        }
+    }
+
     /// Whether it is a record of what is in force, which no question waits for.
     var isRecord: Bool { if case .recording = self.fate { true } else { false } }
 

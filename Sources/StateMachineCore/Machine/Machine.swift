@@ -78,9 +78,12 @@ package final class Machine: Sendable {
     /// A machine that goes on where another one stopped; nobody is told about it.
     init(resuming place: Place, options: Options) {
         self.options = options
-        self.holder = Lock(
-            Holder(at: place, Gate(hasLog: options.log != nil, limit: options.proposalLimit))
+        let gate = Gate(
+            hasLog: options.log != nil,
+            confirming: options.log?.confirms ?? false,
+            limit: options.proposalLimit
         )
+        self.holder = Lock(Holder(at: place, gate))
     }
 
     @usableFromInline package var value: Value { self.holder.withLock { $0.place.value } }
@@ -105,9 +108,12 @@ extension Machine {
         at cursor: Drain? = nil,
         _ done: @escaping @Sendable () -> Void
     ) {
-        // A proposal which is never expected, and so asks nobody and changes nothing: its answer waits its turn.
+        // A proposal that nobody wants, and so asks nobody and changes nothing: its answer waits its turn.
+        let target = Move.Target.made { (place) throws(Refused) in
+            throw Refused(.withdrawn, current: place)
+        }
         self.propose(
-            Move(to: self.value, if: .holds { _ in false }),
+            Move(to: target),
             asking: nil,
             at: cursor,
             isLimited: false

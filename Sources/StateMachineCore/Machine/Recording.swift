@@ -71,10 +71,13 @@ package protocol Recording: AnyObject, Sendable {
     /// Whether the calling code runs where the log commits.
     var isCurrent: Bool { get }
 
+    /// Whether an answer that changes nothing waits until the log says that others have not moved the machine.
+    var confirms: Bool { get }
+
     /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere; one group at a time.
     ///
     /// - Parameters:
-    ///   - group: at least one record, in order.
+    ///   - group: what to commit, in order; empty only where the log ``confirms``, and never unsure then.
     ///   - done: called with what has become of it.
     func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void)
 
@@ -102,6 +105,7 @@ final class ProgramLog: Recording {
     }
 
     var isCurrent: Bool { self.isHere() }
+    var confirms: Bool { false }
 
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
 
