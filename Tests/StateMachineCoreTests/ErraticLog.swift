@@ -74,6 +74,11 @@ final class ErraticLog: Recording {
 
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
 
+    /// A few, now and then.
+    func room(for records: [Record]) -> Int {
+        self.dice.isOne(in: 4) ? self.dice.roll(0..<8) : records.count
+    }
+
     // MARK: - What has become of all
 
     /// All that has happened.

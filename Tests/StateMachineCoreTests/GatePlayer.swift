@@ -4,9 +4,9 @@ import TestSupport
 
 /// Plays a machine with its gate: voters, a log and a cursor do what a script says, on one thread.
 ///
-///     machine [log] [confirms] [room=N] [at=STATE]
-///                                             begins; with a log, which may confirm answers, or with room for so many
-///                                             that wait
+///     machine [log] [confirms] [fits=N] [room=N] [at=STATE]
+///                                             begins; with a log, which may confirm answers, or take so many records
+///                                             at once, or with room for so many that wait
 ///     propose P STATE [if=SEQ] [at=cursor] [limited=no] [needs=yes] [nobody=no] [again=yes] [update=yes]
 ///                                             P proposes a state, under conditions:
 ///                                             if       only where the machine is at that seq
@@ -34,7 +34,7 @@ import TestSupport
 ///     log ok, log fails WHY, log unsure WHY   the log answers the group that it has
 ///     log overtaken [STATE …]                 the same: others have moved the machine there first
 ///     adopt [STATE …]                         others have moved the machine there, while the log had no group
-///     record R                                R is in force, and is to be recorded
+///     record R …                              these are in force, and are to be recorded together
 ///     note R                                  the same, and nobody is told
 ///     cursor, run, uncursor                   somebody follows on a context of its own; that runs; the registration ends
 ///     upon LINE: COMMAND                      does this in the very moment when a line that begins so is said
@@ -100,7 +100,11 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
     private func begin(_ command: ScriptCommand) {
         self.log =
             command.has("log")
-            ? ScriptedLog(self.transcript, confirming: command.has("confirms")) : nil
+            ? ScriptedLog(
+                self.transcript,
+                confirming: command.has("confirms"),
+                taking: command["fits"].flatMap { Int($0) } ?? .max
+            ) : nil
         self.machine = Machine(
             at: Light(rawValue: command["at"] ?? "") ?? .off,
             room: Int(command["room"] ?? "") ?? 9,
@@ -239,8 +243,11 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
 
     private func record(_ command: ScriptCommand) {
         let transcript = self.transcript
-        self.machine.record([.voter(.scripted(UInt64(command[0]) ?? 0))]) { refusal in
-            transcript.say("voter \(command[0]): \(refusal.map(\.shown) ?? "recorded")")
+        let numbers = command.numbers(from: 0) ?? []
+        self.machine.record(numbers.map { .voter(.scripted(UInt64($0))) }) { refusal in
+            transcript.say(
+                "voter \(command.rest(from: 0)): \(refusal.map(\.shown) ?? "recorded")"
+            )
         }
     }
 
@@ -290,12 +297,17 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
 private final class ScriptedLog: Recording {
     let confirms: Bool
     private let transcript: ScriptTranscript
+    private let most: Int
     private let done = Lock<(@Sendable (Recorded) -> Void)?>(nil)
 
-    init(_ transcript: ScriptTranscript, confirming confirms: Bool) {
+    /// `most`: how many records a group may have.
+    init(_ transcript: ScriptTranscript, confirming confirms: Bool, taking most: Int) {
         self.transcript = transcript
         self.confirms = confirms
+        self.most = most
     }
+
+    func room(for records: [Record]) -> Int { self.most }
 
     var isCurrent: Bool { false }
 

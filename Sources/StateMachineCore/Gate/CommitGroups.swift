@@ -40,7 +40,7 @@ struct CommitGroups: Sendable {
 
     init(confirming confirms: Bool = false) { self.confirms = confirms }
 
-    /// Proposals in one group; the rest gather for the next.
+    /// Proposals in one group; the rest gather for the next, as does what the log has no room for.
     ///
     /// 1024: bounds what fails together with the log. Not tuned.
     static var limit: Int { 1024 }
@@ -134,6 +134,38 @@ struct CommitGroups: Sendable {
         return records
     }
 
+    /// Leaves to the next group what the log has no room for; at least one record stays, or what belongs together.
+    ///
+    /// - Parameter room: how many records the log takes.
+    /// - Returns: what to give to it.
+    mutating func shorten(to room: Int) -> [Record] {
+        guard let whole = self.group else { return [] }
+        var standing = whole.standing
+        let rest = standing.takeRest(after: max(room, 1))
+        var records = standing.all
+        let kept = whole.evaluated.prefix { one in
+            // What nobody is told of goes first, all of it.
+            guard rest.isEmpty else { return false }
+            let before = records.count
+            one.add(to: &records)
+            if records.count <= room || before == 0 { return true }
+            records.removeSubrange(before...)
+            return false
+        }
+        let left = whole.evaluated[kept.count...]
+        self.standing.putBack(rest)
+        self.gathering.insert(contentsOf: left, at: 0)
+        self.moves += left.count { !$0.isRecord }
+        self.group = Group(
+            evaluated: Array(kept),
+            standing: standing,
+            hasMoves: kept.contains { !$0.isRecord },
+            hasRecords: true,
+            outcome: nil
+        )
+        return records
+    }
+
     /// Has something recorded first in the next group, in place of what is there of the same.
     mutating func note(_ record: Record) { self.standing.note(record) }
 
@@ -224,6 +256,16 @@ struct StandingRecords: Sendable {
     }
 
     mutating func take() -> Self { exchange(&self, with: Self()) }
+
+    /// Takes all but the first `count`.
+    mutating func takeRest(after count: Int) -> Self {
+        var rest = Self()
+        for subject in self.order.dropFirst(count) {
+            if let record = self.records.removeValue(forKey: subject) { rest.note(record) }
+        }
+        self.order.removeLast(rest.order.count)
+        return rest
+    }
 
     /// Adds what was taken, but for what a newer one is there of.
     mutating func putBack(_ taken: Self) {

@@ -246,6 +246,9 @@ struct Gate: Sendable {
         self.stage = .decided(ballot, verdict)
     }
 
+    /// Leaves to the next group what the log has no room for; returns what to give to it.
+    mutating func shortened(to room: Int) -> [Record] { self.groups.shorten(to: room) }
+
     /// Records the log's answer to the group of that number, with the entries of what has overtaken it; then the
     /// caller has to pump.
     mutating func committed(_ group: UInt64, _ outcome: Recorded, then foreign: [ChangeEntry]) {

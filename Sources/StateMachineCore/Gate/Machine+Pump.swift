@@ -196,7 +196,12 @@ extension Machine {
             self.announce(step.news)
         case .void(let ballot): ballot.withdraw()
         case .commit(let records, let group):
-            self.options.log?.record(records) { outcome in
+            guard let log = self.options.log else { break }
+            let room = log.room(for: records)
+            let fitting =
+                room < records.count
+                ? self.holder.withLock { $0.gate.shortened(to: room) } : records
+            log.record(fitting) { outcome in
                 var foreign: [ChangeEntry] = []
                 if case .overtaken(let changes) = outcome {
                     foreign = changes.map { self.entry(of: $0) }

@@ -74,6 +74,12 @@ package protocol Recording: AnyObject, Sendable {
     /// Whether an answer that changes nothing waits until the log says that others have not moved the machine.
     var confirms: Bool { get }
 
+    /// How many of these records, from the first on, one group may have.
+    ///
+    /// What does not fit goes with the next group; one proposal's records stay together, and come though they do not fit.
+    /// It may be called from anywhere, and only looks.
+    func room(for records: [Record]) -> Int
+
     /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere; one group at a time.
     ///
     /// - Parameters:
@@ -87,6 +93,11 @@ package protocol Recording: AnyObject, Sendable {
     ///
     /// - Parameter done: called once, from anywhere; nil, or why it could not be done.
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void)
+}
+
+extension Recording {
+    /// All of them.
+    package func room(for records: [Record]) -> Int { records.count }
 }
 
 /// A log whose work is done by one that the engine calls itself.
