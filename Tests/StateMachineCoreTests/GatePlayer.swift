@@ -33,7 +33,8 @@ import TestSupport
 ///     gone A                                  A's registration ends
 ///     log ok, log fails WHY, log unsure WHY   the log answers the group that it has
 ///     log overtaken [STATE …]                 the same: others have moved the machine there first
-///     adopt [STATE …]                         others have moved the machine there, while the log had no group
+///     adopt [STATE …]                         others have moved the machine there, while the log had no group, or have
+///                                             added voters
 ///     record R …                              these are in force, and are to be recorded together
 ///     note R                                  the same, and nobody is told
 ///     cursor, run, uncursor                   somebody follows on a context of its own; that runs; the registration ends
@@ -84,7 +85,12 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             "forget": { player in { player.asks[$0[0]] = nil } },
             "gone": { player in { player.voters[$0[0]]?.cancel() } },
             "log": { player in { player.log?.answer(player.end($0)) } },
-            "adopt": { player in { player.machine.adopt(player.changes($0, from: 0)) } },
+            "adopt": { player in
+                {
+                    let isCrossed = player.machine.adopt(player.changes($0, from: 0))
+                    if isCrossed { player.say("a group that does not know of it is on its way") }
+                }
+            },
             "record": GatePlayer.record,
             "note": { player in { player.machine.note(.voter(.scripted(UInt64($0[0]) ?? 0))) } },
             "cursor": GatePlayer.follow,

@@ -48,8 +48,9 @@ struct Gate: Sendable {
     private var questions: UInt64 = 0
     /// Those that are to be recorded and not decided.
     private var records: [Proposal] = []
-    /// What others have made of the machine, and is to be entered once the log has answered.
-    private var foreign: [ChangeEntry] = []
+    /// What others have made of the machine, and is to be entered once the log has answered; nil: nothing has come of
+    /// others, not even a voter.
+    private var foreign: [ChangeEntry]?
     /// Those that recast the state, before any other is evaluated.
     private var recasts: [Proposal] = []
     /// The thread that performs the actions.
@@ -253,11 +254,13 @@ struct Gate: Sendable {
     /// caller has to pump.
     mutating func committed(_ group: UInt64, _ outcome: Recorded, then foreign: [ChangeEntry]) {
         self.groups.recorded(group, outcome)
-        self.foreign += foreign
+        if !foreign.isEmpty { self.adopted(foreign) }
     }
 
-    /// Notes what others have made of the machine; then the caller has to pump.
-    mutating func adopted(_ foreign: [ChangeEntry]) { self.foreign += foreign }
+    /// Notes what others have made of the machine, which may be nothing; then the caller has to pump.
+    mutating func adopted(_ foreign: [ChangeEntry]) {
+        self.foreign = (self.foreign ?? []) + foreign
+    }
 
     /// Has something recorded in the next group of which nobody is told; then the caller has to pump.
     mutating func noted(_ record: Record) { self.groups.note(record) }
@@ -437,10 +440,11 @@ struct Gate: Sendable {
     ///
     /// All that gathers was evaluated against another state, and what voters are asked about is no more.
     private mutating func takeForeign() -> [ChangeEntry]? {
-        guard !self.foreign.isEmpty, self.groups.underWay == nil else { return nil }
+        guard let foreign, self.groups.underWay == nil else { return nil }
+        self.foreign = nil
         self.putBack(self.groups.takeGathering())
         if self.ballot != nil { self.voidQuestion() }
-        return exchange(&self.foreign, with: [])
+        return foreign
     }
 
     /// What to do about the proposals that have not been evaluated; nil: nothing yet.

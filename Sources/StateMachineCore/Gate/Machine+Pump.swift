@@ -86,12 +86,20 @@ extension Machine {
 
     /// Enters what others have made of a machine with a log, in order; nobody is answered.
     ///
-    /// What has been evaluated is evaluated again, and an open question is put anew. A log does not call this while it
-    /// has a group: it answers ``Recorded/overtaken(_:)``.
-    package func adopt(_ changes: [Change]) {
+    /// What has been evaluated is evaluated again, and an open question is put anew: also where nothing was made, since
+    /// voters of others may have been added before. A log that has a group answers ``Recorded/overtaken(_:)`` instead.
+    ///
+    /// - Returns: whether a group is on its way to the log that was evaluated before; it is to answer that with
+    ///   ``Recorded/overtaken(_:)``, with none of these.
+    @discardableResult
+    package func adopt(_ changes: [Change]) -> Bool {
         let entries = changes.map { self.entry(of: $0) }
-        self.holder.withLock { $0.gate.adopted(entries) }
+        let isCrossed = self.holder.withLock { holder in
+            holder.gate.adopted(entries)
+            return holder.gate.groups.underWay != nil
+        }
         self.pump()
+        return isCrossed
     }
 
     /// Answers the proposal with ``Refusal/withdrawn``, unless it is decided or with the log.

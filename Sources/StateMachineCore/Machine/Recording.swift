@@ -58,8 +58,9 @@ package enum Recorded: Sendable {
     case committed
     /// It is not, nor will it be, and why.
     case failed(String)
-    /// Others have moved the machine first, and nothing of it is durable: these come next, and then what it asks
-    /// for is decided again.
+    /// Others were first, and nothing of it is durable: these come next, and then what it asks for is decided again.
+    ///
+    /// Voters of others that it did not know are added to the machine before this is said, and have their say then.
     case overtaken([Change])
     /// It may be durable, and why that is not known; if it is, that comes by ``Machine/adopt(_:)``.
     case unsure(String)
