@@ -71,6 +71,24 @@ struct StayStartTests {
         #expect(starts.newest(of: 5) == nil)
     }
 
+    /// Of an own change that did not happen nothing is left for the one that others make of that number.
+    @Test func whatDidNotHappenHasNoStart() {
+        let clock = ManualStayClock()
+        let starts = StayStarts(StayStart(stay: 0, moment: clock.moment), clock: clock)
+        clock.pass(.seconds(1))
+        let foreseen = starts.foreseenStart(of: 1, at: 1, .now)
+        #expect(foreseen.moment == clock.moment)
+        #expect(starts.newest(of: 1) == nil)
+        _ = starts.renewal(of: 1)
+        #expect(starts.renewed(1, as: 1) != nil)
+        starts.drop(after: 0)
+        #expect(starts.renewed(1, as: 1) == nil)
+        clock.pass(.seconds(1))
+        let others = StayStart(stay: 1, moment: self.moment(7, 1000))
+        starts.correct(others)
+        #expect(starts.start(of: 1, at: 1, .now) == others)
+    }
+
     @Test func whatIsCorrectedHoldsFromTheNextChangeOn() {
         let clock = ManualStayClock()
         let starts = StayStarts(StayStart(stay: 0, moment: clock.moment), clock: clock)

@@ -1,6 +1,7 @@
 import StateMachineCore
 import StateMachineDeclaration
 import StateMachineProtocol
+import TestSupport
 import Testing
 
 @Suite struct DecidingTests {
@@ -271,5 +272,43 @@ import Testing
         let same = try declaration("\(text)}}}\n").schema
         #expect(try carried(same, [JSONMember("b", .string(long + long))]) > 80_000)
         #expect(try carried(longer, [b, JSONMember("c", .string(long))]) > 80_000)
+    }
+
+    /// What is decided may not come to be, and another change be made of that number.
+    @Test func decidingNotesNoStart() throws {
+        let machine = try declaration(
+            """
+            start: idle
+            events: {begin: {left: time}, stop: {}}
+            states:
+              idle: {when: {begin: chosen}}
+              chosen: {fields: {left: time}, when: {stop: "stopped left={remaining}"}, after: {"{left}": idle}}
+              stopped: {fields: {left: time}}
+            """
+        )
+        let clock = ManualStayClock()
+        let starts = StayStarts(StayStart(stay: 0, moment: clock.moment), clock: clock)
+        func decide(
+            _ event: String,
+            _ data: [JSONMember],
+            at seq: UInt64,
+            _ value: Value
+        ) throws -> Value {
+            let place = Place(seq: seq, value: value, at: clock.moment.wall, stay: seq)
+            let made = try machine.decide(.event(event, data), at: place, seeing: Sight(), starts)
+                .made
+            guard case .enter(let next) = made else {
+                Issue.record("\(made)")
+                return value
+            }
+            return next
+        }
+        let idle = TypedValue(try machine.state("idle", data: []))
+        let left = JSONMember("left", .integer(60_000))
+        let stopped = try decide("stop", [], at: 1, try decide("begin", [left], at: 0, idle))
+        #expect(stopped.text.contains("60"))
+        #expect(starts.newest(of: 1) == nil)
+        clock.pass(.seconds(30))
+        #expect(starts.start(of: 1, at: 1, clock.moment.wall).moment == clock.moment)
     }
 }

@@ -62,6 +62,20 @@ package final class StayStarts: Sendable {
             }
         }
 
+        /// The start of a stay that begins at that moment.
+        func beginning(
+            of stay: UInt64,
+            at moment: StayMoment,
+            before seq: UInt64,
+            _ groups: [UInt64]
+        ) -> StayStart {
+            StayStart(
+                stay: stay,
+                moment: moment,
+                groups: self.starts(ofGroupsAt: groups.filter { $0 != stay }, before: seq)
+            )
+        }
+
         /// The newest start of that stay that holds at that change; nil if it is not known.
         func start(of stay: UInt64, at seq: UInt64) -> StayStart? {
             var index = self.index(behind: seq)
@@ -109,14 +123,21 @@ package final class StayStarts: Sendable {
         return self.known.withLock { known in
             // Another may have been faster.
             if let found = known.start(of: stay, at: seq) { return found }
-            let start = StayStart(
-                stay: stay,
-                moment: moment,
-                groups: known.starts(ofGroupsAt: groups.filter { $0 != stay }, before: seq)
-            )
+            let start = known.beginning(of: stay, at: moment, before: seq, groups)
             known.insert(Entry(seq: stay, start: start))
             return start
         }
+    }
+
+    /// The start of the stay in which a change is to be made, which may not come to be: nothing is noted.
+    package func foreseenStart(
+        of stay: UInt64,
+        at seq: UInt64,
+        _ stamp: WallTime,
+        groups: [UInt64] = []
+    ) -> StayStart {
+        let moment = self.clock.moment(ofChangeAt: stamp)
+        return self.known.withLock { $0.beginning(of: stay, at: moment, before: seq, groups) }
     }
 
     /// The present start of that stay; nil if not known.
@@ -163,6 +184,7 @@ package final class StayStarts: Sendable {
     package func drop(after seq: UInt64) {
         self.known.withLock { known in
             known.entries.removeAll { $0.start.stay > seq || $0.seq > seq + 1 }
+            if let ahead = known.ahead, ahead.start.stay > seq { known.ahead = nil }
             known.settled = min(known.settled, seq)
         }
     }

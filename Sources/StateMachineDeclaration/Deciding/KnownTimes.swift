@@ -138,7 +138,7 @@ extension DeclaredState {
         guard !own.isEmpty else { return nil }
         let stay =
             starts.renewed(place.stay, as: place.renewals) ?? starts.newest(of: place.stay)
-            ?? starts.start(
+            ?? starts.foreseenStart(
                 of: place.stay,
                 at: place.seq,
                 place.at,
