@@ -4,9 +4,9 @@ import TestSupport
 
 /// Plays a machine with its gate: voters, a log and a cursor do what a script says, on one thread.
 ///
-///     machine [log] [confirms] [fits=N] [room=N] [at=STATE]
+///     machine [log] [confirms] [fits=N] [room=N] [at=STATE|at=nowhere]
 ///                                             begins; with a log, which may confirm answers, or take so many records
-///                                             at once, or with room for so many that wait
+///                                             at once, or with room for so many that wait; or nobody knows where
 ///     propose P STATE [if=SEQ] [at=cursor] [limited=no] [needs=yes] [nobody=no] [again=yes] [update=yes]
 ///                                             P proposes a state, under conditions:
 ///                                             if       only where the machine is at that seq
@@ -33,7 +33,7 @@ import TestSupport
 ///     gone A                                  A's registration ends
 ///     log ok, log fails WHY, log unsure WHY   the log answers the group that it has
 ///     log overtaken [STATE …]                 the same: others have moved the machine there first
-///     adopt [STATE …]                         others have moved the machine there, while the log had no group, or have
+///     adopt [STATE …] [after=SEQ]             others have moved the machine there, while the log had no group, or have
 ///                                             added voters
 ///     record R …                              these are in force, and are to be recorded together
 ///     note R                                  the same, and nobody is told
@@ -114,7 +114,8 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
         self.machine = Machine(
             at: Light(rawValue: command["at"] ?? "") ?? .off,
             room: Int(command["room"] ?? "") ?? 9,
-            log: self.log
+            log: self.log,
+            isPlaced: command["at"] != "nowhere"
         )
         let transcript = self.transcript
         let hearing = CallingMember.Calls(change: { _, entry in
@@ -269,6 +270,9 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
     /// The changes that lead from where the machine is through those states.
     private func changes(_ command: ScriptCommand, from index: Int) -> [Change] {
         var place = self.machine.place
+        if let seq = command["after"].flatMap({ UInt64($0) }) {
+            place = StateMachineCore.Place(seq: seq, value: place.value, at: .now, stay: seq)
+        }
         return command.rest(from: index).split(separator: " ").map { word in
             let new = Light.value(String(word))
             let change = Move(to: new, cause: "others").change(
@@ -329,9 +333,15 @@ private final class ScriptedLog: Recording {
 }
 
 extension Machine {
-    fileprivate convenience init(at state: Light, room: Int, log: (any Recording)?) {
+    fileprivate convenience init(
+        at state: Light,
+        room: Int,
+        log: (any Recording)?,
+        isPlaced: Bool = true
+    ) {
         var options = Options(proposalLimit: room)
         options.log = log
+        options.isPlaced = isPlaced
         self.init(
             resuming: StateMachineCore.Place(seq: 0, value: TypedValue(state), at: .now, stay: 0),
             options: options

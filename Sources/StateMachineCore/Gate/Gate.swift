@@ -31,6 +31,8 @@ struct Gate: Sendable {
     }
 
     let hasLog: Bool
+    /// Whether it is known where the machine is; until then nothing is decided.
+    var isPlaced: Bool
     /// How many of those that are limited may wait.
     let limit: Int
     var voters = Electorate()
@@ -59,9 +61,11 @@ struct Gate: Sendable {
     /// - Parameters:
     ///   - hasLog: whether there is a log.
     ///   - confirms: whether it confirms answers that change nothing.
+    ///   - isPlaced: whether it is known where the machine is.
     ///   - limit: how many of those that are limited may wait.
-    init(hasLog: Bool, confirming confirms: Bool, limit: Int) {
+    init(hasLog: Bool, confirming confirms: Bool, isPlaced: Bool, limit: Int) {
         self.hasLog = hasLog
+        self.isPlaced = isPlaced
         self.groups = CommitGroups(confirming: confirms)
         self.limit = limit
     }
@@ -408,6 +412,10 @@ struct Gate: Sendable {
                 return .tell(ended.told)
             }
             if let foreign = self.takeForeign() { return .follow(foreign) }
+            guard self.isPlaced else {
+                self.pumper = nil
+                return nil
+            }
             if let (withdrawn, again) = self.groups.takeWithdrawn() {
                 self.putBack(again)
                 let answer = Answer.failure(Refused(.withdrawn, current: machine))

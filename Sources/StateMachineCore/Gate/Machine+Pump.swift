@@ -87,7 +87,8 @@ extension Machine {
     /// Enters what others have made of a machine with a log, in order; nobody is answered.
     ///
     /// What has been evaluated is evaluated again, and an open question is put anew: also where nothing was made, since
-    /// voters of others may have been added before. A log that has a group answers ``Recorded/overtaken(_:)`` instead.
+    /// voters of others may have been added before. A log that has a group answers ``Recorded/overtaken(_:)`` instead. The
+    /// first change of a machine of which nobody knew where it is may have any number.
     ///
     /// - Returns: whether a group is on its way to the log that was evaluated before; it is to answer that with
     ///   ``Recorded/overtaken(_:)``, with none of these.
@@ -388,9 +389,10 @@ extension Machine.Holder {
         case .follow(let entries):
             for entry in entries {
                 precondition(
-                    entry.change.seq == self.place.seq + 1,
+                    entry.change.seq == self.place.seq + 1 || !self.gate.isPlaced,
                     "a log adopts each change after the one before it, and none twice"
                 )
+                self.gate.isPlaced = true
                 _ = self.enter(entry.change) { entry }
             }
         case .evaluateAll, .evaluate, .join, .confirm, .void, .commit: break

@@ -68,6 +68,8 @@ package final class Machine: Sendable {
         var unheard: (@Sendable (Change) -> Void)?
         var unassigned: (@Sendable (Value, Refused) -> Void)?
         var log: (any Recording)?
+        /// Whether it is known where the machine is; if not, its log has it adopt that first.
+        var isPlaced = true
         var proposalLimit: Int
     }
 
@@ -81,6 +83,7 @@ package final class Machine: Sendable {
         let gate = Gate(
             hasLog: options.log != nil,
             confirming: options.log?.confirms ?? false,
+            isPlaced: options.isPlaced,
             limit: options.proposalLimit
         )
         self.holder = Lock(Holder(at: place, gate))
@@ -92,8 +95,11 @@ package final class Machine: Sendable {
     /// they are.
     var readers: DispatchQueue { self.holder.withLock { $0.readers } }
 
-    /// The state and its place in the order, read together.
+    /// The state and its place in the order, read together; says nothing unless the machine ``isPlaced``.
     package var place: Place { self.holder.withLock { $0.place } }
+
+    /// Whether it is known where it is: nothing is decided before, and nobody is served.
+    package var isPlaced: Bool { self.holder.withLock { $0.gate.isPlaced } }
 }
 
 extension Machine {

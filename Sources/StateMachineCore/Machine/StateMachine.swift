@@ -66,9 +66,12 @@ public final class StateMachine<State: MachineState>: Sendable {
     }
 
     /// A machine that continues at a place, and keeps its changes there; the face of one that is served.
-    package init(resuming place: Place, recording log: (any Recording)?) {
+    ///
+    /// `isPlaced`: whether it is known where the machine is; if not, its log has it adopt that before anything is decided.
+    package init(resuming place: Place, recording log: (any Recording)?, isPlaced: Bool = true) {
         var options = Options().untyped
         options.log = log
+        options.isPlaced = isPlaced
         self.machine = Machine(resuming: place, options: options)
     }
 

@@ -104,7 +104,7 @@ final class StateServer: @unchecked Sendable {
 
     @exclusivity(unchecked) private var isFlushScheduled = false
 
-    /// - Precondition: called on `loop`.
+    /// - Precondition: called on `loop`, once it is known where the machine is.
     init(
         machine: Machine,
         schema: Schema,
@@ -117,6 +117,7 @@ final class StateServer: @unchecked Sendable {
         watcher: (any LinkWatcher)? = nil
     ) {
         loop.preconditionInEventLoop()
+        precondition(machine.isPlaced, "nobody is served before it is known where the machine is")
         self.loop = loop
         self.machine = machine
         self.states = schema
