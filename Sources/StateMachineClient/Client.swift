@@ -27,8 +27,9 @@ public struct Client: Sendable {
     /// Where the daemon's sockets are.
     public let directory: RuntimeDirectory
     private let group: any EventLoopGroup
-    /// ``answerLimit``, where a test does not want to wait so long.
-    var patience = Self.answerLimit
+    /// How long a daemon that is asked for what may take long shows no sign of life before it counts as silent;
+    /// ``answerLimit``, unless a test wants another.
+    package var patience = Self.answerLimit
 
     /// A client of the daemon in that directory; nothing is connected yet.
     public init(

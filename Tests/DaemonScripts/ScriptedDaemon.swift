@@ -68,11 +68,11 @@ package struct ScriptedDaemon {
         try await withTemporaryDirectory { path in
             let directory = RuntimeDirectory(path)
             let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-            let daemon = ScriptedDaemon(
-                directory: directory,
-                client: Client(directory, on: group),
-                group: group
-            )
+            var client = Client(directory, on: group)
+            // For ever: on a busy computer it would ask for a sign of life, on a connection that takes a script meant for
+            // another.
+            client.patience = .seconds(1_000_000)
+            let daemon = ScriptedDaemon(directory: directory, client: client, group: group)
             do {
                 if let control { try await daemon.open(.control, control) }
                 if let events { try await daemon.open(.events, events) }
