@@ -71,14 +71,7 @@ package struct ActivatedDaemon: Sendable {
     }
 
     /// Waits until a SIGSTOP has stopped it.
-    package func stopped() async throws {
-        try await blocking {
-            var status: CInt = 0
-            guard waitpid(self.pid, &status, WUNTRACED) == self.pid, status & 0xff == 0x7f else {
-                throw TestFailure("it ended instead: \(status)")
-            }
-        }
-    }
+    package func stopped() async throws { try await self.process.stopped() }
 
     package func connect(_ path: KeyPath<ActivatedDaemon, String>) throws -> LineSocket {
         try LineSocket(connectingTo: self[keyPath: path])

@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 package import Subprocess
 import SystemPackage
 
@@ -30,7 +29,7 @@ package struct DaemonProcess: Sendable {
     }
 
     package func send(_ signal: Signal) throws {
-        guard kill(self.pid, signal.rawValue) == 0 else { throw TestFailure("errno \(errno)") }
+        guard self.process.send(signal.rawValue) else { throw TestFailure("the daemon has ended") }
     }
 
     /// Starts the built daemon in `directory`, waits for READY=1, runs `body`, and ends the daemon

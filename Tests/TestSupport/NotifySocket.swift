@@ -1,5 +1,5 @@
 import Dispatch
-package import Glibc
+import Glibc
 import Synchronization
 
 /// The service manager's end of sd_notify(3), held by a test, with a descriptor store.
@@ -55,24 +55,19 @@ package final class NotifySocket: @unchecked Sendable {
 
     deinit { self.source.cancel() }
 
-    /// Has whoever waits notice the end of this child of ours, and what it has written.
+    /// Has whoever waits for a message notice the end of this process, and what it has written.
     ///
     /// It replaces one that was followed before.
-    package func follow(_ pid: pid_t, said: @escaping @Sendable () -> String) {
+    func follow(_ pid: pid_t, said: @escaping @Sendable () -> String) {
         self.followed.withLock { $0 = (pid, said) }
-        let ended = { @Sendable [weak self] in
-            guard let self else { return }
+    }
+
+    /// Called when it has ended.
+    func noteEnd(of pid: pid_t) {
+        self.queue.async {
             // What it sent before comes first.
-            self.queue.async {
-                while self.take() {}
-                self.continuation.yield(.end(of: pid))
-            }
-        }
-        DispatchQueue(label: "end").async {
-            var information = siginfo_t()
-            // Leaves it to be waited for; fails if somebody has done that already.
-            while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
-            ended()
+            while self.take() {}
+            self.continuation.yield(.end(of: pid))
         }
     }
 

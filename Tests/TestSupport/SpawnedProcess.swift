@@ -1,13 +1,13 @@
+import Dispatch
 package import Glibc
 import Synchronization
 
 /// A program that a test starts and ends.
-///
-/// Guarded state: `status`, behind its lock.
 package final class SpawnedProcess: Sendable {
-    package let pid: pid_t
+    private let child: Child
     private let output: String
-    private let status = Mutex<CInt?>(nil)
+
+    package var pid: pid_t { self.child.pid }
 
     /// Starts it; both its outputs are appended to the file.
     ///
@@ -51,49 +51,43 @@ package final class SpawnedProcess: Sendable {
         var pid: pid_t = 0
         let result = posix_spawnp(&pid, words[0], &actions, nil, line, block)
         guard result == 0 else { throw TestFailure("cannot start \(words[0]): errno \(result)") }
-        self.pid = pid
+        let child = Child(pid)
+        self.child = child
         notify?.follow(pid) { text(of: output) }
+        DispatchQueue(label: "end of \(pid)").async {
+            child.awaitEnd()
+            notify?.noteEnd(of: child.pid)
+        }
     }
 
     deinit {
         // Still running if a test failed.
-        guard !self.hasEnded else { return }
-        kill(self.pid, SIGKILL)
-        var status: CInt = 0
-        waitpid(self.pid, &status, 0)
+        self.send(SIGKILL)
     }
 
     /// Waits until it has written that.
     package func wait(for text: String) async throws {
-        _ = try await TestSupport.wait(for: [text], in: self.output) { !self.isOver }
+        _ = try await TestSupport.wait(for: [text], in: self.output) { !self.hasEnded }
     }
 
-    private var isOver: Bool {
-        var information = siginfo_t()
-        // Leaves it to be waited for.
-        let result = waitid(P_PID, id_t(self.pid), &information, WEXITED | WNOHANG | WNOWAIT)
-        return result != 0 || information.si_signo != 0
-    }
+    package var hasEnded: Bool { !self.child.end.heard.isEmpty }
 
-    /// Whether its end has been waited for.
-    package var hasEnded: Bool { self.status.withLock { $0 } != nil }
+    /// Sends it a signal; false if it has ended.
+    @discardableResult
+    package func send(_ signal: CInt) -> Bool { self.child.send(signal) }
 
-    package func send(_ signal: CInt) { kill(self.pid, signal) }
-
-    /// Waits for its end; returns its exit status, or a signal's number negated.
-    package func ended() async throws -> CInt {
+    /// Waits until a SIGSTOP has stopped it.
+    package func stopped() async throws {
         try await blocking {
-            if let status = self.status.withLock({ $0 }) { return status }
-            var status: CInt = 0
-            while waitpid(self.pid, &status, 0) < 0 {
-                guard errno == EINTR else { throw TestFailure("it was lost: errno \(errno)") }
+            var information = siginfo_t()
+            while waitid(P_PID, id_t(self.pid), &information, WSTOPPED) != 0 {
+                guard errno == EINTR else { throw TestFailure("it ended instead") }
             }
-            let signal = status & 0x7f
-            let end = signal == 0 ? status >> 8 & 0xff : -signal
-            self.status.withLock { $0 = end }
-            return end
         }
     }
+
+    /// Waits for its end; returns its exit status, or a signal's number negated.
+    package func ended() async throws -> CInt { await self.child.end.wait(for: 1)[0] }
 
     /// Ends it by a signal; returns the same.
     @discardableResult
@@ -104,6 +98,39 @@ package final class SpawnedProcess: Sendable {
 
     /// What it has written so far.
     package var said: String { text(of: self.output) }
+}
+
+/// A child of this process, which is waited for as soon as it ends.
+///
+/// One that is not hides others that have ended from Swift Testing, which then looks for those of its exit tests without a
+/// pause, and in vain.
+///
+/// Guarded state: `isThere`, behind its lock: afterwards its number may be another's.
+private final class Child: Sendable {
+    let pid: pid_t
+    /// Its exit status, or a signal's number negated, once it has ended.
+    let end = Recorder<CInt>()
+    private let isThere = Mutex(true)
+
+    init(_ pid: pid_t) { self.pid = pid }
+
+    func send(_ signal: CInt) -> Bool {
+        self.isThere.withLock { $0 && kill(self.pid, signal) == 0 }
+    }
+
+    /// Blocks the calling thread until it has ended.
+    func awaitEnd() {
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(self.pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+        let status = self.isThere.withLock { isThere in
+            isThere = false
+            var status: CInt = 0
+            while waitpid(self.pid, &status, 0) < 0, errno == EINTR {}
+            return status
+        }
+        let signal = status & 0x7f
+        self.end.record(signal == 0 ? status >> 8 & 0xff : -signal)
+    }
 }
 
 extension posix_spawn_file_actions_t {
