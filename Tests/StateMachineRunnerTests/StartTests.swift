@@ -92,8 +92,11 @@ import Testing
             let other = open("\(directory)/runner.lock", O_RDWR)
             defer { close(other) }
             #expect(flock(other, LOCK_EX | LOCK_NB) != 0)
-            Task.detached { try "\n".write(toFile: go, atomically: false, encoding: .utf8) }
-            _ = try LockFile(at: "\(directory)/runner.lock")
+            async let released: Void = blocking {
+                try "\n".write(toFile: go, atomically: false, encoding: .utf8)
+            }
+            _ = try await blocking { try LockFile(at: "\(directory)/runner.lock") }
+            try await released
         }
     }
 
