@@ -55,6 +55,14 @@ import Testing
         return 2
     }
 
+    /// The state, once what has passed meanwhile and changes nothing has been recorded, which comes without a line.
+    private static func settled(_ daemon: DeclaredDaemon, at seq: Int) async throws -> JSONLine {
+        while true {
+            let got = try await daemon.ask("get")
+            guard got.seq == seq, got.leftMs == 0 else { return got }
+        }
+    }
+
     /// Expects that as much is left, and then that it comes.
     private static func ends(
         _ daemon: DeclaredDaemon,
@@ -64,9 +72,7 @@ import Testing
     ) async throws {
         let watch = try daemon.connect()
         #expect(try await watch.ask("watch").seq == seq)
-        var got = try await daemon.ask("get")
-        // What passed meanwhile and changes nothing comes without a line.
-        while got.seq == seq, got.leftMs == 0 { got = try await daemon.ask("get") }
+        let got = try await Self.settled(daemon, at: seq)
         #expect(got.seq == seq && got.leftMs == leftMs && got.item("due")?.state == "late")
         clock.pass(.milliseconds(leftMs - 1))
         try await daemon.heardTheClock()
@@ -155,7 +161,7 @@ import Testing
                 try await daemon.heardTheClock()
                 clock.setWall(by: .seconds(-3600))
                 try await daemon.heardTheClock()
-                let got = try await daemon.ask("get")
+                let got = try await Self.settled(daemon, at: seq)
                 #expect(got.leftMs == (isMoment ? 3_635_000 : 35_000))
                 let watch = try daemon.connect()
                 #expect(try await watch.ask("watch").seq == seq)
