@@ -42,6 +42,8 @@ struct ModelledMachine {
     /// Times that count from one moment: the stay's, or a group's.
     private struct Counting {
         var start: ModelledStart
+        /// The change that it counts from.
+        var entered = 0
         /// What the fields had then that say when they are.
         var values: [String: Value] = [:]
         /// Those that have come.
@@ -96,7 +98,10 @@ struct ModelledMachine {
     mutating func becomes(_ model: MachineModel) {
         self.model = model
         func carried(_ counting: Counting?, _ group: String?) -> Counting {
-            var new = counting ?? Counting(start: self.own.start)
+            // When the stay was entered is known after it was renewed, too, where a group counts from then.
+            let entry = self.groups.values.first { $0.entered == self.stay }?.start
+            var new =
+                counting ?? Counting(start: entry ?? self.own.start, entered: self.stay)
             for time in self.declared.times
             where time.group == group && new.known.insert(time.text).inserted {
                 if case .field(let name) = time.moment {
@@ -130,7 +135,8 @@ struct ModelledMachine {
     // MARK: - Times
 
     private func counting(_ group: String?, _ now: Moment) -> Counting {
-        var counting = Counting(start: ModelledStart(uptime: now.uptime, wall: now.wall))
+        let start = ModelledStart(uptime: now.uptime, wall: now.wall)
+        var counting = Counting(start: start, entered: self.stay)
         for time in self.declared.times where time.group == group {
             counting.known.insert(time.text)
             if case .field(let name) = time.moment { counting.values[time.text] = self.data[name] }
