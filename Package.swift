@@ -18,6 +18,11 @@ extension Target.Dependency {
     static func daemon(_ product: String, of package: String) -> Self {
         .product(name: product, package: package, condition: .when(traits: ["Daemon"]))
     }
+
+    /// What only the engine of a shared machine needs.
+    static func cluster(_ product: String, of package: String) -> Self {
+        .product(name: product, package: package, condition: .when(traits: ["Cluster"]))
+    }
 }
 
 let package = Package(
@@ -49,6 +54,11 @@ let package = Package(
             description: "Build statemachine-web, the page, which brings Hummingbird.",
             enabledTraits: ["Daemon"]
         ),
+        .trait(
+            name: "Cluster",
+            description: "Build the client of etcd, for a machine on many hosts: HTTP/2 and TLS.",
+            enabledTraits: ["Daemon"]
+        ),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -57,6 +67,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        // Of a machine on many hosts alone. Before 1.46 there is no limit on control frames to be lifted.
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
@@ -173,6 +186,18 @@ let package = Package(
                 .daemon("NIOCore", of: "swift-nio"),
                 .daemon("NIOPosix", of: "swift-nio"),
                 .daemon("SystemPackage", of: "swift-system"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "StateMachineEtcd",
+            dependencies: [
+                "StateMachineCore",
+                .cluster("NIOCore", of: "swift-nio"),
+                .cluster("NIOHPACK", of: "swift-nio-http2"),
+                .cluster("NIOHTTP2", of: "swift-nio-http2"),
+                .cluster("NIOPosix", of: "swift-nio"),
+                .cluster("NIOSSL", of: "swift-nio-ssl"),
             ],
             swiftSettings: strict
         ),
@@ -459,6 +484,21 @@ let package = Package(
                 "StateMachineServer",
                 "TestSupport",
             ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineEtcdTests",
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineEtcd",
+                "TestSupport",
+                .cluster("NIOCore", of: "swift-nio"),
+                .cluster("NIOHPACK", of: "swift-nio-http2"),
+                .cluster("NIOHTTP2", of: "swift-nio-http2"),
+                .cluster("NIOPosix", of: "swift-nio"),
+                .cluster("Subprocess", of: "swift-subprocess"),
+            ],
+            exclude: ["Recorded"],
             swiftSettings: strict
         ),
         .testTarget(
