@@ -193,6 +193,7 @@ let package = Package(
             name: "StateMachineEtcd",
             dependencies: [
                 "StateMachineCore",
+                "StateMachineProtocol",
                 .cluster("NIOCore", of: "swift-nio"),
                 .cluster("NIOHPACK", of: "swift-nio-http2"),
                 .cluster("NIOHTTP2", of: "swift-nio-http2"),
@@ -491,6 +492,7 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineEtcd",
+                "StateMachineProtocol",
                 "TestSupport",
                 .cluster("NIOCore", of: "swift-nio"),
                 .cluster("NIOHPACK", of: "swift-nio-http2"),
