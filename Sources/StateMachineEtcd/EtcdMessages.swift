@@ -71,6 +71,8 @@ package struct ResponseHeader: EtcdMessage, Hashable {
 
     package init() {}
 
+    package init(revision: Int64) { self.revision = revision }
+
     package mutating func read(_ field: ProtobufField) throws(Malformed) {
         switch field.field {
         case 1: self.cluster = try field.unsigned
@@ -93,6 +95,20 @@ package struct KeyValue: EtcdMessage, Hashable {
     package private(set) var lease: Int64 = 0
 
     package init() {}
+
+    package init(
+        _ key: [UInt8],
+        _ value: [UInt8],
+        created createRevision: Int64,
+        modified modRevision: Int64,
+        version: Int64,
+        lease: Int64 = 0
+    ) {
+        (self.key, self.value, self.lease) = (key, value, lease)
+        (self.createRevision, self.modRevision, self.version) = (
+            createRevision, modRevision, version
+        )
+    }
 
     package mutating func read(_ field: ProtobufField) throws(Malformed) {
         switch field.field {
@@ -153,6 +169,11 @@ package struct RangeRequest: EtcdRequest, Hashable {
         package private(set) var count: Int64 = 0
 
         package init() {}
+
+        package init(_ header: ResponseHeader, _ entries: [KeyValue], of count: Int) {
+            (self.header, self.entries, self.count) = (header, entries, Int64(count))
+            self.hasMore = entries.count < count
+        }
 
         package mutating func read(_ field: ProtobufField) throws(Malformed) {
             switch field.field {
@@ -315,6 +336,10 @@ package struct TransactionRequest: EtcdRequest, Hashable {
 
         package init() {}
 
+        package init(_ header: ResponseHeader, succeeded: Bool, _ results: [Result]) {
+            (self.header, self.succeeded, self.results) = (header, succeeded, results)
+        }
+
         package mutating func read(_ field: ProtobufField) throws(Malformed) {
             switch field.field {
             case 1: self.header = try field.message()
@@ -469,6 +494,20 @@ package struct WatchRequest: EtcdRequest, Hashable {
 
         package init() {}
 
+        /// Changes, or that it has begun, or that it has ended since what it asks for was compacted.
+        package init(
+            _ header: ResponseHeader,
+            _ events: [WatchEvent] = [],
+            isFragment: Bool = false,
+            isCreated: Bool = false,
+            compacted compactRevision: Int64 = 0
+        ) {
+            (self.header, self.events, self.isFragment) = (header, events, isFragment)
+            (self.isCreated, self.isCancelled, self.compactRevision) = (
+                isCreated, compactRevision > 0, compactRevision
+            )
+        }
+
         package mutating func read(_ field: ProtobufField) throws(Malformed) {
             switch field.field {
             case 1: self.header = try field.message()
@@ -492,6 +531,10 @@ package struct WatchEvent: EtcdMessage, Hashable {
     package private(set) var entry = KeyValue()
 
     package init() {}
+
+    package init(_ entry: KeyValue, isDeletion: Bool = false) {
+        (self.entry, self.isDeletion) = (entry, isDeletion)
+    }
 
     package mutating func read(_ field: ProtobufField) throws(Malformed) {
         switch field.field {

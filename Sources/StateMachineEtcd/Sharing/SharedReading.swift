@@ -1,0 +1,179 @@
+#if Cluster
+package import StateMachineProtocol
+
+/// What a transaction has read of the machine, at one revision.
+package struct SharedReading: Sendable {
+    /// A block, or what stands in its place; nil if that is none.
+    package struct Found: Sendable {
+        package let mark: Restoration.Mark
+        package let block: Block?
+    }
+
+    package let revision: Int64
+    /// Nil if there is none.
+    package private(set) var head: Head?
+    package private(set) var headRevision: Int64 = 0
+    package private(set) var headVersion: Int64 = 0
+    /// In order, the first ones of those that were asked for.
+    package private(set) var blocks: [Found] = []
+    /// Whether there are more behind them.
+    package private(set) var hasMoreBlocks = false
+    package private(set) var voters: [SharedKeys.Voter: [UInt8]] = [:]
+    /// By the revision at which they were created.
+    package private(set) var tickets: [SharedKeys.Ticket: Int64] = [:]
+    package private(set) var settings: SharedSettings?
+
+    /// - Throws: if head or settings are not what this program knows; a block that is not may be passed by.
+    init(_ answer: TransactionRequest.Answer, of keys: SharedKeys) throws(Malformed) {
+        self.revision = answer.header.revision
+        for case .range(let range) in answer.results {
+            // Only of blocks some may be left out.
+            self.hasMoreBlocks = self.hasMoreBlocks || range.hasMore
+            for entry in range.entries {
+                switch keys.subject(of: entry.key) {
+                case .head:
+                    self.head = try Head(reading: entry.value)
+                    (self.headRevision, self.headVersion) = (entry.modRevision, entry.version)
+                case .block(_, let first):
+                    self.blocks.append(
+                        Found(
+                            mark: Restoration.Mark(first, entry.value),
+                            block: Block(at: first, entry.value)
+                        )
+                    )
+                case .voter(let voter): self.voters[voter] = entry.value
+                case .ticket(let ticket): self.tickets[ticket] = entry.createRevision
+                case .settings: self.settings = try SharedSettings(reading: entry.value)
+                case .host, nil: break
+                }
+            }
+        }
+    }
+
+    /// The block that begins there; nil if it was not read.
+    package func found(_ first: UInt64) -> Found? { self.blocks.first { $0.mark.first == first } }
+}
+
+extension Block {
+    /// What is under a block's key; nil if it is no block, or another's.
+    init?(at first: UInt64, _ bytes: [UInt8]) {
+        guard let block = try? Block(reading: bytes), block.first == first else {
+            // The caller goes by the head instead.
+            return nil
+        }
+        self = block
+    }
+}
+
+/// What is sent to the engine.
+extension SharedKeys {
+    /// Blocks that are read at once.
+    ///
+    /// 16: a block may have 1 MiB, and an answer 32.
+    static let page: Int64 = 16
+
+    /// Reads, as a quorum has it, what a host has to know: the head, the log from that block on, voters, tickets, settings.
+    package func look(_ memory: Restoration.Memory?) -> TransactionRequest {
+        TransactionRequest(if: [], then: self.readings(memory))
+    }
+
+    private func readings(_ memory: Restoration.Memory?) -> [TransactionRequest.Operation] {
+        var ranges = [
+            RangeRequest(KeyRange(self.head)), RangeRequest(self.voters), RangeRequest(self.queue),
+        ]
+        ranges.append(RangeRequest(KeyRange(self.settings)))
+        if let memory {
+            let first = memory.block?.first ?? memory.seq + 1
+            ranges.append(
+                RangeRequest(self.blocks(of: memory.epoch, from: first), limit: Self.page)
+            )
+        }
+        return ranges.map { .range($0) }
+    }
+
+    /// Begins the machine, if nobody has.
+    package func begin(_ head: Head, _ settings: SharedSettings?) -> TransactionRequest {
+        var puts = [PutRequest(self.head, head.bytes)]
+        if let settings { puts.append(PutRequest(self.settings, settings.bytes)) }
+        return TransactionRequest(
+            if: [Comparison(KeyRange(self.head), .equal, .version(0))],
+            then: puts.map { .put($0) }
+        )
+    }
+
+    /// Commits: puts that head if the present one is of that revision and no voter is newer than `voters`; reads what is there otherwise.
+    ///
+    /// With `ticket`, the revision at which the own one was created, only if none is older; without, only if there is none.
+    package func commit(
+        _ head: Head,
+        over headRevision: Int64,
+        voters: Int64,
+        ticket: Int64?,
+        _ operations: [TransactionRequest.Operation],
+        knowing memory: Restoration.Memory
+    ) -> TransactionRequest {
+        TransactionRequest(
+            if: [
+                Comparison(KeyRange(self.head), .equal, .modRevision(headRevision)),
+                Comparison(self.voters, .less, .modRevision(voters + 1)),
+                // A range without keys is compared as 0: with a ticket that is gone this does not hold.
+                ticket.map { Comparison(self.queue, .greater, .createRevision($0 - 1)) }
+                    ?? Comparison(self.queue, .less, .createRevision(1)),
+            ],
+            then: [.put(PutRequest(self.head, head.bytes))] + operations,
+            else: self.readings(memory)
+        )
+    }
+
+    /// Puts the head as it is, if it is still of that revision.
+    package func fence(_ head: Head, over headRevision: Int64) -> TransactionRequest {
+        TransactionRequest(
+            if: [Comparison(KeyRange(self.head), .equal, .modRevision(headRevision))],
+            then: [.put(PutRequest(self.head, head.bytes))]
+        )
+    }
+
+    /// Gives the head another epoch, with a log of its own.
+    package func restart(
+        _ head: Head,
+        over headRevision: Int64,
+        as epoch: Epoch,
+        after known: Restoration.Memory
+    ) -> TransactionRequest {
+        let next = head.restarted(as: epoch, after: known.earlier + [known.epoch])
+        return TransactionRequest(
+            if: [Comparison(KeyRange(self.head), .equal, .modRevision(headRevision))],
+            then: [
+                .put(PutRequest(self.head, next.bytes)),
+                .delete(DeleteRequest(self.blocks(of: head.epoch))),
+            ]
+        )
+    }
+
+    package func put(_ ticket: Ticket, lease: Int64) -> TransactionRequest {
+        let key = self.ticket(ticket)
+        return TransactionRequest(
+            if: [Comparison(KeyRange(key), .equal, .version(0))],
+            then: [.put(PutRequest(key, Array("{}".utf8), lease: lease))]
+        )
+    }
+
+    /// Deletes a ticket, unless it is another one by now.
+    package func remove(_ ticket: Ticket, created: Int64) -> TransactionRequest {
+        let key = self.ticket(ticket)
+        return TransactionRequest(
+            if: [Comparison(KeyRange(key), .equal, .createRevision(created))],
+            then: [.delete(DeleteRequest(KeyRange(key)))]
+        )
+    }
+
+    /// Puts the host's record as it is, to see whether the engine has room again.
+    package func touch(_ host: String, lease: Int64) -> TransactionRequest {
+        let key = self.host(host)
+        return TransactionRequest(
+            if: [Comparison(KeyRange(key), .greater, .version(0))],
+            then: [.put(PutRequest(key, nil, lease: lease))]
+        )
+    }
+}
+#endif
