@@ -621,6 +621,8 @@ package struct SharedMachine: Sendable {
             self.restoration.reached(revision: answer.header.revision)
             _ = self.fence.thisHappened(.fenced)
             self.isCurrent = true
+            // While it was unsure none was opened.
+            if self.watch == nil { self.wantsLook = true }
             return self.undone()
         }
         if case .unknown(.full) = outcome { self.tell(.trouble(.full, isThere: true)) }

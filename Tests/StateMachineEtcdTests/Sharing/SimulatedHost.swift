@@ -1,0 +1,692 @@
+#if Cluster
+import StateMachineCore
+import StateMachineProtocol
+
+@testable import StateMachineEtcd
+
+/// A host: its shared machine, who performs that, what stands for the gate, and clients.
+final class SimulatedHost {
+    /// What a client asks for, until it is answered.
+    private struct Ask {
+        enum What {
+            case set(condition: UInt64?)
+            /// Asks for what is so already.
+            case same
+            case hold
+            case release(UInt64)
+        }
+        let what: What
+        let id: Int64
+        let begun: Int64
+    }
+
+    /// What the gate makes of one.
+    private enum Fate {
+        case change(Int)
+        case hold(UInt64, session: Int64?)
+        case release(UInt64)
+        /// Answered without a commit, with the place after that many changes of the group.
+        case nothing(Int, isDenied: Bool)
+    }
+
+    private let simulation: Simulation
+    private var simulator: Simulator { self.simulation.simulator }
+    private var record: SimulatedRecord { self.simulation.record }
+    private var engine: SimulatedEngine { self.simulation.engine }
+    let name: String
+    private(set) var machine: SharedMachine
+    /// Raised at each crash: what belongs to an earlier life does nothing.
+    private var life = 0
+
+    // The connection.
+    private var connection = 0
+    /// What was sent on it and not answered.
+    private var outstanding: Set<UInt64> = []
+    private var isConnected = false
+    var isCut = false
+    private var watch: (number: UInt64, watch: EngineWatch, next: Int64)?
+    private var isPumping = false
+    private var timers: [SharedMachine.Timer: Int] = [:]
+    private var timerCount = 0
+
+    // The session: the lease, and until when this host counts on it.
+    private var session: (lease: Int64, deadline: Int64)?
+
+    // The gate.
+    private(set) var place: SimulatedRecord.Position?
+    private var epoch: Epoch?
+    /// Those that it has been in: none of them comes again.
+    private var epochs: Set<Epoch> = []
+    private var last: SharedChange?
+    private var foreign: [SharedKeys.Voter: [UInt8]] = [:]
+    private var holds: [UInt64: Int] = [:]
+    private var holdNumber: UInt64 = 0
+    private var waiting: [Ask] = []
+    private var group: (asks: [(ask: Ask, fate: Fate)], changes: [SharedChange], since: Int64)?
+    private var isJudging = false
+    /// `get` with `fresh`.
+    private var reads: [UInt64: Int64] = [:]
+    private var readNumber: UInt64 = 0
+    /// What its watch shows: the first position since it last began anew, and the last.
+    private var remembered: SharedMachine.Group?
+
+    /// How long clients wait until they ask again, on the average.
+    private var pace: Int64 = 100_000
+    /// Those who wait.
+    private var sleeping: Set<Int> = []
+    private var sleeps = 0
+    private(set) var acknowledged = 0
+    private(set) var worstWait: Int64 = 0
+    var isCounting = false {
+        didSet { (self.acknowledged, self.worstWait) = (0, 0) }
+    }
+    private(set) var failures: [String] = []
+    private(set) var isUp = false
+
+    init(_ simulation: Simulation, _ name: String) {
+        (self.simulation, self.name) = (simulation, name)
+        self.machine = SharedMachine(simulation.settings(name))
+    }
+
+    func begin(clients: Int) {
+        self.reconnect(in: self.simulator.draw(0..<50_000))
+        for _ in 0..<clients { self.nextAsk() }
+        self.readNow()
+    }
+
+    var isIdle: Bool { self.waiting.isEmpty && self.group == nil && self.reads.isEmpty }
+    var isHeld: Bool { !self.foreign.isEmpty || !self.holds.isEmpty }
+    var state: String {
+        "\(self.name) at \(self.place?.description ?? "nowhere"), \(self.isUp ? "up" : "down")"
+    }
+
+    // MARK: - Performing
+
+    private func tell(_ event: SharedMachine.Event) {
+        let actions = self.machine.thisHappened(event, using: &self.simulator.generator)
+        for action in actions { self.perform(action) }
+        self.judgeSoon()
+    }
+
+    private func perform(_ action: SharedMachine.Action) {
+        switch action {
+        case .send(let number, let request): self.send(number, request)
+        case .watch(let number, let start, let version):
+            let first = start + (self.simulation.isBroken(.watchBeginsLate) ? 1 : 0)
+            let keys = self.record.keys
+            self.watch = (
+                number, EngineWatch(keys.all, from: first, counting: keys.head, after: version),
+                first
+            )
+            self.simulator.note("\(self.name): watches from \(first)")
+            self.watched(
+                .came(WatchRequest.Answer(ResponseHeader(revision: start), isCreated: true))
+            )
+            self.pumpSoon()
+        case .reconnect(let why):
+            self.simulator.note("\(self.name): connects again: \(why)")
+            self.reconnect(in: self.simulator.draw(50_000..<500_000))
+        case .answer(let answer): self.answer(answer)
+        case .adopt(let blocks): self.enter(blocks)
+        case .place(let head, let arrival): self.arrive(head, arrival)
+        case .voters(let put, let gone):
+            self.simulator.note(
+                "\(self.name): voters \(put.keys.map(\.text)) and not \(gone.map(\.text))"
+            )
+            self.foreign.merge(put) { $1 }
+            for voter in gone { self.foreign[voter] = nil }
+        case .fresh(let id):
+            guard let begun = self.reads.removeValue(forKey: id), let place else { return }
+            self.answered(.read, at: place, begun)
+        case .notFresh(let id, _): self.reads[id] = nil
+        case .tell(let news):
+            self.simulator.note("\(self.name): \(news)")
+            self.isUp = news == .up
+        case .arm(let timer, let time):
+            self.timerCount += 1
+            let (count, life) = (self.timerCount, self.life)
+            self.timers[timer] = count
+            self.simulator.after(time.inMicroseconds) {
+                guard self.life == life, self.timers[timer] == count else { return }
+                self.timers[timer] = nil
+                self.tell(.due(timer))
+            }
+        case .disarm(let timer): self.timers[timer] = nil
+        }
+    }
+
+    private func send(_ number: UInt64, _ request: TransactionRequest) {
+        let (life, connection, isLive) = (self.life, self.connection, self.isConnected)
+        self.simulator.note("\(self.name): sends \(number), \(request.text)")
+        guard isLive else {
+            return self.simulator.after(10) {
+                if self.life == life {
+                    self.tell(.ended(number, .refused(.notSent("there is no connection"))))
+                }
+            }
+        }
+        if let answer = self.simulation.broken(request, self.engine) {
+            return self.simulator.after(10) {
+                if self.life == life { self.tell(.ended(number, answer)) }
+            }
+        }
+        self.outstanding.insert(number)
+        self.engine.send(
+            self.simulation.altered(request, self.record),
+            isCut: { self.isCut },
+            isAlive: { self.life == life },
+            end: { outcome in
+                guard connection == self.connection, self.isConnected else { return }
+                self.outstanding.remove(number)
+                self.simulator.note("\(self.name): \(number) ended, \(outcome.text)")
+                self.tell(.ended(number, outcome))
+            }
+        )
+        let chance = self.simulation.faults.connectionLost
+        if self.simulator.happens(chance / 10) {
+            self.simulator.after(self.simulator.draw(0..<100_000)) { self.lose(connection) }
+        }
+    }
+
+    private func lose(_ connection: Int) {
+        guard self.connection == connection, self.isConnected else { return }
+        self.simulator.note("\(self.name): loses its connection")
+        self.reconnect(in: self.simulator.draw(0..<300_000))
+        self.tell(.disconnected)
+    }
+
+    /// The engine was restored: all connections end.
+    func engineEnded() {
+        if self.isConnected {
+            self.reconnect(in: self.simulator.draw(0..<500_000))
+            self.tell(.disconnected)
+        }
+    }
+
+    private func reconnect(in time: Int64) {
+        (self.isConnected, self.watch) = (false, nil)
+        self.connection += 1
+        let (connection, life) = (self.connection, self.life)
+        for number in self.outstanding.sorted() {
+            self.simulator.after(0) {
+                if self.life == life {
+                    self.tell(.ended(number, .unknown(.lost("the connection was lost"))))
+                }
+            }
+        }
+        self.outstanding = []
+        self.simulator.after(time) {
+            guard self.connection == connection, self.life == life else { return }
+            guard !self.isCut, self.engine.hasLeader else {
+                return self.reconnect(in: self.simulator.draw(50_000..<500_000))
+            }
+            self.isConnected = true
+            self.simulator.note("\(self.name): is connected")
+            self.tell(.connected)
+            self.keepSession()
+        }
+    }
+
+    private func keepSession() {
+        let time = self.simulation.timeToLive
+        guard self.isConnected, !self.isCut, self.engine.hasLeader else {
+            // Connecting tries again, but for a connection that stays.
+            let life = self.life
+            return self.simulator.after(time / 4) {
+                if self.life == life, self.session == nil, self.isConnected { self.keepSession() }
+            }
+        }
+        if let session, session.deadline > self.simulator.now {
+            guard self.engine.keepAlive(session.lease, for: time) else { return self.endSession() }
+            self.session?.deadline = self.simulator.now + time - 1_000_000
+        } else if self.session == nil {
+            let lease = self.engine.grant(for: time)
+            self.session = (lease, self.simulator.now + time - 1_000_000)
+            self.tell(.session(lease))
+        }
+        guard let session else { return }
+        let life = self.life
+        self.simulator.after(time / 4) {
+            if self.life == life, self.session?.lease == session.lease { self.keepSession() }
+        }
+        self.simulator.after(session.deadline - self.simulator.now) {
+            guard self.life == life, let now = self.session, now.lease == session.lease else {
+                return
+            }
+            if now.deadline <= self.simulator.now { self.endSession() }
+        }
+    }
+
+    private func endSession() {
+        self.simulator.note("\(self.name): its session has ended")
+        self.session = nil
+        for number in self.holds.keys { self.endHold(number) }
+        self.tell(.session(nil))
+        self.keepSession()
+    }
+
+    // MARK: - The watch
+
+    func pumpSoon() {
+        guard self.watch != nil, !self.isPumping else { return }
+        self.isPumping = true
+        let life = self.life
+        self.simulator.after(self.simulation.faults.way(self.simulator)) {
+            self.isPumping = false
+            if self.life == life { self.pump() }
+        }
+    }
+
+    private func pump() {
+        guard let watch, self.isConnected, !self.isCut else { return }
+        let faults = self.simulation.faults
+        if self.simulator.happens(faults.watchStarved / 5) {
+            self.simulator.note("\(self.name): its watch brings nothing any longer")
+            self.watch?.next = .max
+            return
+        }
+        let model = self.engine.model
+        let header = ResponseHeader(revision: model.revision)
+        if watch.next < model.oldest {
+            return self.watched(.came(WatchRequest.Answer(header, compacted: model.oldest)))
+        }
+        guard watch.next <= model.revision else { return }
+        let steps = model.steps.reversed().prefix { $0.revision >= watch.next }.reversed()
+        let left =
+            self.simulator.happens(faults.watchHole)
+            ? steps.randomElement(using: &self.simulator.generator)?.revision : nil
+        if let left { self.simulator.note("\(self.name): its watch leaves out revision \(left)") }
+        let events = steps.filter { $0.revision != left }.flatMap(\.events)
+        self.watch?.next = model.revision + 1
+        guard !events.isEmpty else { return }
+        let number = watch.number
+        var rest = events[...]
+        while !rest.isEmpty, self.watch?.number == number {
+            let count =
+                self.simulator.happens(faults.fragments)
+                ? Int(self.simulator.draw(1..<4)) : rest.count
+            let isLast = count >= rest.count
+            let isFragment = !isLast && !self.simulation.isBroken(.halfResponses)
+            self.watched(
+                .came(
+                    WatchRequest.Answer(header, Array(rest.prefix(count)), isFragment: isFragment)
+                )
+            )
+            rest = rest.dropFirst(count)
+            // The connection may end in the middle.
+            if !isLast, self.simulator.happens(faults.connectionLost / 5) {
+                return self.lose(self.connection)
+            }
+        }
+    }
+
+    private func watched(_ event: EngineWatch.Event) {
+        guard var watch else { return }
+        let news = watch.watch.thisHappened(event)
+        self.watch = watch
+        guard let news else { return }
+        if case .ended(let ending) = news {
+            self.simulator.note("\(self.name): its watch ended: \(ending)")
+            self.watch = nil
+        }
+        self.tell(.watched(watch.number, news))
+    }
+
+    // MARK: - The gate
+
+    private func judgeSoon() {
+        guard !self.isJudging, self.group == nil, !self.waiting.isEmpty, self.place != nil else {
+            return
+        }
+        self.isJudging = true
+        let life = self.life
+        self.simulator.after(self.simulator.draw(0..<50)) {
+            self.isJudging = false
+            if self.life == life { self.judge() }
+        }
+    }
+
+    private func judge() {
+        guard self.group == nil, !self.waiting.isEmpty, let place, let last else { return }
+        let count = Int(min(Int64(self.waiting.count), self.simulator.draw(1..<6)))
+        let asks = self.waiting.prefix(count)
+        self.waiting.removeFirst(count)
+        var (changes, fates): ([SharedChange], [(Ask, Fate)]) = ([], [])
+        var voters: [UInt64: [UInt8]?] = [:]
+        var isHeld = self.isHeld
+        for ask in asks {
+            switch ask.what {
+            case .set(let condition):
+                let seq = place.seq + UInt64(changes.count)
+                if isHeld {
+                    fates.append((ask, .nothing(changes.count, isDenied: true)))
+                } else if let condition, condition != seq {
+                    fates.append((ask, .nothing(changes.count, isDenied: false)))
+                } else {
+                    let data = JSONValue.object([JSONMember("id", .integer(ask.id))])
+                    let at = max(
+                        WallTime(microseconds: self.simulator.now),
+                        changes.last?.at ?? last.at
+                    )
+                    let by = JSONValue.object([JSONMember("host", .string(self.name))])
+                    changes.append(SharedChange("on", data, at: at, stay: seq + 1, by: by))
+                    fates.append((ask, .change(changes.count)))
+                }
+            case .same: fates.append((ask, .nothing(changes.count, isDenied: false)))
+            case .hold:
+                self.holdNumber += 1
+                voters[self.holdNumber] = .some(Array("{\"life\":\(self.life)}".utf8))
+                fates.append((ask, .hold(self.holdNumber, session: self.session?.lease)))
+                isHeld = true
+            case .release(let number):
+                if self.holds[number] != nil { voters[number] = .some(nil) }
+                fates.append((ask, .release(number)))
+            }
+        }
+        self.group = (fates, changes, self.simulator.now)
+        let isEmpty = changes.isEmpty && voters.isEmpty
+        if isEmpty, self.simulation.isBroken(.confirmsNothing) { return self.answer(.committed) }
+        let group = SharedMachine.Group(changes, voters: voters, news: self.machine.news)
+        let life = self.life
+        // What becomes known meanwhile is not judged.
+        self.simulator.after(self.simulator.draw(0..<200)) {
+            guard self.life == life else { return }
+            self.simulator.note("\(self.name): proposes \(asks.map(\.id))")
+            self.tell(.proposed(group))
+        }
+    }
+
+    private func answer(_ answer: SharedMachine.Answer) {
+        guard let group, let place else {
+            return self.record.violation("\(self.name): an answer without a group: \(answer)")
+        }
+        self.simulator.note("\(self.name): \(answer.text), \(group.asks.map(\.ask.id))")
+        self.group = nil
+        let waited = self.simulator.now - group.since
+        if waited > self.simulation.setTimeout + 10_000 {
+            self.record.violation("\(self.name): a group was answered after \(waited)")
+        }
+        switch answer {
+        case .committed: self.committed(group, place)
+        case .overtaken(let blocks):
+            self.enter(blocks)
+            self.waiting = group.asks.map(\.ask) + self.waiting
+        case .failed(let why):
+            for (ask, _) in group.asks { self.failed(ask, why, isUnsure: false) }
+        case .unsure(let why):
+            if self.simulation.isBroken(.unsureIsCommitted) { return self.committed(group, place) }
+            for (ask, fate) in group.asks {
+                // What was not part of it has surely not happened.
+                if case .nothing = fate {
+                    self.failed(ask, why, isUnsure: false)
+                } else {
+                    self.failed(ask, why, isUnsure: true)
+                }
+            }
+        }
+    }
+
+    private func committed(
+        _ group: (asks: [(ask: Ask, fate: Fate)], changes: [SharedChange], since: Int64),
+        _ place: SimulatedRecord.Position
+    ) {
+        for change in group.changes { self.enter(change) }
+        func position(_ count: Int) -> SimulatedRecord.Position {
+            .init(epoch: place.epoch, seq: place.seq + UInt64(count))
+        }
+        for (ask, fate) in group.asks {
+            switch fate {
+            case .change(let count):
+                self.answered(.set(ask.id), at: position(count), ask.begun)
+                self.acknowledged += self.isCounting ? 1 : 0
+            case .nothing(let count, let isDenied):
+                self.answered(isDenied ? .denied : .read, at: position(count), ask.begun)
+                if case .set = ask.what { self.record.refused(ask.id, "conflict or denied") }
+            case .hold(let number, let session):
+                // An answer comes only while the session that it belongs to is there.
+                guard session == self.session?.lease, session != nil else { break }
+                self.holds[number] = self.record.holds.count
+                self.record.holds.append(
+                    .init(
+                        answered: self.simulator.now,
+                        ended: nil,
+                        voter: SharedKeys.Voter(self.name, number)
+                    )
+                )
+                let life = self.life
+                self.simulator.after(self.simulator.draw(1000..<1_500_000)) {
+                    guard self.life == life, self.holds[number] != nil else { return }
+                    self.ask(.release(number))
+                }
+            case .release(let number): self.endHold(number)
+            }
+            self.ended(ask)
+        }
+    }
+
+    private func failed(_ ask: Ask, _ why: String, isUnsure: Bool) {
+        if self.isCounting { self.failures.append("\(self.name): \(ask.id) \(why)") }
+        switch ask.what {
+        case .set: if !isUnsure { self.record.refused(ask.id, why) }
+        case .release(let number):
+            // Its client is told that it is still there, or not: it asks again.
+            if self.holds[number] != nil {
+                let life = self.life
+                self.simulator.after(200_000) {
+                    if self.life == life, self.holds[number] != nil { self.ask(.release(number)) }
+                }
+            }
+        case .same, .hold: break
+        }
+        self.ended(ask)
+    }
+
+    private func endHold(_ number: UInt64) {
+        guard let index = self.holds.removeValue(forKey: number) else { return }
+        if self.record.holds[index].ended == nil {
+            self.record.holds[index].ended = self.simulator.now
+        }
+    }
+
+    private func ended(_ ask: Ask) {
+        if self.isCounting { self.worstWait = max(self.worstWait, self.simulator.now - ask.begun) }
+        if case .release = ask.what { return }
+        self.nextAsk()
+    }
+
+    private func answered(
+        _ kind: SimulatedRecord.Answered.Kind,
+        at place: SimulatedRecord.Position,
+        _ begun: Int64
+    ) {
+        self.record.answered(
+            .init(
+                kind: kind,
+                position: place,
+                begun: begun,
+                ended: self.simulator.now,
+                host: self.name
+            )
+        )
+    }
+
+    // MARK: - What it shows
+
+    private func enter(_ blocks: [Block]) {
+        for block in blocks {
+            if block.first != (self.place?.seq ?? 0) + 1 {
+                self.record.violation("\(self.name): at \(self.state) block \(block.first) came")
+            }
+            for change in block.changes { self.enter(change) }
+        }
+    }
+
+    private func enter(_ change: SharedChange) {
+        guard let place else { return }
+        let next = SimulatedRecord.Position(epoch: place.epoch, seq: place.seq + 1)
+        (self.place, self.last) = (next, change)
+        self.record.shown(change, next, self.name)
+    }
+
+    private func arrive(_ head: Head, _ arrival: SharedMachine.Arrival) {
+        self.simulator.note("\(self.name): is at \(head.epoch):\(head.seq), \(arrival)")
+        let position = self.record.position(head.epoch, head.seq)
+        switch arrival {
+        case .joined:
+            if self.place != nil {
+                self.record.violation("\(self.name): joined, and was at \(self.state)")
+            }
+        case .missed(let count):
+            if head.epoch != self.epoch {
+                self.record.violation("\(self.name): missed changes of another epoch")
+            }
+            if let place, place.seq + count != head.seq {
+                self.record.violation("\(self.name): missed \(count) from \(place) to \(head.seq)")
+            }
+            let next = self.record.keys.block(head.epoch, first: (self.place?.seq ?? 0) + 1)
+            if self.engine.model.entries(KeyRange(next)).isEmpty == false {
+                self.record.violation(
+                    "\(self.name): missed what is still there, behind \(self.state)"
+                )
+            }
+        case .restarted:
+            if head.epoch == self.epoch {
+                self.record.violation("\(self.name): restarted in the same epoch")
+            }
+            for number in self.holds.keys { self.endHold(number) }
+        }
+        if head.epoch != self.epoch, !self.epochs.insert(head.epoch).inserted {
+            self.record.violation("\(self.name): is in epoch \(head.epoch) again")
+        }
+        (self.epoch, self.place, self.last) = (head.epoch, position, head.last)
+    }
+
+    // MARK: - Clients
+
+    private func nextAsk() {
+        let life = self.life
+        self.sleeps += 1
+        let sleep = self.sleeps
+        self.sleeping.insert(sleep)
+        self.simulator.after(self.simulator.draw(0..<2 * self.pace)) {
+            guard self.sleeping.remove(sleep) != nil, self.life == life, !self.simulation.isOver
+            else { return }
+            switch self.simulation.isBusy ? 99 : self.simulator.draw(0..<100) {
+            case ..<8 where !self.isCounting: self.ask(.hold)
+            case ..<20: self.ask(.same)
+            case ..<30: self.ask(.set(condition: self.place?.seq ?? 0))
+            default: self.ask(.set(condition: nil))
+            }
+        }
+    }
+
+    /// From now on clients ask at that pace.
+    func set(pace: Int64) {
+        self.pace = pace
+        let count = self.sleeping.count
+        self.sleeping = []
+        for _ in 0..<count { self.nextAsk() }
+    }
+
+    private func ask(_ what: Ask.What) {
+        let id = self.simulation.nextID()
+        // From now on it may be gone.
+        if case .release(let number) = what, let index = self.holds[number],
+            self.record.holds[index].ended == nil
+        {
+            self.record.holds[index].ended = self.simulator.now
+        }
+        self.record.begin(id, at: self.simulator.now)
+        self.waiting.append(Ask(what: what, id: id, begun: self.simulator.now))
+        self.judgeSoon()
+    }
+
+    /// Reads, as whoever asks at its sockets.
+    private func readNow() {
+        let life = self.life
+        self.simulator.after(self.simulator.draw(0..<400_000)) {
+            guard self.life == life, !self.simulation.isOver else { return }
+            if let place = self.place, self.machine.isFresh {
+                self.record.read(
+                    place,
+                    staleAfter: self.simulation.staleAfter,
+                    at: self.simulator.now,
+                    self.name
+                )
+            }
+            if self.place != nil, self.simulator.happens(300) {
+                self.readNumber += 1
+                self.reads[self.readNumber] = self.simulator.now
+                self.tell(.asked(self.readNumber))
+            }
+            self.readNow()
+        }
+    }
+
+    /// Ends it as kill -9 does, and begins it again with what it has on the disk.
+    func crash(clients: Int) {
+        self.simulator.note("\(self.name): crashes")
+        self.life += 1
+        let isEphemeral = self.simulator.happens(200) || self.place == nil
+        let memory = isEphemeral ? nil : self.machine.memory
+        (self.waiting, self.group, self.reads, self.timers, self.session) = ([], nil, [:], [:], nil)
+        self.outstanding = []
+        (self.isJudging, self.isPumping) = (false, false)
+        self.sleeping = []
+        self.foreign = [:]
+        self.isUp = false
+        for number in self.holds.keys { self.endHold(number) }
+        if isEphemeral { (self.place, self.epoch, self.last, self.epochs) = (nil, nil, nil, []) }
+        self.machine = SharedMachine(self.simulation.settings(self.name), remembering: memory)
+        self.begin(clients: clients)
+    }
+}
+
+extension Duration {
+    fileprivate var inMicroseconds: Int64 {
+        self.components.seconds * 1_000_000 + self.components.attoseconds / 1_000_000_000_000
+    }
+}
+
+extension SharedKeys.Voter {
+    fileprivate var text: String { "\(self.host)/\(self.number)" }
+}
+
+extension SharedMachine.Answer {
+    fileprivate var text: String {
+        switch self {
+        case .committed: "committed"
+        case .failed(let why): "failed: \(why)"
+        case .overtaken(let blocks):
+            "overtaken by \(blocks.map { "\($0.first) of \($0.author.host)" })"
+        case .unsure(let why): "unsure: \(why)"
+        }
+    }
+}
+
+extension TransactionRequest {
+    /// What it would change.
+    fileprivate var text: String {
+        let changes = self.success.compactMap { operation -> String? in
+            switch operation {
+            case .range: nil
+            case .put(let put):
+                "put \(put.key.split(separator: "/").dropFirst(3).joined(separator: "/"))"
+            case .delete(let delete): "delete \(String(decoding: delete.keys.first, as: UTF8.self))"
+            }
+        }
+        return changes.isEmpty ? "a look" : changes.joined(separator: ", ")
+    }
+}
+
+extension Outcome<TransactionRequest.Answer> {
+    fileprivate var text: String {
+        switch self {
+        case .answered(let answer):
+            "\(answer.succeeded ? "done" : "not done") at \(answer.header.revision)"
+        case .refused(let refusal): "refused: \(refusal)"
+        case .unknown(let doubt): "unknown: \(doubt)"
+        }
+    }
+}
+#endif

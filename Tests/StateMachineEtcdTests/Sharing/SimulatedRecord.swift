@@ -1,0 +1,329 @@
+#if Cluster
+import StateMachineCore
+import StateMachineProtocol
+
+@testable import StateMachineEtcd
+
+/// What the engine committed, and what hosts told their clients of it: whether both agree.
+///
+/// The seq is the witness of the order, so comparing costs little more than sorting.
+final class SimulatedRecord {
+    struct Position: Hashable, Comparable, CustomStringConvertible {
+        /// Which of the epochs, in their order.
+        let epoch: Int
+        let seq: UInt64
+        static func < (left: Self, right: Self) -> Bool {
+            (left.epoch, left.seq) < (right.epoch, right.seq)
+        }
+        var description: String { "\(self.epoch):\(self.seq)" }
+    }
+
+    /// What a client was answered.
+    struct Answered {
+        enum Kind {
+            /// The set with that id was committed there.
+            case set(Int64)
+            /// The host was there, as a quorum.
+            case read
+            /// A hold was there.
+            case denied
+        }
+        let kind: Kind
+        let position: Position
+        let begun: Int64
+        let ended: Int64
+        let host: String
+    }
+
+    /// A hold that was answered.
+    struct Hold {
+        let answered: Int64
+        /// When its end was asked for, or known to its owner.
+        var ended: Int64?
+        let voter: SharedKeys.Voter
+    }
+
+    struct Committed {
+        let id: Int64
+        let time: Int64
+        let change: SharedChange
+        let period: Int
+        let revision: Int64
+    }
+
+    let keys: SharedKeys
+    let keepChanges: UInt64
+    private(set) var violations: [String] = []
+    /// When snapshots were put back: what was begun before one and ended after is not compared.
+    private(set) var restores: [Int64] = []
+    private(set) var epochs: [Epoch] = []
+    private var epoch: Epoch?
+    private(set) var committed: [Position: [Committed]] = [:]
+    private var byID: [Int64: [Position]] = [:]
+    /// Where the engine is.
+    private(set) var head: Head?
+    /// The first seq of the log that was never pruned, as far as that was promised.
+    private var begun: [Int64: Int64] = [:]
+    private var refused: Set<Int64> = []
+    private var answered: [Answered] = []
+    var holds: [Hold] = []
+    /// When keys of voters were there.
+    private var voters: [SharedKeys.Voter: [(from: Int64, to: Int64)]] = [:]
+    /// The newest positions and when they came, for reads of hosts that say they are fresh.
+    private var newest: [(time: Int64, position: Position)] = []
+
+    init(_ keys: SharedKeys, keepChanges: UInt64) {
+        (self.keys, self.keepChanges) = (keys, keepChanges)
+    }
+
+    func violation(_ what: String) {
+        if self.violations.count < 20 { self.violations.append(what) }
+    }
+
+    private func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
+        if !holds { self.violation(what()) }
+    }
+
+    func position(_ epoch: Epoch, _ seq: UInt64) -> Position {
+        Position(epoch: self.epochs.firstIndex(of: epoch) ?? -1, seq: seq)
+    }
+
+    // MARK: - The engine
+
+    func happened(_ step: ModelEngine.Step, at now: Int64, _ model: ModelEngine) {
+        var new: Head?
+        var blocks: [Block] = []
+        for event in step.events {
+            switch self.keys.subject(of: event.entry.key) {
+            case .head: new = try? Head(reading: event.entry.value)
+            case .block(_, let first) where !event.isDeletion:
+                if let block = Block(at: first, event.entry.value) { blocks.append(block) }
+            case .voter(let voter):
+                self.voters[voter, default: []].end(at: now)
+                if !event.isDeletion { self.voters[voter]?.append((now, .max)) }
+            case .block where event.isDeletion: self.pruned(model)
+            case .block, .ticket, .host, .settings, nil: break
+            }
+        }
+        guard let new else { return self.expect(blocks.isEmpty, "a block came without a head") }
+        if self.epoch != new.epoch {
+            self.epoch = new.epoch
+            self.expect(!self.epochs.contains(new.epoch), "epoch \(new.epoch) came twice")
+            self.epochs.append(new.epoch)
+            self.expect(
+                self.epochs.count <= self.restores.count + 1,
+                "an epoch began without a restore"
+            )
+            if let head {
+                self.expect(
+                    new.seq == head.seq,
+                    "a new epoch began at \(new.seq) and not at \(head.seq)"
+                )
+            }
+        } else if let head {
+            let length = blocks.reduce(0) { $0 + UInt64($1.changes.count) }
+            self.expect(blocks.count <= 1, "two blocks in one transaction")
+            self.expect(
+                new.seq == head.seq + length,
+                "the head went from \(head.seq) to \(new.seq) with \(length) changes"
+            )
+            if let block = blocks.first {
+                self.expect(
+                    block.first == head.seq + 1,
+                    "block \(block.first) follows seq \(head.seq)"
+                )
+            }
+        }
+        self.head = new
+        for block in blocks { self.note(block, new.epoch, now, step.revision) }
+        self.newest.append((now, self.position(new.epoch, new.seq)))
+    }
+
+    private func note(_ block: Block, _ epoch: Epoch, _ now: Int64, _ revision: Int64) {
+        for (offset, change) in block.changes.enumerated() {
+            let position = self.position(epoch, block.first + UInt64(offset))
+            let id = change.data["id"]?.integer ?? 0
+            let committed = Committed(
+                id: id,
+                time: now,
+                change: change,
+                period: self.restores.count,
+                revision: revision
+            )
+            self.committed[position, default: []].append(committed)
+            self.byID[id, default: []].append(position)
+            self.expect(self.byID[id]?.count == 1, "set \(id) was committed twice")
+            self.expect(!self.refused.contains(id), "set \(id) was refused, and committed then")
+        }
+    }
+
+    private func pruned(_ model: ModelEngine) {
+        guard
+            let head = model.entries(KeyRange(self.keys.head)).first.flatMap({
+                try? Head(reading: $0.value)
+            })
+        else { return }
+        guard head.seq > 0, head.epoch == self.epoch else { return }
+        let first = model.entries(self.keys.blocks(of: head.epoch)).first.flatMap {
+            entry -> UInt64? in
+            if case .block(_, let first) = self.keys.subject(of: entry.key) { first } else { nil }
+        }
+        let oldest = first ?? head.seq + 1
+        let promised = head.seq > self.keepChanges ? head.seq - self.keepChanges + 1 : 1
+        self.expect(
+            oldest <= promised || self.restores.count > 0 && oldest <= head.seq,
+            "pruned up to \(oldest) at seq \(head.seq)"
+        )
+    }
+
+    func endHolds(of host: String, at now: Int64) {
+        for (index, hold) in self.holds.enumerated()
+        where hold.voter.host == host && hold.ended == nil {
+            self.holds[index].ended = now
+        }
+    }
+
+    func restored(_ model: ModelEngine, at now: Int64) {
+        self.restores.append(now)
+        self.head = model.entries(KeyRange(self.keys.head)).first.flatMap {
+            try? Head(reading: $0.value)
+        }
+        for voter in self.voters.keys { self.voters[voter]?.end(at: now) }
+        for entry in model.entries(self.keys.voters) {
+            if case .voter(let voter) = self.keys.subject(of: entry.key) {
+                self.voters[voter, default: []].append((now, .max))
+            }
+        }
+        self.newest = []
+        self.epoch = self.head?.epoch
+        // What is lost may be done again.
+        for (position, all) in self.committed {
+            for one in all where one.revision > model.revision {
+                self.byID[one.id]?.removeAll { $0 == position }
+            }
+        }
+        for index in self.holds.indices where self.holds[index].ended == nil {
+            self.holds[index].ended = now
+        }
+    }
+
+    // MARK: - Clients
+
+    func begin(_ id: Int64, at now: Int64) { self.begun[id] = now }
+
+    func refused(_ id: Int64, _ why: String) {
+        self.refused.insert(id)
+        self.expect(
+            self.byID[id]?.isEmpty ?? true,
+            "set \(id) was refused (\(why)) and had been committed"
+        )
+    }
+
+    func answered(_ answer: Answered) {
+        self.answered.append(answer)
+        guard case .set(let id) = answer.kind else { return }
+        let isThere = self.committed[answer.position]?.contains { $0.id == id } ?? false
+        self.expect(
+            isThere,
+            "\(answer.host): set \(id) was acknowledged at \(answer.position) and is not there"
+        )
+    }
+
+    /// A host shows a change.
+    func shown(_ change: SharedChange, _ position: Position, _ host: String) {
+        let isThere = self.committed[position]?.contains { $0.change == change } ?? false
+        self.expect(
+            isThere,
+            "\(host): shows at \(position) what was not committed there: \(change.data)"
+        )
+    }
+
+    /// A host that says it is fresh shows where it is.
+    func read(_ position: Position, staleAfter: Int64, at now: Int64, _ host: String) {
+        guard let old = self.newest.last(where: { $0.time < now - staleAfter }) else { return }
+        self.expect(
+            position >= old.position,
+            "\(host): fresh, and shows \(position); \(old.position) is old"
+        )
+        if self.newest.count > 2000 { self.newest.removeFirst(1000) }
+    }
+
+    // MARK: - The end
+
+    private func period(_ time: Int64) -> Int { self.restores.prefix { $0 <= time }.count }
+
+    func check() {
+        self.checkOrder()
+        self.checkHolds()
+        self.checkDenials()
+    }
+
+    /// Nobody who ended before another began has the larger seq.
+    private func checkOrder() {
+        let ended = self.answered.filter { self.period($0.begun) == self.period($0.ended) }
+        let byEnd = ended.sorted { $0.ended < $1.ended }
+        var (next, newest): (Int, Answered?) = (0, nil)
+        for answer in ended.sorted(by: { $0.begun < $1.begun }) {
+            while next < byEnd.count, byEnd[next].ended < answer.begun {
+                let isLater = newest.map {
+                    self.period($0.begun) < self.period(byEnd[next].begun)
+                        || $0.position < byEnd[next].position
+                }
+                if isLater ?? true { newest = byEnd[next] }
+                next += 1
+            }
+            guard let newest, self.period(newest.begun) == self.period(answer.begun) else {
+                continue
+            }
+            let isInOrder: Bool
+            switch answer.kind {
+            case .set: isInOrder = answer.position > newest.position
+            case .read, .denied: isInOrder = answer.position >= newest.position
+            }
+            self.expect(
+                isInOrder,
+                "\(answer.host) was answered \(answer.position) (\(answer.kind)) for what began at \(answer.begun), "
+                    + "and \(newest.host) had been answered \(newest.position) (\(newest.kind)) at \(newest.ended)"
+            )
+        }
+    }
+
+    /// Nothing is committed that was sent after a hold was answered, and before that ended.
+    private func checkHolds() {
+        for (position, all) in self.committed {
+            for committed in all {
+                guard let begun = self.begun[committed.id], self.period(begun) == committed.period
+                else { continue }
+                for hold in self.holds
+                where hold.answered < begun && (hold.ended ?? .max) > committed.time
+                    && self.period(hold.answered) == committed.period
+                {
+                    self.violation(
+                        "set \(committed.id) at \(position) began at \(begun); hold \(hold.voter) was answered at \(hold.answered)"
+                    )
+                }
+            }
+        }
+    }
+
+    /// Whoever was denied had a hold against it at some moment of its waiting; an engine that was restored may have lost one that its owner still counts on.
+    private func checkDenials() {
+        for answer in self.answered {
+            guard case .denied = answer.kind, self.period(answer.ended) == 0 else { continue }
+            let hasReason = self.voters.values.contains {
+                $0.contains { $0.from <= answer.ended && $0.to >= answer.begun }
+            }
+            self.expect(
+                hasReason,
+                "\(answer.host) was denied at \(answer.position), \(answer.begun) to \(answer.ended), by nobody"
+            )
+        }
+    }
+}
+
+extension [(from: Int64, to: Int64)] {
+    fileprivate mutating func end(at now: Int64) {
+        if let last = self.last, last.to == .max { self[self.count - 1].to = now }
+    }
+}
+#endif
