@@ -11,7 +11,7 @@ import Testing
     private static var seeds: Range<UInt64> {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["STATEMACHINE_FIRST_SEED"].flatMap(UInt64.init) ?? 1
-        return first..<first + (environment["STATEMACHINE_SIMULATIONS"].flatMap(UInt64.init) ?? 50)
+        return first..<first + (environment["STATEMACHINE_SIMULATIONS"].flatMap(UInt64.init) ?? 20)
     }
 
     @Test func nothingIsLostRefusedOrOutOfOrder() {
