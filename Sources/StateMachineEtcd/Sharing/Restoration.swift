@@ -14,6 +14,8 @@ package struct Restoration: Sendable {
         package var seq: UInt64
         /// The newest that the engine has had.
         package var revision: Int64
+        /// The newest that its head has had; a put of the head alone is seen by nothing else.
+        package var head: Int64 = 0
         /// The last block: its first seq and what tells it from others; nil if none was seen yet.
         package var block: Mark?
 
@@ -47,6 +49,8 @@ package struct Restoration: Sendable {
     /// What a read shows.
     package struct Seen: Hashable, Sendable {
         package let revision: Int64
+        /// The head's.
+        package let head: Int64
         package let epoch: Epoch
         package let seq: UInt64
         /// The first of its blocks that begins where the last known one does, or later; nil if there is none.
@@ -54,10 +58,16 @@ package struct Restoration: Sendable {
         /// How many changes the log has at least.
         package let kept: UInt64
 
-        package init(revision: Int64, _ epoch: Epoch, seq: UInt64, block: Mark?, kept: UInt64) {
-            (self.revision, self.epoch, self.seq, self.block, self.kept) = (
-                revision, epoch, seq, block, kept
-            )
+        package init(
+            revision: Int64,
+            head: Int64,
+            _ epoch: Epoch,
+            seq: UInt64,
+            block: Mark?,
+            kept: UInt64
+        ) {
+            (self.revision, self.head, self.epoch) = (revision, head, epoch)
+            (self.seq, self.block, self.kept) = (seq, block, kept)
         }
     }
 
@@ -97,6 +107,9 @@ package struct Restoration: Sendable {
         guard seen.epoch == known.epoch else { return .elsewhere }
         if seen.revision < known.revision {
             return .restored("it is at revision \(seen.revision) and was at \(known.revision)")
+        }
+        if seen.head < known.head {
+            return .restored("its head is of revision \(seen.head) and was of \(known.head)")
         }
         if seen.seq < known.seq {
             return .restored("it is at seq \(seen.seq) and was at \(known.seq)")

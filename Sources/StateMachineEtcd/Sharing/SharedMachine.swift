@@ -235,7 +235,11 @@ package struct SharedMachine: Sendable {
     package private(set) var news: UInt64 = 0
 
     /// What is to be remembered, once the changes that were told are.
-    package var memory: Restoration.Memory? { self.restoration.memory }
+    package var memory: Restoration.Memory? {
+        guard var memory = self.restoration.memory else { return nil }
+        memory.head = max(memory.head, self.headRevision)
+        return memory
+    }
     package var isFresh: Bool { self.freshness.reason == nil }
 
     /// - Parameters:
@@ -778,6 +782,7 @@ package struct SharedMachine: Sendable {
         }
         let seen = Restoration.Seen(
             revision: reading.revision,
+            head: reading.headRevision,
             head.epoch,
             seq: head.seq,
             block: reading.blocks.first?.mark,

@@ -160,11 +160,13 @@ private struct RestorationPlayer: SharingPlayer {
         guard event.name == "read" else {
             let earlier = event["earlier"].flatMap { Epoch($0) }.map { [$0] } ?? []
             self.memory = .init(epoch, after: earlier, seq: seq, revision: revision, block: block)
+            self.memory?.head = event.number("head")
             return []
         }
         guard let memory else { return ["nothing is known"] }
         let seen = Restoration.Seen(
             revision: revision,
+            head: event.number("head", or: revision),
             epoch,
             seq: seq,
             block: block,
