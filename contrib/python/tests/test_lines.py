@@ -17,6 +17,14 @@ def golden(name):
     return [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
 
 
+def told(watch):
+    """What a line says; where it takes longer than the watch waits, nothing comes before it."""
+    while True:
+        item = next(watch)
+        if not isinstance(item, statectl.Idle):
+            return item
+
+
 def test_the_golden_lines_of_watches_are_read(face, fake):
     for line in golden("watches.jsonl"):
         line.pop("id", None)
@@ -26,27 +34,27 @@ def test_the_golden_lines_of_watches_are_read(face, fake):
             watch = machine.watch(idle=0.05, latest=True)
             kind = line["type"]
             if kind == "change":
-                item = next(watch)
+                item = told(watch)
                 assert isinstance(item, statectl.Change)
                 assert item.from_ == statectl.Place(line["from"]["state"], line["from"]["data"])
                 assert item.skipped == line.get("skipped", 0) and item.cause == line.get("cause")
                 assert (item.by and item.by.uid) == line.get("by", {}).get("uid")
             elif kind == "state":
                 if "resync" in line:
-                    assert next(watch) == statectl.Gap(line.get("missed"), line["resync"])
-                item = next(watch)
+                    assert told(watch) == statectl.Gap(line.get("missed"), line["resync"])
+                item = told(watch)
                 assert isinstance(item, statectl.State) and item.selected == line.get("selected", True)
             elif kind == "declared":
-                item = next(watch)
+                item = told(watch)
                 assert item == statectl.Declared(line["declaration"], line.get("version"), line["seq"], line["cursor"])
             elif kind == "bye":
                 with pytest.raises(statectl.Disconnected, match=line["reason"]):
-                    next(watch)
+                    told(watch)
                 continue
             else:
                 assert isinstance(next(watch), statectl.Idle)
-                if kind in ("live", "beat"):
-                    assert watch.cursor == line["cursor"]
+                while kind in ("live", "beat") and watch.cursor != line["cursor"]:
+                    assert isinstance(next(watch), statectl.Idle)
                 continue
             assert item.seq == line["seq"] and item.cursor == line["cursor"]
             if kind != "declared":
