@@ -282,12 +282,12 @@ final class Links: @unchecked Sendable {
         self.isActing = true
         defer { self.isActing = false }
         while self.watch.trying == nil {
+            // It was there before what comes of the last thing that was seen.
+            if self.arrivals.isEmpty, exchange(&self.isToRetry, with: false) { self.watch.retry() }
             if let attempt = self.watch.next() {
                 self.attempt(attempt)
             } else if let arrival = self.arrivals.popFirst() {
                 self.take(arrival)
-            } else if exchange(&self.isToRetry, with: false) {
-                self.watch.retry()
             } else {
                 return
             }
