@@ -59,8 +59,12 @@ struct LinkReading {
         guard self.isDescribed, let state = line.state, line["data"]?.members != nil,
             let seq = line.seq, let cursor = line.cursor, cursor.utf8.count <= Self.cursorBytes
         else { throw self.untrue("sent a \(line["type"]?.string?.excerpt() ?? "?") that is none") }
-        guard (try? Encoded(state.name, .object(state.data)).checkLength()) != nil else {
-            throw self.untrue("sent a state of more than \(RequestLimits.stateBytes) bytes")
+        // What it was when it was last seen is what the first change since then has left.
+        let before = line.kind == .change && self.since != nil ? line.from : nil
+        for state in [before, state].compactMap(\.self) {
+            guard (try? Encoded(state.name, .object(state.data)).checkLength()) != nil else {
+                throw self.untrue("sent a state of more than \(RequestLimits.stateBytes) bytes")
+            }
         }
         defer { (self.last, self.since) = (seq, nil) }
         if let last = self.last {
@@ -70,8 +74,7 @@ struct LinkReading {
                 ? seq == last &+ 1 : seq == last && line.kind == .live || line.resync != nil
             guard isNext else { throw self.untrue("sent change \(seq) after \(last)") }
         }
-        // What it was when it was last seen is what the first change since then has left.
-        guard line.kind == .change, let since = self.since, let before = line.from else {
+        guard let before, let since = self.since else {
             return [.state(state, cursor: cursor)]
         }
         return [.state(before, cursor: since), .state(state, cursor: cursor)]

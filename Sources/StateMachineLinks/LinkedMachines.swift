@@ -125,11 +125,7 @@ package final class LinkedMachines: LinkWatcher {
         try await dialogue.send(.watch(since: cursor, pace: pace).called("watch"))
         var reading = LinkReading(on: connection.path, since: cursor)
         while true {
-            // A socket says of a daemon that it has ended, and not that it hangs.
-            let silence = connection.expectAnswer(within: self.patience)
-            defer { silence.cancel() }
-            let line = try await dialogue.next()
-            silence.cancel()
+            let line = try await self.next(of: dialogue, on: connection)
             for news in try reading.news(of: line) {
                 if case .state(_, let newest) = news {
                     beginning.cancel()
@@ -140,6 +136,13 @@ package final class LinkedMachines: LinkWatcher {
             }
             if reading.takeIsOutdated() { try await dialogue.send(.describe.called("describe")) }
         }
+    }
+
+    /// The next line, which has to come in time: a socket says of a daemon that it has ended, and not that it hangs.
+    private func next(of dialogue: Dialogue, on connection: Connection) async throws -> Line {
+        let silence = connection.expectAnswer(within: self.patience)
+        defer { silence.cancel() }
+        return try await dialogue.next()
     }
 }
 

@@ -120,8 +120,10 @@ struct DeclarationBuilder {
         let draft = self.tables.states[number]
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
         for command in draft.commands { self.check(command, in: draft) }
-        let reactions = self.reactions(number, draft.reactions + shared)
-        let lookouts = self.lookouts(number, draft.reactions + shared)
+        let drafts = draft.reactions + shared
+        let (reactions, lookouts) = (
+            self.reactions(number, drafts), self.lookouts(number, drafts)
+        )
         return StateDeclaration(
             name: draft.name.value,
             about: draft.about,

@@ -112,9 +112,7 @@ struct TargetResolver {
 
     /// Warns that what is left of a time need not fit.
     private func warnOfLimits(_ assignment: Assignment, _ field: Field, _ draft: TargetDraft) {
-        guard field.bounds != Field(field.name, type: .time).bounds || !field.values.isEmpty else {
-            return
-        }
+        guard field.isNarrowed else { return }
         self.problems.warn(
             draft.position,
             "\(assignment.written): what is left may be anything from 10ms on, and \(field.name) is \(field.takes); "

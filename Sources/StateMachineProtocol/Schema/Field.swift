@@ -75,10 +75,14 @@ package struct Field: Hashable, Sendable {
         }
         if self.isOptional { members.append(JSONMember("optional", true)) }
         if withDefault, let fallback { members.append(JSONMember("default", fallback)) }
-        // What every time keeps to limits nothing.
-        let usual = self.type == .time ? Field("", type: .time).bounds : Bounds()
-        return .object(members + self.bounds.members(beside: usual))
+        return .object(members + self.bounds.members(beside: self.usualBounds))
     }
+
+    /// What each field of the type keeps to, and what limits none of them.
+    private var usualBounds: Bounds { Field("", type: self.type).bounds }
+
+    /// Whether it takes less than each field of the type does.
+    package var isNarrowed: Bool { self.bounds != self.usualBounds || !self.values.isEmpty }
 }
 
 extension Field.Bounds {

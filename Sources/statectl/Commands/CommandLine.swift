@@ -107,9 +107,8 @@ struct WordCheck {
         guard let name = names.first(where: { $0.hasPrefix("--") && !known.contains($0) }) else {
             return objection
         }
-        let nearest = NearestName.of(name, among: known)
         return "there is no option \(name.printable)"
-            + (nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them")
+            + Self.suggestion(NearestName.of(name, among: known))
     }
 
     /// What is wrong with the topic that help is asked for; nil if nothing is.
@@ -120,9 +119,12 @@ struct WordCheck {
     private static func objection(to name: String) -> String? {
         let names = self.commands.map(\.name) + ["help"]
         guard !names.contains(name) else { return nil }
-        let nearest = self.otherNames[name] ?? NearestName.of(name, among: names)
         return "there is no command \(name.quoted)"
-            + (nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them")
+            + self.suggestion(self.otherNames[name] ?? NearestName.of(name, among: names))
+    }
+
+    private static func suggestion(_ nearest: String?) -> String {
+        nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them"
     }
 
     /// What is wrong with words that the parser does not take; nil if its complaint says that well enough.
