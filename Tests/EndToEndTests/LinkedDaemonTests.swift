@@ -150,6 +150,29 @@ import Testing
     private static let rounds =
         ProcessInfo.processInfo.environment["STATEMACHINE_LINK_ROUNDS"].flatMap { Int($0) } ?? 9
 
+    /// It was due before that was seen.
+    @Test func aMoveThatWaitsIsTriedBeforeWhatTheChangeLeadsTo() async throws {
+        try await withTemporaryDirectory { directory in
+            let (water, brew) = try self.pair(
+                in: directory,
+                """
+                start: idle
+                states:
+                  idle: {after: {20ms: [{if: water is low, to: late}, brewing]}, when: {"water is low": cold}}
+                  brewing: {requires: water is empty}
+                  late: {final: true}
+                  cold: {final: true}
+                """
+            )
+            let (source, brewer) = (try await water.start(), try await brew.start())
+            try await self.wait(brewer, forLink: #""why":"brewing needs water empty; it is ok""#)
+            _ = try await source.connect(\.control).ask("set low")
+            let moved = try await self.wait(brewer, for: "!idle")
+            #expect(moved.state == "late" && moved.string("cause") == "after 20ms", "\(moved)")
+            try await self.end(brewer, source)
+        }
+    }
+
     @Test func nothingIsMissedAndNothingHappensTwiceOverRestarts() async throws {
         try await withTemporaryDirectory { directory in
             let source = try self.service(

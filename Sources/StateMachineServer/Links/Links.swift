@@ -189,7 +189,8 @@ final class Links: @unchecked Sendable {
             if look.why != why { self.lost(look, why) }
             self.arrive(look, nil, nil, taken)
         }
-        self.act()
+        // What is due by time and was denied for what was seen is tried again first: it was there before.
+        self.server.loop.assumeIsolated().execute { self.act() }
     }
 
     private func arrive(
