@@ -108,6 +108,37 @@ import Testing
         #expect(self.refusal { _ = try self.machine.state(name, data: members) } == sentence)
     }
 
+    /// A word that does not fit has stayed a text.
+    @Test(arguments: [
+        ("left", "120000", "left=2min: must be at most 1min"),
+        ("left", "1999", "left=1s999ms: must be at least 2s"),
+        (
+            "left", "1.5",
+            "left=1.5: write a time, like 90s or 1h30min; as JSON a whole number of milliseconds"
+        ),
+        ("list", #""x""#, #"list=x: write a list, like ["a"]"#),
+        ("list", "5", "list=5: write a list"),
+        ("map", #""x""#, #"map=x: write an object, like {"a": "b"}"#),
+        ("ratio", #""much""#, "ratio=much: write a number, like 1.5"),
+        ("ratio", "true", "ratio=true: write a number"),
+    ])
+    func aRefusalSaysHowAValueIsWritten(field: String, value: String, sentence: String) throws {
+        let machine = try declaration(
+            """
+            start: a
+            states:
+              a:
+                fields:
+                  left: {type: time, min: 2s, max: 1min, default: 30s}
+                  list: {type: array, optional: true}
+                  map: {type: object, optional: true}
+                  ratio: {type: number, default: 1}
+            """
+        )
+        let member = JSONMember(field, try #require(JSONValue(parsing: value)))
+        #expect(self.refusal { _ = try machine.state("a", data: [member]) } == sentence)
+    }
+
     @Test func onlyWhatIsListedMayBeSet() throws {
         let idle = self.machine.initial
         let (playing, safe) = (try self.playing, try self.state("safe"))

@@ -58,6 +58,8 @@ package struct Misfit: Error, Hashable, Sendable {
         let field = self.field
         return switch self.kind {
         case .type where self.isQuoted: "it is given as text; write it without quotes"
+        // Most likely a word that is no JSON, and so has stayed a text.
+        case .type where self.value.string != nil: "write \(field.example)"
         case .type:
             switch field.type {
             case .boolean, .integer, .time, .instant: "write \(field.example)"
@@ -81,12 +83,20 @@ package struct Misfit: Error, Hashable, Sendable {
     /// The refusal of the value, or of the word that it was made of; `name` is what the field is called, if not by its
     /// present name.
     package func refusal(of word: String? = nil, as name: String? = nil) -> WireError {
-        let value = word.map { JSONValue.string($0) } ?? self.value
+        let written = word ?? self.written
         return WireError(
             .badData,
-            "\(name ?? self.field.name)=\(value.plainText.excerpt()): \(self.sentence)",
+            "\(name ?? self.field.name)=\(written.excerpt()): \(self.sentence)",
             values: self.field.values
         )
+    }
+
+    /// The value as it is shown: one that is past a bound as the bound is.
+    private var written: String {
+        switch self.kind {
+        case .least, .most: self.field.bare(self.value.plainText)
+        case .type, .text, .json, .doubled, .marks, .values, .exponent, .size: self.value.plainText
+        }
     }
 
     package var refusal: WireError { self.refusal() }
@@ -128,7 +138,7 @@ extension Field {
         case (let least?, nil): "\(self.typeName) of at least \(self.written(least))"
         case (nil, let most?): "\(self.typeName) of at most \(self.written(most))"
         case (let least?, let most?):
-            "\(self.typeName) from \(self.bare(least)) to \(self.written(most))"
+            "\(self.typeName) from \(self.bare("\(least)")) to \(self.written(most))"
         }
     }
 
@@ -150,11 +160,12 @@ extension Field {
 
     /// A bound, with what it counts.
     fileprivate func written(_ bound: JSONDecimal) -> String {
-        self.bare(bound) + (self.type == .string ? " bytes" : "")
+        self.bare("\(bound)") + (self.type == .string ? " bytes" : "")
     }
 
-    private func bare(_ bound: JSONDecimal) -> String {
-        guard self.type == .time, let milliseconds = Int64("\(bound)") else { return "\(bound)" }
+    /// A number as people write it: the milliseconds of a time with their units.
+    fileprivate func bare(_ number: String) -> String {
+        guard self.type == .time, let milliseconds = Int64(number) else { return number }
         return Duration.milliseconds(milliseconds).timeText
     }
 }
