@@ -135,13 +135,24 @@ struct DraftReader {
     }
 
     func reactions(_ node: YAMLNode?) -> [ReactionDraft] {
-        (node?.entries(of: "when", self.problems) ?? []).map { entry in
-            ReactionDraft(
-                event: Located(entry.key.text, entry.position),
+        var seen: [LinkCondition: Located<String>] = [:]
+        return (node?.entries(of: "when", self.problems) ?? []).map { entry in
+            let key = Located(entry.key.text, entry.position)
+            let condition = LinkCondition(key.value)
+            if let condition, let first = seen.updateValue(key, forKey: condition),
+                first.value != key.value
+            {
+                self.problems.error(
+                    key.position,
+                    "\(key.value.quoted) is the same as what is given in line \(first.position.line); keep one"
+                )
+            }
+            return ReactionDraft(
+                event: key,
                 cases: self.cases(
                     entry.value,
-                    of: entry.key.text,
-                    in: LinkCondition(entry.key.text) == nil ? .when : .link
+                    of: key.value,
+                    in: condition == nil ? .when : .link
                 )
             )
         }
