@@ -205,6 +205,56 @@ import Testing
         #expect(try Trace(trace).run(on: machine).written == "done")
     }
 
+    @Test func aTimeThatBeginsAnewIsNoLongerDenied() throws {
+        let machine = try declaration(
+            """
+            links: {water: water}
+            start: idle
+            events: {poke: {}}
+            groups: {all: {states: [idle, brewing], after: {30s: brewing}}}
+            states:
+              idle: {when: {poke: stay}, after: {10s: brewing}}
+              brewing: {requires: water is ok}
+            """
+        )
+        let trace = """
+            see water empty
+            wait 10s -> idle
+            send poke
+            see water ok -> idle
+            wait 9s -> idle
+            wait 1s -> brewing
+            """
+        #expect(try Trace(trace).run(on: machine).written == "brewing")
+        // A group's goes on.
+        let other = "see water empty\nwait 30s\nsend poke\nsee water ok -> brewing"
+        #expect(try Trace(other).run(on: machine).written == "brewing")
+    }
+
+    @Test func nothingIsSeenYetAtTheStartAfterABoot() throws {
+        let machine = try declaration(
+            """
+            links: {water: water}
+            start: idle
+            events: {brew: {}}
+            states:
+              idle: {when: {brew: brewing}, boot: [{if: water is ok, to: warm}, cold]}
+              warm: {}
+              cold: {fields: {n: {type: integer, default: 0}}, when: {"water is ok": keep n+=1}, boot: ignore}
+              brewing: {requires: water is ok, boot: again, when: {"water is low": idle}}
+            """
+        )
+        let trace = """
+            see water ok
+            reboot -> cold n=1
+            reboot -> cold n=1
+            """
+        #expect(try Trace(trace).run(on: machine).written == "cold n=1")
+        // What a boot leads to is entered once that is seen again.
+        let other = "see water ok\nsend brew -> brewing\nreboot -> brewing\nsee water low -> idle"
+        #expect(try Trace(other).run(on: machine).written == "idle")
+    }
+
     @Test func aTraceSaysWhyARequirementIsNotMet() throws {
         func failure(_ text: String) -> String? {
             do throws(TraceFailure) {

@@ -20,8 +20,10 @@ import Testing
             failed: idle n=2
             when: {stay-here: stay}
             after: {2min: idle n=3}
-          left: {after: {1s: right}, to: [idle]}
-          right: {after: {1s: left}, to: [idle]}
+          left: {when: {go: left-behind}, after: {1s: right}, to: [idle]}
+          right: {when: {go: right-behind}, after: {1s: left}, to: [idle]}
+          left-behind: {}
+          right-behind: {}
         """
 
     /// As a daemon has it, which waits for nobody.
@@ -206,6 +208,23 @@ import Testing
         )
         #expect(
             try self.run("send circle\nwait 1h\nset idle -> idle\nwait 1h -> idle") == "idle n=0"
+        )
+    }
+
+    /// As a daemon has it: who asks finds the state that is shown.
+    @Test func whatTheBreakerWithholdsComesAfterWhatIsAskedFor() throws {
+        #expect(
+            try self.run("send circle\nwait 1h -> left\nsend go -> left-behind") == "left-behind"
+        )
+        // A refusal releases it too, but not an event that there is not.
+        #expect(
+            try self.run("send circle\nwait 1h\nset busy n=1 -> refused\n-> right") == "right"
+        )
+        #expect(
+            try self.run("send circle\nwait 1h\nsend nosuch -> refused\nwait 1h -> left") == "left"
+        )
+        #expect(
+            try self.run("send circle\nwait 1h\nsend go n=x -> refused\n-> right") == "right"
         )
     }
 

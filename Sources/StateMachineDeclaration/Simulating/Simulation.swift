@@ -55,30 +55,32 @@ package struct Simulation {
         try? self.pass(.zero)
     }
 
-    /// Sends an event, as a client does.
-    package mutating func send(_ event: String, data: [JSONMember]) throws {
-        self.clientAsks()
-        self.make(try self.admitted(try self.decision(on: .event(event, data)).made))
-        try self.pass(.zero)
+    /// Sends an event, as a client does; one that the machine does not have asks for nothing.
+    package mutating func send(
+        _ event: String,
+        data: @autoclosure () throws -> [JSONMember]
+    ) throws {
+        _ = try self.declaration.number(ofEvent: event)
+        try self.perform { simulation in
+            let decision = try simulation.decision(on: .event(event, try data()))
+            simulation.make(try simulation.admitted(decision.made))
+        }
     }
 
     /// Sets a state, as a client does; setting the present state changes nothing.
     package mutating func set(_ name: String, data: [JSONMember]) throws {
-        self.clientAsks()
         let next = try self.declaration.state(name, data: data).completed(by: self.state)
-        if next != self.state {
-            if let refusal = self.state.legality(of: next) { throw refusal }
-            if let denial = self.denial(of: next) { throw denial }
-            self.enter(next.entered(at: self.place.seq + 1, from: self.state))
+        try self.perform { simulation in
+            guard next != simulation.state else { return }
+            if let refusal = simulation.state.legality(of: next) { throw refusal }
+            if let denial = simulation.denial(of: next) { throw denial }
+            simulation.enter(next.entered(at: simulation.place.seq + 1, from: simulation.state))
         }
-        try self.pass(.zero)
     }
 
     /// Changes fields of the present state, as a client does.
     package mutating func update(_ fields: FieldWords) throws {
-        self.clientAsks()
-        self.make(try self.decision(on: .update(fields)).made)
-        try self.pass(.zero)
+        try self.perform { $0.make(try $0.decision(on: .update(fields)).made) }
     }
 
     /// Lets time pass; what falls due meanwhile happens at its time.
@@ -217,10 +219,19 @@ package struct Simulation {
     }
 
     /// Reboots the machine: makes the boot's move, else does what an interrupted run does.
+    ///
+    /// At the first start after a boot nothing is seen yet, and then what was seen before is seen again.
     package mutating func reboot() throws {
         self.breaker = MoveBreaker()
         self.withheld = nil
-        if try !self.move(on: .boot), case .running = self.phase {
+        self.sight = Sight()
+        let seen = exchange(&self.seen, with: [:])
+        let isCut = try self.move(on: .boot)
+        let stay = self.stay
+        for link in self.declaration.links.map(\.name) {
+            if let state = seen[link] { try self.see(link, state) }
+        }
+        if !isCut, self.stay == stay, case .running = self.phase {
             return try self.endRun(.interrupted)
         }
         try self.pass(.zero)
@@ -247,6 +258,12 @@ package struct Simulation {
         self.denied.contains { if case .time(key) = $0 { true } else { false } }
     }
 
+    /// Whether that is still to be made of the stay: a time that has begun anew is to come again first.
+    private func isStanding(_ stimulus: Stimulus) -> Bool {
+        guard case .time(let key) = stimulus else { return true }
+        return self.state.due.contains { $0.key == key && self.time(of: $0) <= self.now }
+    }
+
     private func time(of due: Due) -> Duration {
         switch due.moment {
         case .after(let delay): (due.group.flatMap { self.entries[$0] } ?? self.began) + delay
@@ -260,10 +277,15 @@ package struct Simulation {
             .map { max(.zero, self.time(of: $0) - self.now) }.min()
     }
 
-    /// Makes the move that the breaker withholds, as a request does.
-    private mutating func clientAsks() {
+    /// Carries out what a client asks for, and then what the breaker has withheld, unless the stay has ended.
+    ///
+    /// A refused request releases that as well.
+    private mutating func perform(_ request: (inout Self) throws -> Void) throws {
         _ = self.breaker.lift()
+        let answer = Result { try request(&self) }
         if let stimulus = self.withheld.take() { _ = try? self.move(on: stimulus) }
+        try self.pass(.zero)
+        try answer.get()
     }
 
     /// Has the machine move by itself; returns whether it does anything about that.
@@ -338,6 +360,8 @@ package struct Simulation {
         case .renew(let next, _):
             self.state = next.declared
             self.began = self.now
+            self.denied = self.denied.filter { self.isStanding($0) }
+            self.withheld = self.withheld.flatMap { self.isStanding($0) ? $0 : nil }
         case .nothing: break
         }
     }
