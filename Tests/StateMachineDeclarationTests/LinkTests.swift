@@ -231,6 +231,22 @@ import Testing
         #expect(try Trace(other).run(on: machine).written == "brewing")
     }
 
+    @Test func whatIsDueComesBeforeWhatWasSeenAndIsWithheld() throws {
+        let machine = try declaration(
+            """
+            links: {l: other}
+            moves: {most: 3, in: 1min}
+            start: a
+            events: {poke: {}}
+            states:
+              a: {when: {"l is on": again, poke: ignore}, after: {10s: b}}
+              b: {final: true}
+            """
+        )
+        let trace = "see l on\nwait 10s -> a\nsend poke -> b"
+        #expect(try Trace(trace).run(on: machine).written == "b")
+    }
+
     @Test func nothingIsSeenYetAtTheStartAfterABoot() throws {
         let machine = try declaration(
             """

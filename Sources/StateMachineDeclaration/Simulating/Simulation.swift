@@ -283,9 +283,20 @@ package struct Simulation {
     private mutating func perform(_ request: (inout Self) throws -> Void) throws {
         _ = self.breaker.lift()
         let answer = Result { try request(&self) }
-        if let stimulus = self.withheld.take() { _ = try? self.move(on: stimulus) }
+        self.release()
         try self.pass(.zero)
         try answer.get()
+    }
+
+    /// Makes the move that the breaker has withheld.
+    private mutating func release() {
+        guard let stimulus = self.withheld.take() else { return }
+        let stay = self.stay
+        // What was seen lets others go first.
+        if case .seen = stimulus, let (key, due) = self.next, due <= self.now {
+            _ = try? self.move(on: .time(key))
+        }
+        if self.stay == stay { _ = try? self.move(on: stimulus) }
     }
 
     /// Has the machine move by itself; returns whether it does anything about that.
