@@ -8,108 +8,6 @@ import StateMachineProtocol
 /// ``Restoration`` and ``TicketQueue``, are values as well. At most one transaction that changes something is under way, and one that
 /// only reads, a *look*, beside it: from looks all is learned that the watch has not brought.
 package struct SharedMachine: Sendable {
-    package struct Settings: Sendable {
-        package var keys: SharedKeys
-        package var host: String
-        /// The state that the first host begins with.
-        package var beginning: SharedChange
-        package var form: String
-        /// Changes that the log keeps, where the engine does not say it.
-        package var keepChanges: UInt64 = 10_000
-        /// Changes that a group has at most.
-        package var largestGroup: UInt64 = 1024
-        /// How many blocks are committed until the log is pruned.
-        package var pruneEvery: UInt64 = 256
-        package var checkInterval = Duration.seconds(1)
-        package var staleAfter = Duration.seconds(3)
-        package var setTimeout = Duration.seconds(5)
-
-        package init(_ keys: SharedKeys, host: String, beginning: SharedChange, form: String) {
-            (self.keys, self.host, self.beginning, self.form) = (keys, host, beginning, form)
-        }
-    }
-
-    /// What is to be committed at once, as it was judged.
-    package struct Group: Hashable, Sendable {
-        package var changes: [SharedChange]
-        /// Own holds and guards by number; nil: it ends.
-        package var voters: [UInt64: [UInt8]?]
-        /// ``SharedMachine/news`` when it was judged: it is judged again if there is more by now.
-        package var news: UInt64
-
-        package init(_ changes: [SharedChange], voters: [UInt64: [UInt8]?] = [:], news: UInt64) {
-            (self.changes, self.voters, self.news) = (changes, voters, news)
-        }
-
-        /// Whether it only asks whether what was judged is still so.
-        var isEmpty: Bool { self.changes.isEmpty && self.voters.isEmpty }
-    }
-
-    /// What has become of a group: `Recorded`, in the form that the engine has it.
-    package enum Answer: Hashable, Sendable {
-        case committed
-        case failed(String)
-        /// These are entered, and all that was told before this; then it is judged again.
-        case overtaken([Block])
-        case unsure(String)
-    }
-
-    /// How a host comes to be where the head is, without the changes that led there.
-    package enum Arrival: Hashable, Sendable {
-        case joined
-        /// Those changes are no longer in the log.
-        case missed(UInt64)
-        /// There is a new epoch.
-        case restarted
-    }
-
-    package enum Timer: Hashable, Sendable {
-        case check
-        case stale(look: UInt64)
-        case group(UInt64)
-        /// The ticket of a host that proposes nothing more.
-        case pause
-        /// The ticket of a host that may be gone.
-        case orphan
-    }
-
-    package enum Event: Sendable {
-        /// A quorum can be asked from now on.
-        case connected
-        case disconnected
-        /// The lease; nil if there is none.
-        case session(Int64?)
-        /// Asks for it to be committed; one at a time.
-        case proposed(Group)
-        /// Asks whether the host is where a quorum is, from now on.
-        case asked(UInt64)
-        /// What has become of what was sent; comes for each, once, in whatever connection.
-        case ended(UInt64, Outcome<TransactionRequest.Answer>)
-        case watched(UInt64, EngineWatch.News)
-        case due(Timer)
-        /// Trouble that others see: certificate, form.
-        case trouble(Freshness.Reason, isThere: Bool)
-    }
-
-    package enum Action: Hashable, Sendable {
-        case send(UInt64, TransactionRequest)
-        /// In place of the one before; `version`: what the head's was.
-        case watch(UInt64, from: Int64, version: Int64)
-        /// The connection is of no use.
-        case reconnect(String)
-        case answer(Answer)
-        case adopt([Block])
-        case place(Head, Arrival)
-        /// Holds and guards of other hosts.
-        case voters(put: [SharedKeys.Voter: [UInt8]], gone: Set<SharedKeys.Voter>)
-        /// The host has come up to where a quorum was after it was asked.
-        case fresh(UInt64)
-        case notFresh(UInt64, Freshness.Reason)
-        case tell(Freshness.News)
-        case arm(Timer, Duration)
-        case disarm(Timer)
-    }
-
     /// How long a host keeps a ticket without proposing anything.
     ///
     /// 20 ms: a client that sets again as soon as it is answered takes one or two.
@@ -142,16 +40,6 @@ package struct SharedMachine: Sendable {
         case touch
     }
 
-    private struct Commit {
-        let head: Head
-        let author: Block.Author
-        let block: Block?
-        let mark: Restoration.Mark?
-        let voters: [UInt64: [UInt8]?]
-        let swap: SharedKeys.Ticket?
-        let knowing: Restoration.Memory
-    }
-
     private struct Look {
         let number: UInt64
         let knowing: Restoration.Memory?
@@ -175,8 +63,7 @@ package struct SharedMachine: Sendable {
 
     private var fence = Fence()
     private var freshness = Freshness()
-    private var restoration: Restoration
-    private var queue: TicketQueue
+    private var mirror: Mirror
 
     private var isConnected = false
     /// Whether a look on this connection has shown the engine that is known, and the host is where that is.
@@ -197,25 +84,7 @@ package struct SharedMachine: Sendable {
     private var fenceAt: Int64?
     private var touches = false
 
-    /// As it is in the engine; nil until it was seen.
-    ///
-    /// Its seq is the own one, or this host has to come up to it.
-    private var head: Head?
-    private var headRevision: Int64 = 0
-    private var headVersion: Int64 = 0
-    /// All that happened up to that revision was seen.
-    private var seen: Int64 = 0
-    /// No voter of another host is newer that this host has not seen.
-    private var votersRevision: Int64 = 0
-    private var voters: [SharedKeys.Voter: [UInt8]] = [:]
-    private var keepChanges: UInt64
-
-    /// The number of the watch that is open; nil if none is.
-    private var watch: UInt64?
-    private var watches: UInt64 = 0
-    /// What the last check has shown, and the watch then has to have brought by the next one.
-    private var owed: Int64 = 0
-    private var watchedThrough: Int64 = 0
+    private var watch = OpenWatch()
     private var held: [Held] = []
 
     private var pending: Pending?
@@ -223,9 +92,7 @@ package struct SharedMachine: Sendable {
     private var attempts: UInt64 = 0
     private var isPausing = false
     private var orphan: (ticket: SharedKeys.Ticket, created: Int64)?
-    private var asked: [(id: UInt64, look: UInt64)] = []
-    /// Those whose look was answered, and where that was.
-    private var answered: [(id: UInt64, seq: UInt64)] = []
+    private var questions = FreshQuestions()
 
     private var actions: [Action] = []
     /// Drawn for each event, for a pause or a new epoch.
@@ -235,21 +102,14 @@ package struct SharedMachine: Sendable {
     package private(set) var news: UInt64 = 0
 
     /// What is to be remembered, once the changes that were told are.
-    package var memory: Restoration.Memory? {
-        guard var memory = self.restoration.memory else { return nil }
-        memory.head = max(memory.head, self.headRevision)
-        return memory
-    }
-    package var isFresh: Bool { self.freshness.reason == nil }
+    package var memory: Restoration.Memory? { self.mirror.memory }
 
     /// - Parameters:
     ///   - settings: which machine, and whose.
     ///   - memory: what was remembered in an earlier life.
     package init(_ settings: Settings, remembering memory: Restoration.Memory? = nil) {
         self.settings = settings
-        self.restoration = Restoration(memory)
-        self.queue = TicketQueue(host: settings.host)
-        self.keepChanges = settings.keepChanges
+        self.mirror = Mirror(settings, remembering: memory)
     }
 
     package mutating func thisHappened(
@@ -268,12 +128,12 @@ package struct SharedMachine: Sendable {
             if let reason = self.freshness.reason {
                 self.actions.append(.notFresh(id, reason))
             } else {
-                self.asked.append((id, self.sent + 1))
+                self.questions.ask(id, before: self.sent + 1)
                 self.wantsLook = true
             }
         case .ended(let number, let outcome): self.ended(number, outcome)
         case .watched(let number, let news):
-            if number == self.watch { self.hold(.news(news)) }
+            if number == self.watch.number { self.hold(.news(news)) }
         case .due(let timer): self.due(timer)
         case .trouble(let reason, let isThere): self.tell(.trouble(reason, isThere: isThere))
         }
@@ -294,7 +154,8 @@ package struct SharedMachine: Sendable {
 
     private mutating func disconnected() {
         (self.isConnected, self.isCurrent) = (false, false)
-        (self.look, self.watch, self.fenceAt) = (nil, nil, nil)
+        (self.look, self.fenceAt) = (nil, nil)
+        self.watch.close()
         // It is of the engine as it was; the next one may be another.
         self.held = []
     }
@@ -317,7 +178,7 @@ package struct SharedMachine: Sendable {
             self.answer(pending.isSent ? .unsure(why) : .failed(why))
         case .pause: self.isPausing = false
         case .orphan:
-            guard let orphan, let head = self.queue.head, orphan == head else { return }
+            guard let orphan, let head = self.mirror.queue.head, orphan == head else { return }
             self.orphan = nil
             if self.errand == nil, self.isCurrent, self.pending != nil {
                 self.send(
@@ -332,23 +193,8 @@ package struct SharedMachine: Sendable {
     private mutating func tell(_ event: Freshness.Event) {
         if let news = self.freshness.thisHappened(event) { self.actions.append(.tell(news)) }
         guard let reason = self.freshness.reason else { return }
-        if let pending, !pending.isSent { self.answer(.failed(Self.refusal(reason))) }
-        for id in self.asked.map(\.id) + self.answered.map(\.id) {
-            self.actions.append(.notFresh(id, reason))
-        }
-        (self.asked, self.answered) = ([], [])
-    }
-
-    private static func refusal(_ reason: Freshness.Reason) -> String {
-        switch reason {
-        case .layout: "the engine has the machine in a layout of a later program; upgrade this one"
-        case .form: "the machine is in a state that this host's file does not have"
-        case .certificate: "the engine does not take the certificate"
-        case .permission: "the engine does not permit it"
-        case .engine: "no quorum of the engine can be reached"
-        case .full: "the engine is full"
-        case .session: "there is no session with the engine"
-        }
+        if let pending, !pending.isSent { self.answer(.failed(reason.refusal)) }
+        self.actions += self.questions.drop().map { .notFresh($0, reason) }
     }
 
     // MARK: - What is proposed
@@ -357,7 +203,7 @@ package struct SharedMachine: Sendable {
         self.groups += 1
         self.isPausing = false
         self.pending = Pending(number: self.groups, group: group, look: self.sent + 1)
-        if let reason = self.freshness.reason { return self.answer(.failed(Self.refusal(reason))) }
+        if let reason = self.freshness.reason { return self.answer(.failed(reason.refusal)) }
         guard group.news == self.news else { return self.answer(.overtaken([])) }
         self.actions.append(.arm(.group(self.groups), self.settings.setTimeout))
         if group.isEmpty { self.wantsLook = true }
@@ -374,11 +220,21 @@ package struct SharedMachine: Sendable {
     }
 
     /// Tells what others have done: a group that waits is judged again behind it.
+    private mutating func tell(_ news: Mirror.News) {
+        if !news.blocks.isEmpty, let seq = self.memory?.seq { self.tell(.reached(seq)) }
+        self.tellVoters(news)
+        self.tellNews(news.blocks, hasVoters: news.hasVoters)
+    }
+
+    private mutating func tellVoters(_ news: Mirror.News) {
+        if news.hasVoters { self.actions.append(.voters(put: news.put, gone: news.gone)) }
+    }
+
     private mutating func tellNews(_ blocks: [Block], hasVoters: Bool = false) {
         guard !blocks.isEmpty || hasVoters else { return }
         self.news += 1
         if let pending, !pending.isSent {
-            self.queue.lose()
+            self.mirror.queue.lose()
             self.answer(.overtaken(blocks))
         } else if !blocks.isEmpty {
             self.actions.append(.adopt(blocks))
@@ -391,7 +247,7 @@ package struct SharedMachine: Sendable {
         guard self.isConnected else { return }
         if self.look == nil, self.wantsLook { self.sendLook() }
         guard self.errand == nil else { return }
-        if let revision = self.fenceAt, let head {
+        if let revision = self.fenceAt, let head = self.mirror.head {
             self.fenceAt = nil
             _ = self.fence.thisHappened(.fencing)
             return self.send(.fence, self.keys.fence(head, over: revision))
@@ -402,19 +258,20 @@ package struct SharedMachine: Sendable {
             return self.send(.touch, self.keys.touch(self.settings.host, lease: session))
         }
         guard self.freshness.reason == nil else { return }
+        let queue = self.mirror.queue
         if let pending {
-            if pending.group.isEmpty ? self.queue.needsQuiet : self.queue.needsTicket {
-                self.send(.put(self.queue.free), self.keys.put(self.queue.free, lease: session))
+            if pending.group.isEmpty ? queue.needsQuiet : queue.needsTicket {
+                self.send(.put(queue.free), self.keys.put(queue.free, lease: session))
             } else if pending.group.isEmpty {
                 // The look answers it.
                 return
-            } else if self.queue.isOurTurn {
+            } else if queue.isOurTurn {
                 self.commit(pending.group, session)
-            } else if let head = self.queue.head, self.orphan.map({ $0 != head }) ?? true {
+            } else if let head = queue.head, self.orphan.map({ $0 != head }) ?? true {
                 self.orphan = head
                 self.actions.append(.arm(.orphan, Self.orphanAge))
             }
-        } else if let own = self.queue.own, !self.isPausing {
+        } else if let own = queue.own, !self.isPausing {
             self.send(.remove(own.ticket), self.keys.remove(own.ticket, created: own.created))
         }
     }
@@ -440,72 +297,15 @@ package struct SharedMachine: Sendable {
     }
 
     private mutating func commit(_ group: Group, _ session: Int64) {
-        guard let memory, var head, let last = group.changes.last ?? self.head?.last else { return }
         self.attempts += 1
-        self.pending?.isSent = true
         let author = Block.Author(self.settings.host, session: session, attempt: self.attempts)
-        var operations: [TransactionRequest.Operation] = []
-        var block: Block?
-        var mark: Restoration.Mark?
-        if !group.changes.isEmpty {
-            let new = Block(first: head.seq + 1, by: author, group.changes)
-            let bytes = new.bytes
-            operations.append(
-                .put(PutRequest(self.keys.block(head.epoch, first: new.first), bytes))
-            )
-            (block, mark) = (new, Restoration.Mark(new.first, bytes))
-            (head.seq, head.block, head.last) = (new.last, head.block + 1, last)
-            head.form = self.settings.form
-            if head.block % self.settings.pruneEvery == 0, let pruning = self.pruning(head) {
-                operations.append(pruning)
-            }
+        guard let commit = Commit(group, by: author, over: self.mirror, of: self.settings) else {
+            return
         }
-        for (number, value) in group.voters.sorted(by: { $0.key < $1.key }) {
-            let key = self.keys.voter(SharedKeys.Voter(self.settings.host, number))
-            operations.append(
-                value.map { .put(PutRequest(key, $0, lease: session)) }
-                    ?? .delete(DeleteRequest(KeyRange(key)))
-            )
-        }
-        let own = self.queue.own
-        let swap = self.queue.swap
-        if let own {
-            operations.append(.delete(DeleteRequest(KeyRange(self.keys.ticket(own.ticket)))))
-        }
-        if let swap {
-            operations.append(
-                .put(PutRequest(self.keys.ticket(swap), Array("{}".utf8), lease: session))
-            )
-        }
-        let commit = Commit(
-            head: head,
-            author: author,
-            block: block,
-            mark: mark,
-            voters: group.voters,
-            swap: swap,
-            knowing: memory
-        )
-        _ = self.fence.thisHappened(.sent(headRevision: self.headRevision))
+        self.pending?.isSent = true
         self.doubted = commit
-        self.send(
-            .commit(commit),
-            self.keys.commit(
-                head,
-                over: self.headRevision,
-                voters: self.votersRevision,
-                ticket: own?.created,
-                operations,
-                knowing: memory
-            )
-        )
-    }
-
-    /// Deletes blocks that nobody needs: which ones end there is not known, but not how long they can be.
-    private func pruning(_ head: Head) -> TransactionRequest.Operation? {
-        let kept = self.keepChanges + self.settings.largestGroup
-        guard head.seq >= kept else { return nil }
-        return .delete(DeleteRequest(self.keys.blocks(of: head.epoch, before: head.seq - kept + 2)))
+        _ = self.fence.thisHappened(.sent(headRevision: commit.headRevision))
+        self.send(.commit(commit), commit.request)
     }
 
     // MARK: - What was answered
@@ -543,8 +343,8 @@ package struct SharedMachine: Sendable {
     ) {
         switch outcome {
         case .answered(let answer) where answer.succeeded:
-            note(&self.queue, answer.header.revision)
-            self.restoration.reached(revision: answer.header.revision)
+            note(&self.mirror.queue, answer.header.revision)
+            self.mirror.reached(revision: answer.header.revision)
         case .answered: (self.isCurrent, self.wantsLook) = (false, true)
         case .refused(let refusal): self.refused(refusal)
         case .unknown(let doubt):
@@ -574,13 +374,13 @@ package struct SharedMachine: Sendable {
         switch outcome {
         case .answered(let answer) where answer.succeeded:
             _ = self.fence.thisHappened(.settled)
-            self.queue.win(at: answer.header.revision, putting: commit.swap)
+            self.mirror.queue.win(at: answer.header.revision, putting: commit.swap)
             self.happened(commit, at: answer.header.revision)
         case .answered(let answer):
             _ = self.fence.thisHappened(.settled)
             self.pending?.isSent = false
             if let reading = self.read(answer) {
-                self.restoration.reached(revision: reading.revision)
+                self.mirror.reached(revision: reading.revision)
                 self.apply(reading, since: commit.knowing)
             }
         case .refused(let refusal):
@@ -601,32 +401,22 @@ package struct SharedMachine: Sendable {
 
     /// An own transaction was applied: at that revision, or that is known from a later look.
     private mutating func happened(_ commit: Commit, at revision: Int64) {
-        (self.head, self.headRevision) = (commit.head, revision)
-        self.headVersion += 1
-        self.votersRevision = max(self.votersRevision, revision)
-        self.restoration.reached(revision: revision)
-        if let block = commit.block, let mark = commit.mark { self.reach(block.last, mark) }
+        self.mirror.committed(commit, at: revision)
+        if let block = commit.block?.block { self.tell(.reached(block.last)) }
         if self.pending?.isSent == true {
             self.answer(.committed)
-        } else if let block = commit.block {
+        } else if let block = commit.block?.block {
             self.tellNews([block])
         }
     }
 
-    private mutating func reach(_ seq: UInt64, _ mark: Restoration.Mark) {
-        self.restoration.reached(seq, mark)
-        self.tell(.reached(seq))
-    }
-
     private mutating func fenced(_ outcome: Outcome<TransactionRequest.Answer>) {
         if case .answered(let answer) = outcome, answer.succeeded {
-            self.headRevision = answer.header.revision
-            self.headVersion += 1
-            self.restoration.reached(revision: answer.header.revision)
+            self.mirror.fenced(at: answer.header.revision)
             _ = self.fence.thisHappened(.fenced)
             self.isCurrent = true
             // While it was unsure none was opened.
-            if self.watch == nil { self.wantsLook = true }
+            if !self.watch.isOpen { self.wantsLook = true }
             return self.undone()
         }
         if case .unknown(.full) = outcome { self.tell(.trouble(.full, isThere: true)) }
@@ -640,7 +430,7 @@ package struct SharedMachine: Sendable {
     private mutating func undone() {
         self.doubted = nil
         self.pending?.isSent = false
-        if let reason = self.freshness.reason { self.answer(.failed(Self.refusal(reason))) }
+        if let reason = self.freshness.reason { self.answer(.failed(reason.refusal)) }
     }
 
     // MARK: - What was seen
@@ -666,7 +456,7 @@ package struct SharedMachine: Sendable {
         do {
             let reading = try SharedReading(answer, of: self.keys)
             let layout = reading.settings?.layout ?? SharedSettings.newestLayout
-            self.keepChanges = reading.settings?.keepChanges ?? self.settings.keepChanges
+            self.mirror.keep(reading.settings?.keepChanges ?? self.settings.keepChanges)
             self.tell(.trouble(.layout, isThere: layout > SharedSettings.newestLayout))
             guard layout <= SharedSettings.newestLayout else {
                 self.isCurrent = false
@@ -683,13 +473,14 @@ package struct SharedMachine: Sendable {
     private mutating func hold(_ held: Held) {
         // Whatever becomes of it, the engine has been there.
         switch held {
-        case .look(_, let reading): self.restoration.reached(revision: reading.revision)
-        case .news(.changed(_, let through)): self.restoration.reached(revision: through)
+        case .look(_, let reading): self.mirror.reached(revision: reading.revision)
+        case .news(.changed(_, let through)): self.mirror.reached(revision: through)
         case .news(.began), .news(.alive), .news(.ended): break
         }
         if self.held.count < Self.heldLimit { return self.held.append(held) }
         // What the watch has brought is read instead.
-        (self.held, self.watch) = ([], nil)
+        self.held = []
+        self.watch.close()
         self.wantsLook = true
     }
 
@@ -721,41 +512,31 @@ package struct SharedMachine: Sendable {
             if look.isCounted { self.isCheckDue = true }
             return
         }
-        // Those that came later need another one.
-        self.answered += self.asked.filter { $0.look <= look.number }.map { ($0.id, head.seq) }
-        self.asked.removeAll { $0.look <= look.number }
-        if !self.asked.isEmpty { self.wantsLook = true }
+        if self.questions.looked(by: look.number) { self.wantsLook = true }
         if look.isCounted {
-            if self.watch != nil, self.watchedThrough < self.owed { self.watch = nil }
-            self.owed = reading.headRevision
+            self.watch.checked(reading.headRevision)
             self.tell(.seen(number: look.number, seq: head.seq, own: memory.seq))
         }
         guard self.fence.isClear else { return }
-        if self.watch == nil, self.isConnected { self.openWatch(behind: reading) }
-        guard memory.seq >= head.seq else { return }
-        for (id, _) in self.answered where self.freshness.reason == nil {
-            self.actions.append(.fresh(id))
+        if !self.watch.isOpen, self.isConnected {
+            let number = self.watch.open(behind: reading.revision)
+            self.actions.append(
+                .watch(number, from: reading.revision + 1, version: reading.headVersion)
+            )
         }
-        self.answered = []
+        guard memory.seq >= head.seq else { return }
+        let isFresh = self.freshness.reason == nil
+        for id in self.questions.reached() where isFresh { self.actions.append(.fresh(id)) }
         if let pending, pending.group.isEmpty {
             guard pending.look <= look.number else {
                 self.wantsLook = true
                 return
             }
-            self.queue.confirm()
+            self.mirror.queue.confirm()
             self.answer(.committed)
             // Others wait for its ticket, if it has one.
             self.isPausing = false
         }
-    }
-
-    private mutating func openWatch(behind reading: SharedReading) {
-        self.watches += 1
-        self.watch = self.watches
-        self.watchedThrough = reading.revision
-        self.actions.append(
-            .watch(self.watches, from: reading.revision + 1, version: reading.headVersion)
-        )
     }
 
     /// Takes over what a read shows that was begun when `known` was.
@@ -780,15 +561,7 @@ package struct SharedMachine: Sendable {
             self.wantsLook = true
             return false
         }
-        let seen = Restoration.Seen(
-            revision: reading.revision,
-            head: reading.headRevision,
-            head.epoch,
-            seq: head.seq,
-            block: reading.blocks.first?.mark,
-            kept: self.keepChanges
-        )
-        switch Restoration.judge(seen, since: known) {
+        switch self.mirror.judge(head, reading, since: known) {
         case .elsewhere:
             self.enter(head, .restarted, reading)
             return true
@@ -827,25 +600,15 @@ package struct SharedMachine: Sendable {
     /// Says what has become of the transaction whose answer was lost.
     private mutating func resolve(_ head: Head, _ reading: SharedReading) {
         guard let doubted, let memory else { return }
-        let isOurs: Bool
-        if let block = doubted.block {
-            let found = reading.found(block.first)
-            isOurs = found?.block?.author == doubted.author
-            if found == nil, head.seq >= block.first {
-                // Pruned since: nobody can tell.
-                self.answer(.unsure("the log no longer has what came next"))
-            }
-        } else {
-            isOurs = doubted.voters.allSatisfy { number, value in
-                reading.voters[SharedKeys.Voter(self.settings.host, number)] == value
-            }
-        }
-        switch self.fence.thisHappened(.seen(isOurs: isOurs, headRevision: reading.headRevision)) {
+        let trace = doubted.trace(in: reading, head)
+        if trace == .pruned { self.answer(.unsure("the log no longer has what came next")) }
+        let event = Fence.Event.seen(isOurs: trace == .found, headRevision: reading.headRevision)
+        switch self.fence.thisHappened(event) {
         case .happened:
             self.doubted = nil
-            self.queue.win(at: memory.revision, putting: nil)
+            self.mirror.queue.win(at: memory.revision, putting: nil)
             // Which head it was does not matter: what is there now is taken over next.
-            self.happened(doubted, at: self.headRevision)
+            self.happened(doubted, at: self.mirror.headRevision)
         case .neverWill: self.undone()
         case .fence(let revision):
             self.fenceAt = revision
@@ -853,81 +616,34 @@ package struct SharedMachine: Sendable {
         }
     }
 
-    /// Takes over the blocks behind the own place, then voters and tickets.
     private mutating func comeUp(to head: Head, _ reading: SharedReading) {
         guard let memory else { return }
-        let blocks = self.reachBlocks(reading.blocks)
-        // All that was read may be known already, if more was left out.
-        let hasNext =
-            !reading.hasMoreBlocks || reading.blocks.contains { $0.mark.first > memory.seq }
-        if blocks.isEmpty, head.seq > memory.seq, hasNext {
+        guard let news = self.mirror.comeUp(to: head, reading) else {
             return self.enter(head, .missed(head.seq - memory.seq), reading)
         }
-        let hasVoters = self.takeAll(reading)
-        self.tellNews(blocks, hasVoters: hasVoters)
-        if reading.headRevision > self.headRevision || self.head == nil {
-            (self.head, self.headRevision, self.headVersion) = (
-                head, reading.headRevision, reading.headVersion
-            )
-        }
-        self.isCurrent = self.memory?.seq == self.head?.seq
+        self.tell(news)
+        self.isCurrent = self.mirror.isCurrent
         if !self.isCurrent { self.wantsLook = true }
-    }
-
-    /// Goes on to the end of those that follow without a gap, and returns them.
-    private mutating func reachBlocks(_ found: [SharedReading.Found]) -> [Block] {
-        var blocks: [Block] = []
-        for found in found {
-            guard let seq = self.memory?.seq, found.mark.first > seq else { continue }
-            guard found.mark.first == seq + 1, let block = found.block else { break }
-            self.reach(block.last, found.mark)
-            blocks.append(block)
-        }
-        return blocks
-    }
-
-    /// Takes voters and tickets as a read shows them, if nothing newer is known; returns whether other hosts' voters are others now.
-    private mutating func takeAll(_ reading: SharedReading) -> Bool {
-        guard reading.revision >= self.seen else { return false }
-        self.seen = reading.revision
-        self.votersRevision = max(self.votersRevision, reading.revision)
-        self.queue.seen(reading.tickets, at: reading.revision)
-        let foreign = reading.voters.filter { $0.key.host != self.settings.host }
-        let put = foreign.filter { self.voters[$0.key] != $0.value }
-        let gone = Set(self.voters.keys.filter { foreign[$0] == nil })
-        self.voters = foreign
-        guard !put.isEmpty || !gone.isEmpty else { return false }
-        self.actions.append(.voters(put: put, gone: gone))
-        return true
     }
 
     /// Begins where the head is, without the changes that led there.
     private mutating func enter(_ head: Head, _ arrival: Arrival, _ reading: SharedReading) {
-        self.restoration.begin(
-            Restoration.Memory(
-                head.epoch,
-                after: head.earlier,
-                seq: head.seq,
-                revision: reading.revision
-            )
-        )
-        (self.head, self.headRevision, self.headVersion) = (
-            head, reading.headRevision, reading.headVersion
-        )
+        let news: Mirror.News
         if case .missed = arrival {
+            news = self.mirror.enter(head, reading, isAnother: false)
             self.tell(.reached(head.seq))
         } else {
-            // Revisions begin again, so nothing that was seen counts; and what was sent went to another engine.
-            (self.seen, self.votersRevision, self.owed) = (0, 0, 0)
-            self.queue.begin(reading.tickets)
-            (self.watch, self.held) = (nil, [])
+            news = self.mirror.enter(head, reading, isAnother: true)
+            // What was sent went to another engine.
+            self.watch.beginAgain()
+            self.held = []
             self.tell(.beganAgain)
             if self.pending?.isSent == true { self.answer(.unsure("the engine was restored")) }
             self.fence = Fence()
             (self.fenceAt, self.doubted) = (nil, nil)
         }
         self.actions.append(.place(head, arrival))
-        _ = self.takeAll(reading)
+        self.tellVoters(news)
         self.tellNews([], hasVoters: true)
         self.isCurrent = true
     }
@@ -938,61 +654,22 @@ package struct SharedMachine: Sendable {
         switch news {
         case .began, .alive: break
         case .ended:
-            self.watch = nil
+            self.watch.close()
             self.wantsLook = true
         case .changed(let events, let through): self.follow(events, through)
         }
     }
 
     private mutating func follow(_ events: [WatchEvent], _ through: Int64) {
-        guard let memory else { return }
-        self.watchedThrough = through
-        var found: [SharedReading.Found] = []
-        var newest: (head: Head, entry: KeyValue)?
-        var put: [SharedKeys.Voter: [UInt8]] = [:]
-        var gone: Set<SharedKeys.Voter> = []
-        for event in events where event.entry.modRevision > self.seen {
-            let entry = event.entry
-            switch self.keys.subject(of: entry.key) {
-            case .head:
-                // One that cannot be read, and a deleted one, are seen by a look.
-                guard !event.isDeletion, let head = try? Head(reading: entry.value),
-                    head.epoch == memory.epoch
-                else {
-                    (self.watch, self.wantsLook) = (nil, true)
-                    return
-                }
-                newest = (head, entry)
-            case .block(memory.epoch, let first) where !event.isDeletion:
-                let mark = Restoration.Mark(first, entry.value)
-                found.append(SharedReading.Found(mark: mark, block: Block(at: first, entry.value)))
-            case .voter(let voter) where voter.host != self.settings.host:
-                if event.isDeletion {
-                    put[voter] = nil
-                    gone.insert(voter)
-                } else {
-                    put[voter] = entry.value
-                    gone.remove(voter)
-                }
-            case .ticket(let ticket):
-                let created = event.isDeletion ? nil : entry.createRevision
-                self.queue.seen(ticket, created: created, at: entry.modRevision)
-            case .block, .voter, .host, .settings, nil: break
-            }
+        guard self.memory != nil else { return }
+        self.watch.came(through: through)
+        guard let news = self.mirror.follow(events, through: through) else {
+            self.watch.close()
+            self.wantsLook = true
+            return
         }
-        let blocks = self.reachBlocks(found)
-        gone.formIntersection(self.voters.keys)
-        self.voters.merge(put) { $1 }
-        for voter in gone { self.voters[voter] = nil }
-        if !put.isEmpty || !gone.isEmpty { self.actions.append(.voters(put: put, gone: gone)) }
-        self.tellNews(blocks, hasVoters: !put.isEmpty || !gone.isEmpty)
-        self.seen = max(self.seen, through)
-        self.votersRevision = max(self.votersRevision, through)
-        if let newest, newest.entry.modRevision > self.headRevision {
-            (self.head, self.headRevision) = (newest.head, newest.entry.modRevision)
-            self.headVersion = newest.entry.version
-        }
-        if self.head?.seq != self.memory?.seq {
+        self.tell(news)
+        if !self.mirror.isCurrent {
             self.isCurrent = false
             self.wantsLook = true
         }

@@ -606,7 +606,7 @@ final class SimulatedHost {
         let life = self.life
         self.simulator.after(self.simulator.draw(0..<400_000)) {
             guard self.life == life, !self.simulation.isOver else { return }
-            if let place = self.place, self.machine.isFresh {
+            if let place = self.place, self.isUp {
                 self.record.read(
                     place,
                     staleAfter: self.simulation.staleAfter,

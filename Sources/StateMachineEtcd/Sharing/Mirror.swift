@@ -1,0 +1,211 @@
+#if Cluster
+import StateMachineProtocol
+
+/// What a host knows of the machine in the engine: from what it has read, what the watch has brought, and what it has sent itself.
+///
+/// A value that decides and does nothing. What is older than what is known changes nothing.
+struct Mirror: Sendable {
+    /// What others have done.
+    struct News {
+        /// Without a gap behind where the host was.
+        fileprivate(set) var blocks: [Block] = []
+        /// Holds and guards of other hosts.
+        fileprivate(set) var put: [SharedKeys.Voter: [UInt8]] = [:]
+        fileprivate(set) var gone: Set<SharedKeys.Voter> = []
+
+        var hasVoters: Bool { !self.put.isEmpty || !self.gone.isEmpty }
+    }
+
+    private let host: String
+    private let keys: SharedKeys
+
+    /// As it is in the engine; nil until it was seen.
+    ///
+    /// Its seq is the own one, or this host has to come up to it.
+    private(set) var head: Head?
+    private(set) var headRevision: Int64 = 0
+    private(set) var headVersion: Int64 = 0
+    /// All that happened up to that revision was seen.
+    private var seen: Int64 = 0
+    /// No voter of another host is newer that this host has not seen.
+    private(set) var votersRevision: Int64 = 0
+    private var voters: [SharedKeys.Voter: [UInt8]] = [:]
+    private var restoration: Restoration
+    var queue: TicketQueue
+    /// Changes that the log keeps at least.
+    private(set) var keepChanges: UInt64
+
+    init(_ settings: SharedMachine.Settings, remembering memory: Restoration.Memory?) {
+        (self.host, self.keys) = (settings.host, settings.keys)
+        self.restoration = Restoration(memory)
+        self.queue = TicketQueue(host: settings.host)
+        self.keepChanges = settings.keepChanges
+    }
+
+    /// Where the host is, and what it knows the engine by.
+    var memory: Restoration.Memory? {
+        guard var memory = self.restoration.memory else { return nil }
+        memory.head = max(memory.head, self.headRevision)
+        return memory
+    }
+
+    /// Whether the host is where the head is.
+    var isCurrent: Bool { self.restoration.memory?.seq == self.head?.seq }
+
+    mutating func keep(_ changes: UInt64) { self.keepChanges = changes }
+
+    /// Notes that the engine has been at that revision.
+    mutating func reached(revision: Int64) { self.restoration.reached(revision: revision) }
+
+    // MARK: - What was sent
+
+    /// An own commit was applied at that revision.
+    mutating func committed(_ commit: Commit, at revision: Int64) {
+        (self.head, self.headRevision) = (commit.head, revision)
+        self.headVersion += 1
+        self.votersRevision = max(self.votersRevision, revision)
+        self.restoration.reached(revision: revision)
+        if let block = commit.block { self.restoration.reached(block.block.last, block.mark) }
+    }
+
+    /// The head was put as it was.
+    mutating func fenced(at revision: Int64) {
+        self.headRevision = revision
+        self.headVersion += 1
+        self.restoration.reached(revision: revision)
+    }
+
+    // MARK: - What was read
+
+    /// What a read shows of the engine that was begun when `known` was.
+    func judge(
+        _ head: Head,
+        _ reading: SharedReading,
+        since known: Restoration.Memory
+    ) -> Restoration.Judgement {
+        let seen = Restoration.Seen(
+            revision: reading.revision,
+            head: reading.headRevision,
+            head.epoch,
+            seq: head.seq,
+            block: reading.blocks.first?.mark,
+            kept: self.keepChanges
+        )
+        return Restoration.judge(seen, since: known)
+    }
+
+    /// Takes over the blocks behind the own place, then voters and tickets; nil if changes are missing that are no longer there.
+    mutating func comeUp(to head: Head, _ reading: SharedReading) -> News? {
+        guard let memory else { return News() }
+        var news = News()
+        news.blocks = self.reachBlocks(reading.blocks)
+        // All that was read may be known already, if more was left out.
+        let hasNext =
+            !reading.hasMoreBlocks || reading.blocks.contains { $0.mark.first > memory.seq }
+        if news.blocks.isEmpty, head.seq > memory.seq, hasNext { return nil }
+        self.takeAll(reading, into: &news)
+        if reading.headRevision > self.headRevision || self.head == nil {
+            self.take(head, reading)
+        }
+        return news
+    }
+
+    /// Begins where the head is, without the changes that led there; with `isAnother` in another engine than was known.
+    mutating func enter(_ head: Head, _ reading: SharedReading, isAnother: Bool) -> News {
+        self.restoration.begin(
+            Restoration.Memory(
+                head.epoch,
+                after: head.earlier,
+                seq: head.seq,
+                revision: reading.revision
+            )
+        )
+        self.take(head, reading)
+        if isAnother {
+            // Revisions begin again, so nothing that was seen counts.
+            (self.seen, self.votersRevision) = (0, 0)
+            self.queue.begin(reading.tickets)
+        }
+        var news = News()
+        self.takeAll(reading, into: &news)
+        return news
+    }
+
+    private mutating func take(_ head: Head, _ reading: SharedReading) {
+        (self.head, self.headRevision, self.headVersion) = (
+            head, reading.headRevision, reading.headVersion
+        )
+    }
+
+    /// Goes on to the end of those that follow without a gap, and returns them.
+    private mutating func reachBlocks(_ found: [SharedReading.Found]) -> [Block] {
+        var blocks: [Block] = []
+        for found in found {
+            guard let seq = self.memory?.seq, found.mark.first > seq else { continue }
+            guard found.mark.first == seq + 1, let block = found.block else { break }
+            self.restoration.reached(block.last, found.mark)
+            blocks.append(block)
+        }
+        return blocks
+    }
+
+    /// Takes voters and tickets as a read shows them, if nothing newer is known.
+    private mutating func takeAll(_ reading: SharedReading, into news: inout News) {
+        guard reading.revision >= self.seen else { return }
+        self.seen = reading.revision
+        self.votersRevision = max(self.votersRevision, reading.revision)
+        self.queue.seen(reading.tickets, at: reading.revision)
+        let foreign = reading.voters.filter { $0.key.host != self.host }
+        news.put = foreign.filter { self.voters[$0.key] != $0.value }
+        news.gone = Set(self.voters.keys.filter { foreign[$0] == nil })
+        self.voters = foreign
+    }
+
+    // MARK: - What the watch brings
+
+    /// Takes over what happened up to that revision; nil if a read has to show it.
+    mutating func follow(_ events: [WatchEvent], through: Int64) -> News? {
+        guard let memory else { return News() }
+        var found: [SharedReading.Found] = []
+        var newest: (head: Head, entry: KeyValue)?
+        var news = News()
+        for event in events where event.entry.modRevision > self.seen {
+            let entry = event.entry
+            switch self.keys.subject(of: entry.key) {
+            case .head:
+                // One that cannot be read, and a deleted one, are seen by a look.
+                guard !event.isDeletion, let head = try? Head(reading: entry.value),
+                    head.epoch == memory.epoch
+                else { return nil }
+                newest = (head, entry)
+            case .block(memory.epoch, let first) where !event.isDeletion:
+                let mark = Restoration.Mark(first, entry.value)
+                found.append(SharedReading.Found(mark: mark, block: Block(at: first, entry.value)))
+            case .voter(let voter) where voter.host != self.host:
+                if event.isDeletion {
+                    news.put[voter] = nil
+                    news.gone.insert(voter)
+                } else {
+                    news.put[voter] = entry.value
+                    news.gone.remove(voter)
+                }
+            case .ticket(let ticket):
+                let created = event.isDeletion ? nil : entry.createRevision
+                self.queue.seen(ticket, created: created, at: entry.modRevision)
+            case .block, .voter, .host, .settings, nil: break
+            }
+        }
+        news.blocks = self.reachBlocks(found)
+        news.gone.formIntersection(self.voters.keys)
+        self.voters.merge(news.put) { $1 }
+        for voter in news.gone { self.voters[voter] = nil }
+        self.seen = max(self.seen, through)
+        self.votersRevision = max(self.votersRevision, through)
+        if let newest, newest.entry.modRevision > self.headRevision {
+            (self.head, self.headRevision) = (newest.head, newest.entry.modRevision)
+            self.headVersion = newest.entry.version
+        }
+        return news
+    }
+}
+#endif

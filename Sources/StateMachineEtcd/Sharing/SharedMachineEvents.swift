@@ -1,0 +1,108 @@
+#if Cluster
+import StateMachineProtocol
+
+/// What a shared machine is given, told and asked, and what is to be done then.
+extension SharedMachine {
+    package struct Settings: Sendable {
+        package var keys: SharedKeys
+        package var host: String
+        /// The state that the first host begins with.
+        package var beginning: SharedChange
+        package var form: String
+        /// Changes that the log keeps, where the engine does not say it.
+        package var keepChanges: UInt64 = 10_000
+        /// Changes that a group has at most.
+        package var largestGroup: UInt64 = 1024
+        /// How many blocks are committed until the log is pruned.
+        package var pruneEvery: UInt64 = 256
+        package var checkInterval = Duration.seconds(1)
+        package var staleAfter = Duration.seconds(3)
+        package var setTimeout = Duration.seconds(5)
+
+        package init(_ keys: SharedKeys, host: String, beginning: SharedChange, form: String) {
+            (self.keys, self.host, self.beginning, self.form) = (keys, host, beginning, form)
+        }
+    }
+
+    /// What is to be committed at once, as it was judged.
+    package struct Group: Hashable, Sendable {
+        package var changes: [SharedChange]
+        /// Own holds and guards by number; nil: it ends.
+        package var voters: [UInt64: [UInt8]?]
+        /// ``SharedMachine/news`` when it was judged: it is judged again if there is more by now.
+        package var news: UInt64
+
+        package init(_ changes: [SharedChange], voters: [UInt64: [UInt8]?] = [:], news: UInt64) {
+            (self.changes, self.voters, self.news) = (changes, voters, news)
+        }
+
+        /// Whether it only asks whether what was judged is still so.
+        var isEmpty: Bool { self.changes.isEmpty && self.voters.isEmpty }
+    }
+
+    /// What has become of a group: `Recorded`, in the form that the engine has it.
+    package enum Answer: Hashable, Sendable {
+        case committed
+        case failed(String)
+        /// These are entered, and all that was told before this; then it is judged again.
+        case overtaken([Block])
+        case unsure(String)
+    }
+
+    /// How a host comes to be where the head is, without the changes that led there.
+    package enum Arrival: Hashable, Sendable {
+        case joined
+        /// Those changes are no longer in the log.
+        case missed(UInt64)
+        /// There is a new epoch.
+        case restarted
+    }
+
+    package enum Timer: Hashable, Sendable {
+        case check
+        case stale(look: UInt64)
+        case group(UInt64)
+        /// The ticket of a host that proposes nothing more.
+        case pause
+        /// The ticket of a host that may be gone.
+        case orphan
+    }
+
+    package enum Event: Sendable {
+        /// A quorum can be asked from now on.
+        case connected
+        case disconnected
+        /// The lease; nil if there is none.
+        case session(Int64?)
+        /// Asks for it to be committed; one at a time.
+        case proposed(Group)
+        /// Asks whether the host is where a quorum is, from now on.
+        case asked(UInt64)
+        /// What has become of what was sent; comes for each, once, in whatever connection.
+        case ended(UInt64, Outcome<TransactionRequest.Answer>)
+        case watched(UInt64, EngineWatch.News)
+        case due(Timer)
+        /// Trouble that others see: certificate, form.
+        case trouble(Freshness.Reason, isThere: Bool)
+    }
+
+    package enum Action: Hashable, Sendable {
+        case send(UInt64, TransactionRequest)
+        /// In place of the one before; `version`: what the head's was.
+        case watch(UInt64, from: Int64, version: Int64)
+        /// The connection is of no use.
+        case reconnect(String)
+        case answer(Answer)
+        case adopt([Block])
+        case place(Head, Arrival)
+        /// Holds and guards of other hosts.
+        case voters(put: [SharedKeys.Voter: [UInt8]], gone: Set<SharedKeys.Voter>)
+        /// The host has come up to where a quorum was after it was asked.
+        case fresh(UInt64)
+        case notFresh(UInt64, Freshness.Reason)
+        case tell(Freshness.News)
+        case arm(Timer, Duration)
+        case disarm(Timer)
+    }
+}
+#endif
