@@ -390,6 +390,10 @@ package struct Lease: EtcdMessage, Hashable {
 
     package init() {}
 
+    package init(_ header: ResponseHeader, _ id: Int64, seconds: Int64) {
+        (self.header, self.id, self.seconds) = (header, id, seconds)
+    }
+
     package mutating func read(_ field: ProtobufField) throws(Malformed) {
         switch field.field {
         case 1: self.header = try field.message()

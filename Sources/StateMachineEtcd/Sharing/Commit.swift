@@ -26,6 +26,11 @@ struct Commit: Sendable {
     /// The revision of the head that it compares.
     let headRevision: Int64
     let request: TransactionRequest
+    /// Own holds and guards that it puts, and those that it ends.
+    let put: Set<UInt64>
+    let ended: Set<UInt64>
+    /// The session that what it puts belongs to.
+    let session: Int64
     private let host: String
     private let voters: [UInt64: [UInt8]?]
 
@@ -71,6 +76,9 @@ struct Commit: Sendable {
         (self.host, self.voters, self.headRevision) = (
             settings.host, group.voters, mirror.headRevision
         )
+        self.put = Set(group.voters.filter { $0.value != nil }.keys)
+        self.ended = Set(group.voters.filter { $0.value == nil }.keys)
+        self.session = author.session
         self.request = keys.commit(
             head,
             over: mirror.headRevision,

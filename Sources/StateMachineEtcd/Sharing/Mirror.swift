@@ -12,6 +12,8 @@ struct Mirror: Sendable {
         /// Holds and guards of other hosts.
         fileprivate(set) var put: [SharedKeys.Voter: [UInt8]] = [:]
         fileprivate(set) var gone: Set<SharedKeys.Voter> = []
+        /// Whether a hold or guard of this host's own is no longer there, which it has not ended.
+        fileprivate(set) var lacksOwn = false
 
         var hasVoters: Bool { !self.put.isEmpty || !self.gone.isEmpty }
     }
@@ -30,6 +32,8 @@ struct Mirror: Sendable {
     /// No voter of another host is newer that this host has not seen.
     private(set) var votersRevision: Int64 = 0
     private var voters: [SharedKeys.Voter: [UInt8]] = [:]
+    /// Holds and guards that this host has put in its session, and the revisions from which on they are there.
+    private var own: [UInt64: Int64] = [:]
     private var restoration: Restoration
     var queue: TicketQueue
     /// Changes that the log keeps at least.
@@ -59,13 +63,29 @@ struct Mirror: Sendable {
 
     // MARK: - What was sent
 
-    /// An own commit was applied at that revision.
-    mutating func committed(_ commit: Commit, at revision: Int64) {
+    /// The session has ended, and with it what it held.
+    mutating func endSession() { self.own = [:] }
+
+    /// These are of the session that begins.
+    mutating func takeOver(_ numbers: Set<UInt64>) {
+        for number in numbers { self.own[number] = self.restoration.memory?.revision ?? 0 }
+    }
+
+    /// Own holds and guards in a read, of some session, that this one has not put.
+    func strays(in reading: SharedReading) -> Set<UInt64> {
+        let own = reading.leased.filter { $0.host == self.host }.map(\.number)
+        return Set(own).subtracting(self.own.keys)
+    }
+
+    /// An own commit was applied at that revision; what it put counts if it did so in this session.
+    mutating func committed(_ commit: Commit, at revision: Int64, in session: Int64?) {
         (self.head, self.headRevision) = (commit.head, revision)
         self.headVersion += 1
         self.votersRevision = max(self.votersRevision, revision)
         self.restoration.reached(revision: revision)
         if let block = commit.block { self.restoration.reached(block.block.last, block.mark) }
+        for number in commit.ended { self.own[number] = nil }
+        for number in commit.put where commit.session == session { self.own[number] = revision }
     }
 
     /// The head was put as it was.
@@ -112,10 +132,12 @@ struct Mirror: Sendable {
 
     /// Begins where the head is, without the changes that led there; with `isAnother` in another engine than was known.
     mutating func enter(_ head: Head, _ reading: SharedReading, isAnother: Bool) -> News {
+        // Whoever began the epoch need not have known all that have ended.
+        let known = self.restoration.memory.map { $0.earlier + [$0.epoch] } ?? []
         self.restoration.begin(
             Restoration.Memory(
                 head.epoch,
-                after: head.earlier,
+                after: Head.ended(head.earlier, and: known.filter { $0 != head.epoch }),
                 seq: head.seq,
                 revision: reading.revision
             )
@@ -124,6 +146,7 @@ struct Mirror: Sendable {
         if isAnother {
             // Revisions begin again, so nothing that was seen counts.
             (self.seen, self.votersRevision) = (0, 0)
+            self.own = self.own.mapValues { _ in 0 }
             self.queue.begin(reading.tickets)
         }
         var news = News()
@@ -158,6 +181,10 @@ struct Mirror: Sendable {
         let foreign = reading.voters.filter { $0.key.host != self.host }
         news.put = foreign.filter { self.voters[$0.key] != $0.value }
         news.gone = Set(self.voters.keys.filter { foreign[$0] == nil })
+        news.lacksOwn = self.own.contains { number, revision in
+            revision <= reading.revision
+                && reading.voters[SharedKeys.Voter(self.host, number)] == nil
+        }
         self.voters = foreign
     }
 
@@ -189,10 +216,14 @@ struct Mirror: Sendable {
                     news.put[voter] = entry.value
                     news.gone.remove(voter)
                 }
+            case .voter(let voter):
+                if event.isDeletion, let own = self.own[voter.number], own < entry.modRevision {
+                    news.lacksOwn = true
+                }
             case .ticket(let ticket):
                 let created = event.isDeletion ? nil : entry.createRevision
                 self.queue.seen(ticket, created: created, at: entry.modRevision)
-            case .block, .voter, .host, .settings, nil: break
+            case .block, .host, .settings, nil: break
             }
         }
         news.blocks = self.reachBlocks(found)

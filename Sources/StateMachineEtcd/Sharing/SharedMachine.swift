@@ -26,6 +26,8 @@ package struct SharedMachine: Sendable {
         let group: Group
         /// The first look that was begun after it came.
         let look: UInt64
+        /// What it puts is held by that one alone.
+        let session: Int64?
         var isSent = false
     }
 
@@ -81,6 +83,8 @@ package struct SharedMachine: Sendable {
     private var doubted: Commit?
     /// The first look that was begun after its answer was lost.
     private var doubtedLook: UInt64 = 0
+    /// Own holds and guards that were put, though nobody waited for them any longer.
+    private var strays: Set<UInt64> = []
     private var fenceAt: Int64?
     private var touches = false
 
@@ -121,6 +125,7 @@ package struct SharedMachine: Sendable {
         case .connected: self.connected()
         case .disconnected: self.disconnected()
         case .session(let session):
+            if self.session != nil, session != self.session { self.endSession() }
             self.session = session
             self.tell(.trouble(.session, isThere: session == nil))
         case .proposed(let group): self.proposed(group)
@@ -136,6 +141,7 @@ package struct SharedMachine: Sendable {
             if number == self.watch.number { self.hold(.news(news)) }
         case .due(let timer): self.due(timer)
         case .trouble(let reason, let isThere): self.tell(.trouble(reason, isThere: isThere))
+        case .tookOver(let numbers): self.mirror.takeOver(numbers)
         }
         self.takeHeld()
         self.proceed()
@@ -143,7 +149,21 @@ package struct SharedMachine: Sendable {
         return self.actions
     }
 
-    // MARK: - Connection and time
+    // MARK: - Session, connection and time
+
+    private mutating func endSession() {
+        self.mirror.endSession()
+        // They end with the session.
+        self.strays = []
+    }
+
+    /// The engine shows that the session has ended.
+    private mutating func lost(_ session: Int64) {
+        self.endSession()
+        self.session = nil
+        self.actions.append(.gone(lease: session))
+        self.tell(.trouble(.session, isThere: true))
+    }
 
     private mutating func connected() {
         self.isConnected = true
@@ -202,7 +222,12 @@ package struct SharedMachine: Sendable {
     private mutating func proposed(_ group: Group) {
         self.groups += 1
         self.isPausing = false
-        self.pending = Pending(number: self.groups, group: group, look: self.sent + 1)
+        self.pending = Pending(
+            number: self.groups,
+            group: group,
+            look: self.sent + 1,
+            session: self.session
+        )
         if let reason = self.freshness.reason { return self.answer(.failed(reason.refusal)) }
         guard group.news == self.news else { return self.answer(.overtaken([])) }
         self.actions.append(.arm(.group(self.groups), self.settings.setTimeout))
@@ -224,6 +249,7 @@ package struct SharedMachine: Sendable {
         if !news.blocks.isEmpty, let seq = self.memory?.seq { self.tell(.reached(seq)) }
         self.tellVoters(news)
         self.tellNews(news.blocks, hasVoters: news.hasVoters)
+        if news.lacksOwn, let session { self.lost(session) }
     }
 
     private mutating func tellVoters(_ news: Mirror.News) {
@@ -258,7 +284,15 @@ package struct SharedMachine: Sendable {
             return self.send(.touch, self.keys.touch(self.settings.host, lease: session))
         }
         guard self.freshness.reason == nil else { return }
+        // Of the session that has ended, and has not been applied.
+        if let pending, !pending.group.voters.isEmpty, pending.session != session {
+            self.answer(.failed(Freshness.Reason.session.refusal))
+        }
         let queue = self.mirror.queue
+        if !self.strays.isEmpty, queue.isOurTurn {
+            let ends = Dictionary(uniqueKeysWithValues: self.strays.map { ($0, [UInt8]?.none) })
+            return self.commit(Group([], voters: ends, news: self.news), session, isAsked: false)
+        }
         if let pending {
             if pending.group.isEmpty ? queue.needsQuiet : queue.needsTicket {
                 self.send(.put(queue.free), self.keys.put(queue.free, lease: session))
@@ -266,7 +300,7 @@ package struct SharedMachine: Sendable {
                 // The look answers it.
                 return
             } else if queue.isOurTurn {
-                self.commit(pending.group, session)
+                self.commit(pending.group, session, isAsked: true)
             } else if let head = queue.head, self.orphan.map({ $0 != head }) ?? true {
                 self.orphan = head
                 self.actions.append(.arm(.orphan, Self.orphanAge))
@@ -296,13 +330,13 @@ package struct SharedMachine: Sendable {
         ]
     }
 
-    private mutating func commit(_ group: Group, _ session: Int64) {
+    private mutating func commit(_ group: Group, _ session: Int64, isAsked: Bool) {
         self.attempts += 1
         let author = Block.Author(self.settings.host, session: session, attempt: self.attempts)
         guard let commit = Commit(group, by: author, over: self.mirror, of: self.settings) else {
             return
         }
-        self.pending?.isSent = true
+        if isAsked { self.pending?.isSent = true }
         self.doubted = commit
         _ = self.fence.thisHappened(.sent(headRevision: commit.headRevision))
         self.send(.commit(commit), commit.request)
@@ -359,8 +393,7 @@ package struct SharedMachine: Sendable {
         switch refusal.kind {
         case .noLeader, .notSent, .compacted: (self.isCurrent, self.wantsLook) = (false, true)
         case .leaseGone:
-            self.session = nil
-            self.tell(.trouble(.session, isThere: true))
+            if let session { self.lost(session) }
         case .permission:
             self.isCurrent = false
             self.tell(.trouble(.permission, isThere: true))
@@ -401,13 +434,15 @@ package struct SharedMachine: Sendable {
 
     /// An own transaction was applied: at that revision, or that is known from a later look.
     private mutating func happened(_ commit: Commit, at revision: Int64) {
-        self.mirror.committed(commit, at: revision)
+        self.mirror.committed(commit, at: revision, in: self.session)
+        self.strays.subtract(commit.ended)
         if let block = commit.block?.block { self.tell(.reached(block.last)) }
         if self.pending?.isSent == true {
-            self.answer(.committed)
-        } else if let block = commit.block?.block {
-            self.tellNews([block])
+            return self.answer(.committed)
         }
+        // Whoever asked for them was told that it is not known.
+        if commit.session == self.session { self.strays.formUnion(commit.put) }
+        if let block = commit.block?.block { self.tellNews([block]) }
     }
 
     private mutating func fenced(_ outcome: Outcome<TransactionRequest.Answer>) {
@@ -634,6 +669,10 @@ package struct SharedMachine: Sendable {
             self.tell(.reached(head.seq))
         } else {
             news = self.mirror.enter(head, reading, isAnother: true)
+            // It has those again that have ended since; what it lacks is seen from the news.
+            if arrival == .restarted, self.session != nil {
+                self.strays = self.mirror.strays(in: reading)
+            }
             // What was sent went to another engine.
             self.watch.beginAgain()
             self.held = []
@@ -645,6 +684,7 @@ package struct SharedMachine: Sendable {
         self.actions.append(.place(head, arrival))
         self.tellVoters(news)
         self.tellNews([], hasVoters: true)
+        if news.lacksOwn, let session { self.lost(session) }
         self.isCurrent = true
     }
 

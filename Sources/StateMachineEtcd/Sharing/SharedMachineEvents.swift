@@ -74,6 +74,8 @@ extension SharedMachine {
         case disconnected
         /// The lease; nil if there is none.
         case session(Int64?)
+        /// Own holds and guards of an earlier life, which are of the session that begins next.
+        case tookOver(Set<UInt64>)
         /// Asks for it to be committed; one at a time.
         case proposed(Group)
         /// Asks whether the host is where a quorum is, from now on.
@@ -101,6 +103,8 @@ extension SharedMachine {
         case fresh(UInt64)
         case notFresh(UInt64, Freshness.Reason)
         case tell(Freshness.News)
+        /// The session of that lease has ended, as the engine shows.
+        case gone(lease: Int64)
         case arm(Timer, Duration)
         case disarm(Timer)
     }

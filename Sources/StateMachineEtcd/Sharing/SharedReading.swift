@@ -19,6 +19,8 @@ package struct SharedReading: Sendable {
     /// Whether there are more behind them.
     package private(set) var hasMoreBlocks = false
     package private(set) var voters: [SharedKeys.Voter: [UInt8]] = [:]
+    /// Those that end with a session.
+    package private(set) var leased: Set<SharedKeys.Voter> = []
     /// By the revision at which they were created.
     package private(set) var tickets: [SharedKeys.Ticket: Int64] = [:]
     package private(set) var settings: SharedSettings?
@@ -41,7 +43,9 @@ package struct SharedReading: Sendable {
                             block: Block(at: first, entry.value)
                         )
                     )
-                case .voter(let voter): self.voters[voter] = entry.value
+                case .voter(let voter):
+                    self.voters[voter] = entry.value
+                    if entry.lease != 0 { self.leased.insert(voter) }
                 case .ticket(let ticket): self.tickets[ticket] = entry.createRevision
                 case .settings: self.settings = try SharedSettings(reading: entry.value)
                 case .host, nil: break

@@ -104,13 +104,16 @@ package struct Head: SharedValue {
         (self.last, self.form) = (last, form)
     }
 
+    /// Epochs that have ended: these, and before them those others that are known; as many as are remembered.
+    package static func ended(_ epochs: [Epoch], and known: [Epoch]) -> [Epoch] {
+        Array((known.filter { !epochs.contains($0) } + epochs).suffix(Self.earlierLimit))
+    }
+
     /// The same in a new epoch, whose log is empty, and which continues also those `known`.
     package func restarted(as epoch: Epoch, after known: [Epoch]) -> Head {
-        let own = self.earlier + [self.epoch]
-        let earlier = (known.filter { !own.contains($0) } + own).suffix(Self.earlierLimit)
-        return Head(
+        Head(
             epoch,
-            after: Array(earlier),
+            after: Self.ended(self.earlier + [self.epoch], and: known),
             seq: self.seq,
             block: 0,
             last: self.last,

@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func thereAreScriptsOfEachKind() {
-        #expect(Set(Self.scripts.compactMap { $0.split(separator: "-").first }).count == 5)
+        #expect(Set(Self.scripts.compactMap { $0.split(separator: "-").first }).count == 6)
     }
 
     private static func player(of name: String) -> (any SharingPlayer)? {
@@ -44,6 +44,7 @@ import Testing
         case "restoration": RestorationPlayer()
         case "tickets": TicketPlayer()
         case "machine": SharedMachinePlayer()
+        case "session": SessionPlayer()
         default: nil
         }
     }
@@ -226,6 +227,8 @@ private struct TicketPlayer: SharingPlayer {
 ///     refuse N KIND                 noLeader, permission, tooLarge, leaseGone, full
 ///     other STATE                   another host commits
 ///     other-holds N | other-releases N | other-ticket 0|1
+///     own-goes N                    the engine loses a hold of this host
+///     takes-over N                  a hold of an earlier life is of the next session
 ///     restore                       a snapshot is put back, as it was at `snapshot`
 ///     snapshot | compact
 ///     watch                         the watch brings what has happened since
@@ -280,6 +283,9 @@ private struct SharedMachinePlayer: SharingPlayer {
             self.change([.put(PutRequest(self.keys.voter(.init("b", number)), Array("{}".utf8)))])
         case "other-releases":
             self.change([.delete(DeleteRequest(KeyRange(self.keys.voter(.init("b", number)))))])
+        case "own-goes":
+            self.change([.delete(DeleteRequest(KeyRange(self.keys.voter(.init("a", number)))))])
+        case "takes-over": return self.tell(.tookOver([number]))
         case "other-ticket":
             self.change([
                 .put(PutRequest(self.keys.ticket(.init("b", event.number(0))), Array("{}".utf8)))
@@ -400,6 +406,7 @@ private struct SharedMachinePlayer: SharingPlayer {
             case .notFresh(let id, let reason): lines.append("not fresh \(id): \(reason.rawValue)")
             case .tell(.up): lines.append("up")
             case .tell(.down(let reason)): lines.append("down: \(reason.rawValue)")
+            case .gone(let lease): lines.append("session \(lease) is gone")
             // Pauses are drawn; which alarms there are is seen from what follows when they go off.
             case .arm, .disarm: break
             }

@@ -8,10 +8,12 @@ final class SimulatedEngine {
     let record: SimulatedRecord
     private(set) var model = ModelEngine()
     /// Older states of it, of which one may be put back; the last is what members that lag may have.
-    private var snapshots: [ModelEngine] = []
+    private var snapshots: [(model: ModelEngine, committed: SimulatedRecord.Committed.Places)] = []
     /// How often one was put back: what was on its way then does not arrive.
     private(set) var incarnation = 0
     private var leases: Int64 = 0x10
+    /// How long each was granted for.
+    private var times: [Int64: Int64] = [:]
     /// Until then there is no leader.
     private var leaderlessUntil: Int64 = 0
     var isFull = false
@@ -26,13 +28,34 @@ final class SimulatedEngine {
     var hasLeader: Bool { self.simulator.now >= self.leaderlessUntil }
 
     /// Does it now, if it has room; returns whether it has.
-    private func perform(
+    fileprivate func perform(
         _ request: TransactionRequest
     ) -> (Outcome<TransactionRequest.Answer>, isDone: Bool) {
         let isPut = request.success.contains { if case .put = $0 { true } else { false } }
         if self.isFull, isPut, self.simulator.happens(700) { return (.unknown(.full), false) }
         let outcome = self.changing { $0.perform(request) }
-        return (self.isFull && isPut ? .unknown(.full) : outcome, true)
+        return self.isFull && isPut ? (.unknown(.full), false) : (outcome, outcome.isDone)
+    }
+
+    fileprivate func perform(_ request: LeaseGrantRequest) -> (Outcome<Lease>, isDone: Bool) {
+        self.leases += 1
+        let (lease, time) = (self.leases, request.seconds * 1_000_000)
+        self.times[lease] = time
+        self.changing { $0.grant(lease, until: self.simulator.now + time) }
+        self.endLeases(in: time)
+        return (.answered(Lease(ResponseHeader(), lease, seconds: request.seconds)), true)
+    }
+
+    fileprivate func perform(_ request: LeaseKeepAliveRequest) -> (Outcome<Lease>, isDone: Bool) {
+        guard let time = self.times[request.id] else {
+            return (.answered(Lease(ResponseHeader(), request.id, seconds: 0)), true)
+        }
+        let isThere = self.changing { $0.keepAlive(request.id, until: self.simulator.now + time) }
+        if isThere { self.endLeases(in: time) }
+        return (
+            .answered(Lease(ResponseHeader(), request.id, seconds: isThere ? time / 1_000_000 : 0)),
+            true
+        )
     }
 
     private func changing<Result>(_ body: (inout ModelEngine) -> Result) -> Result {
@@ -47,18 +70,17 @@ final class SimulatedEngine {
     }
 
     /// Sends it; `end` is called with the outcome, once, unless the faults have it come twice.
-    func send(
-        _ request: TransactionRequest,
-        isCut: @escaping () -> Bool,
-        isAlive: @escaping () -> Bool,
-        end: @escaping (Outcome<TransactionRequest.Answer>) -> Void
+    func send<Call: SimulatedCall>(
+        _ call: Call,
+        over line: SimulatedLine,
+        end: @escaping (Outcome<Call.Answer>) -> Void
     ) {
         let incarnation = self.incarnation
         let simulator = self.simulator
         let faults = self.faults
         var isOpen = true
-        let finish: (Outcome<TransactionRequest.Answer>) -> Void = { outcome in
-            guard isOpen, isAlive() else { return }
+        let finish: (Outcome<Call.Answer>) -> Void = { outcome in
+            guard isOpen, line.isAlive() else { return }
             isOpen = false
             end(outcome)
             if simulator.happens(faults.answeredTwice) { end(outcome) }
@@ -70,9 +92,11 @@ final class SimulatedEngine {
         let isLate = simulator.happens(faults.requestLate)
         let isUnanswered = simulator.happens(faults.answerLost)
         let isTwice = simulator.happens(faults.requestTwice)
-        let way = faults.way(simulator) + (isLate ? simulator.draw(0..<2 * faults.callTimeout) : 0)
+        let way =
+            line.length + faults.way(simulator)
+            + (isLate ? simulator.draw(0..<2 * faults.callTimeout) : 0)
         func arrive(_ answers: Bool) {
-            guard self.incarnation == incarnation, !isCut() else { return }
+            guard self.incarnation == incarnation, !line.isCut() else { return }
             guard self.hasLeader else {
                 guard answers else { return }
                 // It waits for one, or is turned away.
@@ -84,13 +108,15 @@ final class SimulatedEngine {
                 let refusal = Refusal(kind: .noLeader, description: "no leader")
                 return simulator.after(faults.way(simulator)) { finish(.refused(refusal)) }
             }
-            let (outcome, isDone) = self.perform(request)
+            let (outcome, isDone) = call.happen(in: self)
             // What was refused for sure, or was not to be done, is not done later.
-            if isTwice, isDone, outcome.isDone, answers {
+            if isTwice, isDone, answers {
                 simulator.after(simulator.draw(0..<2 * faults.callTimeout)) { arrive(false) }
             }
             guard answers, !isUnanswered else { return }
-            simulator.after(faults.way(simulator)) { if !isCut() { finish(outcome) } }
+            simulator.after(line.length + faults.way(simulator)) {
+                if !line.isCut() { finish(outcome) }
+            }
         }
         if !isLost { simulator.after(way) { arrive(true) } }
     }
@@ -102,24 +128,30 @@ final class SimulatedEngine {
 
     /// What a member that lags would answer.
     func stale(_ request: TransactionRequest) -> TransactionRequest.Answer? {
-        guard var model = self.snapshots.last, case .answered(let answer) = model.perform(request)
+        guard var model = self.snapshots.last?.model,
+            case .answered(let answer) = model.perform(request)
         else { return nil }
         return answer
     }
 
     // MARK: - What happens to it
 
-    func grant(for time: Int64) -> Int64 {
-        self.leases += 1
-        let lease = self.leases
-        self.changing { $0.grant(lease, until: self.simulator.now + time) }
-        self.endLeases(in: time)
-        return lease
-    }
-
-    func keepAlive(_ lease: Int64, for time: Int64) -> Bool {
-        defer { self.endLeases(in: time) }
-        return self.changing { $0.keepAlive(lease, until: self.simulator.now + time) }
+    /// Deletes keys as a leader does that ends a lease too early: some of them, or all; keeping it alive is answered as ever.
+    func loseKeys() {
+        let leased = self.model.entries(self.record.keys.all).filter { $0.lease != 0 }
+        guard let entry = leased.randomElement(using: &self.simulator.generator) else { return }
+        let isAll = self.simulator.happens(500)
+        let lost = leased.filter { $0.lease == entry.lease && (isAll || $0.key == entry.key) }
+        self.simulator.note("keys of lease \(entry.lease) are lost")
+        self.record.lost(lost.map(\.key), at: self.simulator.now)
+        for entry in lost {
+            let key = String(decoding: entry.key, as: UTF8.self)
+            self.changing {
+                _ = $0.perform(
+                    TransactionRequest(if: [], then: [.delete(DeleteRequest(KeyRange(key)))])
+                )
+            }
+        }
     }
 
     private func endLeases(in time: Int64) {
@@ -131,6 +163,13 @@ final class SimulatedEngine {
         }
     }
 
+    /// A ticket of nobody, which nothing but the hosts takes away.
+    func leaveTicket() {
+        self.simulator.note("a ticket is left")
+        let key = self.record.keys.ticket(SharedKeys.Ticket("outsider", 0))
+        self.performNow(.put(PutRequest(key, Array("{}".utf8))))
+    }
+
     func loseLeader(for time: Int64, extendingLeasesBy lease: Int64) {
         self.simulator.note("the leader is lost")
         self.leaderlessUntil = max(self.leaderlessUntil, self.simulator.now + time)
@@ -139,7 +178,7 @@ final class SimulatedEngine {
     }
 
     func takeSnapshot() {
-        self.snapshots.append(self.model)
+        self.snapshots.append((self.model, self.record.places))
         if self.snapshots.count > 4 { self.snapshots.removeFirst() }
     }
 
@@ -153,15 +192,47 @@ final class SimulatedEngine {
             return
         }
         self.simulator.note(
-            "restored: revision \(self.model.revision) becomes \(snapshot.revision)"
+            "restored: revision \(self.model.revision) becomes \(snapshot.model.revision)"
         )
-        self.model = snapshot
+        self.model = snapshot.model
         self.model.extendLeases(until: self.simulator.now + time)
         self.endLeases(in: time)
-        self.snapshots = []
         self.incarnation += 1
-        self.record.restored(self.model, at: self.simulator.now)
+        self.record.restored(self.model, snapshot.committed, at: self.simulator.now)
         for tell in self.whenRestored { tell() }
+    }
+}
+
+/// The way between a host and the engine.
+struct SimulatedLine {
+    /// How much longer than others' messages are on their way.
+    let length: Int64
+    let isCut: () -> Bool
+    /// Whether the one who sends is still there.
+    let isAlive: () -> Bool
+}
+
+/// What a host asks the engine for.
+protocol SimulatedCall: EtcdRequest {
+    /// It happens now; returns its outcome, and whether something was done.
+    func happen(in engine: SimulatedEngine) -> (Outcome<Answer>, isDone: Bool)
+}
+
+extension TransactionRequest: SimulatedCall {
+    func happen(in engine: SimulatedEngine) -> (Outcome<Answer>, isDone: Bool) {
+        engine.perform(self)
+    }
+}
+
+extension LeaseGrantRequest: SimulatedCall {
+    func happen(in engine: SimulatedEngine) -> (Outcome<Lease>, isDone: Bool) {
+        engine.perform(self)
+    }
+}
+
+extension LeaseKeepAliveRequest: SimulatedCall {
+    func happen(in engine: SimulatedEngine) -> (Outcome<Lease>, isDone: Bool) {
+        engine.perform(self)
     }
 }
 
@@ -191,6 +262,8 @@ struct SimulatedFaults {
     var restore = 0
     var full = 0
     var crash = 0
+    var sleep = 0
+    var keysLost = 0
     let callTimeout: Int64 = 1_000_000
 
     /// How long a message is on its way.
@@ -213,6 +286,7 @@ struct SimulatedFaults {
         (self.compaction, self.restore, self.full, self.crash) = (
             some(400), some(120), some(100), some(200)
         )
+        (self.sleep, self.keysLost) = (some(100), some(100))
     }
 
     /// Some things go on when nothing is wrong.

@@ -44,13 +44,25 @@ final class SimulatedHost {
     private var outstanding: Set<UInt64> = []
     private var isConnected = false
     var isCut = false
+    /// How much longer than others' its messages are on their way.
+    var distance: Int64 = 0
     private var watch: (number: UInt64, watch: EngineWatch, next: Int64)?
     private var isPumping = false
     private var timers: [SharedMachine.Timer: Int] = [:]
     private var timerCount = 0
 
-    // The session: the lease, and until when this host counts on it.
-    private var session: (lease: Int64, deadline: Int64)?
+    // The session.
+    private var session: Session
+    private var sessionTimers: [Session.Timer: Int] = [:]
+    /// The lease that was told last; nil if it has ended.
+    private var lease: Int64?
+    /// Until when this host counts on it.
+    private var deadline: Int64 = 0
+    /// What is on its disk: its leases, and who it is.
+    private var leases: [Int64] = []
+    private var instance = 0
+    private var asleepUntil: Int64 = 0
+    private var clients = 0
 
     // The gate.
     private(set) var place: SimulatedRecord.Position?
@@ -86,18 +98,64 @@ final class SimulatedHost {
     init(_ simulation: Simulation, _ name: String) {
         (self.simulation, self.name) = (simulation, name)
         self.machine = SharedMachine(simulation.settings(name))
+        self.session = Session(simulation.sessionSettings(name, instance: 0))
     }
 
     func begin(clients: Int) {
+        self.clients = clients
         self.reconnect(in: self.simulator.draw(0..<50_000))
         for _ in 0..<clients { self.nextAsk() }
         self.readNow()
     }
 
     var isIdle: Bool { self.waiting.isEmpty && self.group == nil && self.reads.isEmpty }
+    /// For how long the one has waited that has waited longest.
+    var longestWait: Int64 {
+        let asks = self.waiting + (self.group?.asks.map(\.ask) ?? [])
+        return asks.map { self.simulator.now - $0.begun }.max() ?? 0
+    }
     var isHeld: Bool { !self.foreign.isEmpty || !self.holds.isEmpty }
     var state: String {
         "\(self.name) at \(self.place?.description ?? "nowhere"), \(self.isUp ? "up" : "down")"
+    }
+
+    /// Whether it counts on that hold of its own at this moment.
+    func countsOn(_ number: UInt64) -> Bool {
+        self.holds[number] != nil && self.lease != nil && self.session.isSure(at: self.moment)
+    }
+
+    /// The lease that it counts on; nil if it counts on none.
+    var sureLease: Int64? { self.session.isSure(at: self.moment) ? self.lease : nil }
+    /// Those of its holds that are not being released.
+    var ownHolds: Set<SharedKeys.Voter> {
+        Set(self.holds.keys.map { SharedKeys.Voter(self.name, $0) })
+    }
+
+    // MARK: - Time
+
+    private var moment: StayMoment {
+        StayMoment(
+            uptime: self.simulator.now,
+            wall: WallTime(microseconds: self.simulator.now)
+        )
+    }
+
+    /// Does it later, in this life, once the computer is awake.
+    private func after(_ time: Int64, _ body: @escaping () -> Void) {
+        let life = self.life
+        self.simulator.after(time) { self.whenAwake(life, body) }
+    }
+
+    private func whenAwake(_ life: Int, _ body: @escaping () -> Void) {
+        guard self.life == life else { return }
+        guard self.simulator.now < self.asleepUntil else { return body() }
+        self.simulator.after(self.asleepUntil - self.simulator.now) { self.whenAwake(life, body) }
+    }
+
+    /// The computer is suspended: nothing of it happens, and the engine waits for nobody.
+    func sleep(for time: Int64) {
+        self.simulator.note("\(self.name): sleeps")
+        self.asleepUntil = max(self.asleepUntil, self.simulator.now + time)
     }
 
     // MARK: - Performing
@@ -131,10 +189,13 @@ final class SimulatedHost {
         case .place(let head, let arrival): self.arrive(head, arrival)
         case .voters(let put, let gone):
             self.simulator.note(
-                "\(self.name): voters \(put.keys.map(\.text)) and not \(gone.map(\.text))"
+                "\(self.name): voters \(put.keys.map(\.text).sorted()) and not \(gone.map(\.text).sorted())"
             )
             self.foreign.merge(put) { $1 }
             for voter in gone { self.foreign[voter] = nil }
+        case .gone(let lease):
+            self.simulator.note("\(self.name): lease \(lease) is gone")
+            self.tellSession(.gone(lease: lease))
         case .fresh(let id):
             guard let begun = self.reads.removeValue(forKey: id), let place else { return }
             self.answered(.read, at: place, begun)
@@ -144,10 +205,10 @@ final class SimulatedHost {
             self.isUp = news == .up
         case .arm(let timer, let time):
             self.timerCount += 1
-            let (count, life) = (self.timerCount, self.life)
+            let count = self.timerCount
             self.timers[timer] = count
-            self.simulator.after(time.inMicroseconds) {
-                guard self.life == life, self.timers[timer] == count else { return }
+            self.after(time.wholeMicroseconds) {
+                guard self.timers[timer] == count else { return }
                 self.timers[timer] = nil
                 self.tell(.due(timer))
             }
@@ -156,35 +217,41 @@ final class SimulatedHost {
     }
 
     private func send(_ number: UInt64, _ request: TransactionRequest) {
-        let (life, connection, isLive) = (self.life, self.connection, self.isConnected)
         self.simulator.note("\(self.name): sends \(number), \(request.text)")
-        guard isLive else {
-            return self.simulator.after(10) {
-                if self.life == life {
-                    self.tell(.ended(number, .refused(.notSent("there is no connection"))))
-                }
-            }
+        if self.isConnected, let answer = self.simulation.broken(request, self.engine) {
+            return self.after(10) { self.tell(.ended(number, answer)) }
         }
-        if let answer = self.simulation.broken(request, self.engine) {
-            return self.simulator.after(10) {
-                if self.life == life { self.tell(.ended(number, answer)) }
-            }
+        if self.isConnected { self.outstanding.insert(number) }
+        self.call(self.simulation.altered(request, self.record)) { outcome in
+            self.outstanding.remove(number)
+            self.simulator.note("\(self.name): \(number) ended, \(outcome.text)")
+            self.tell(.ended(number, outcome))
         }
-        self.outstanding.insert(number)
-        self.engine.send(
-            self.simulation.altered(request, self.record),
+        let (chance, connection) = (self.simulation.faults.connectionLost, self.connection)
+        if self.isConnected, self.simulator.happens(chance / 10) {
+            self.after(self.simulator.draw(0..<100_000)) { self.lose(connection) }
+        }
+    }
+
+    /// Sends something on this connection; of what is lost with it, nothing is told.
+    private func call<Call: SimulatedCall>(
+        _ call: Call,
+        _ end: @escaping (Outcome<Call.Answer>) -> Void
+    ) {
+        let (life, connection) = (self.life, self.connection)
+        guard self.isConnected else {
+            return self.after(10) { end(.refused(.notSent("there is no connection"))) }
+        }
+        let line = SimulatedLine(
+            length: self.distance,
             isCut: { self.isCut },
-            isAlive: { self.life == life },
-            end: { outcome in
-                guard connection == self.connection, self.isConnected else { return }
-                self.outstanding.remove(number)
-                self.simulator.note("\(self.name): \(number) ended, \(outcome.text)")
-                self.tell(.ended(number, outcome))
-            }
+            isAlive: { self.life == life }
         )
-        let chance = self.simulation.faults.connectionLost
-        if self.simulator.happens(chance / 10) {
-            self.simulator.after(self.simulator.draw(0..<100_000)) { self.lose(connection) }
+        self.engine.send(call, over: line) { outcome in
+            self.whenAwake(life) {
+                guard connection == self.connection, self.isConnected else { return }
+                end(outcome)
+            }
         }
     }
 
@@ -206,63 +273,78 @@ final class SimulatedHost {
     private func reconnect(in time: Int64) {
         (self.isConnected, self.watch) = (false, nil)
         self.connection += 1
-        let (connection, life) = (self.connection, self.life)
+        let connection = self.connection
         for number in self.outstanding.sorted() {
-            self.simulator.after(0) {
-                if self.life == life {
-                    self.tell(.ended(number, .unknown(.lost("the connection was lost"))))
-                }
+            self.after(0) {
+                self.tell(.ended(number, .unknown(.lost("the connection was lost"))))
             }
         }
         self.outstanding = []
-        self.simulator.after(time) {
-            guard self.connection == connection, self.life == life else { return }
+        self.tellSession(.disconnected)
+        self.after(time) {
+            guard self.connection == connection else { return }
             guard !self.isCut, self.engine.hasLeader else {
                 return self.reconnect(in: self.simulator.draw(50_000..<500_000))
             }
             self.isConnected = true
             self.simulator.note("\(self.name): is connected")
             self.tell(.connected)
-            self.keepSession()
+            self.tellSession(.connected)
         }
     }
 
-    private func keepSession() {
-        let time = self.simulation.timeToLive
-        guard self.isConnected, !self.isCut, self.engine.hasLeader else {
-            // Connecting tries again, but for a connection that stays.
-            let life = self.life
-            return self.simulator.after(time / 4) {
-                if self.life == life, self.session == nil, self.isConnected { self.keepSession() }
+    // MARK: - The session
+
+    private func tellSession(_ event: Session.Event) {
+        for action in self.session.thisHappened(event, at: self.moment) { self.perform(action) }
+        if let continuation = self.session.continuation { self.deadline = continuation.deadline }
+    }
+
+    private func perform(_ action: Session.Action) {
+        switch action {
+        case .grant(let number, let request):
+            self.simulator.note("\(self.name): asks for a lease")
+            self.call(request) { self.tellSession(.granted(number, $0)) }
+        case .keep(let number, let request):
+            self.call(request) { outcome in
+                if case .answered(let lease) = outcome {
+                    self.simulator.note("\(self.name): lease \(request.id) has \(lease.seconds) s")
+                }
+                self.tellSession(.kept(number, outcome))
             }
-        }
-        if let session, session.deadline > self.simulator.now {
-            guard self.engine.keepAlive(session.lease, for: time) else { return self.endSession() }
-            self.session?.deadline = self.simulator.now + time - 1_000_000
-        } else if self.session == nil {
-            let lease = self.engine.grant(for: time)
-            self.session = (lease, self.simulator.now + time - 1_000_000)
+        case .send(let number, let request):
+            self.simulator.note("\(self.name): sends for its session \(request.text)")
+            self.call(request) { self.tellSession(.ended(number, $0)) }
+        case .remember(let leases): self.leases = leases
+        case .session(let lease):
+            self.simulator.note(
+                lease.map { "\(self.name): session \($0)" } ?? "\(self.name): its session has ended"
+            )
+            if lease == nil {
+                let end = min(self.simulator.now, self.deadline)
+                for number in self.holds.keys { self.endHold(number, at: end) }
+            }
+            self.lease = lease
             self.tell(.session(lease))
-        }
-        guard let session else { return }
-        let life = self.life
-        self.simulator.after(time / 4) {
-            if self.life == life, self.session?.lease == session.lease { self.keepSession() }
-        }
-        self.simulator.after(session.deadline - self.simulator.now) {
-            guard self.life == life, let now = self.session, now.lease == session.lease else {
-                return
+        case .takeOver(let voters):
+            self.simulator.note("\(self.name): takes over \(voters.keys.sorted())")
+            self.tell(.tookOver(Set(voters.keys)))
+            for number in voters.keys.sorted() { self.hold(number) }
+        case .arm(let timer, let time):
+            self.timerCount += 1
+            let count = self.timerCount
+            self.sessionTimers[timer] = count
+            self.after(time.wholeMicroseconds) {
+                guard self.sessionTimers[timer] == count else { return }
+                self.sessionTimers[timer] = nil
+                self.tellSession(.due(timer))
             }
-            if now.deadline <= self.simulator.now { self.endSession() }
+        case .disarm(let timer): self.sessionTimers[timer] = nil
+        case .end(let why):
+            // A daemon whose record is kept by chance for longer than twice its time is started again.
+            self.simulator.note("\(self.name): ends, since \(why)")
+            self.after(1_000_000) { self.crash(clients: self.clients, hasDisk: true) }
         }
-    }
-
-    private func endSession() {
-        self.simulator.note("\(self.name): its session has ended")
-        self.session = nil
-        for number in self.holds.keys { self.endHold(number) }
-        self.tell(.session(nil))
-        self.keepSession()
     }
 
     // MARK: - The watch
@@ -270,10 +352,9 @@ final class SimulatedHost {
     func pumpSoon() {
         guard self.watch != nil, !self.isPumping else { return }
         self.isPumping = true
-        let life = self.life
-        self.simulator.after(self.simulation.faults.way(self.simulator)) {
+        self.after(self.simulation.faults.way(self.simulator)) {
             self.isPumping = false
-            if self.life == life { self.pump() }
+            self.pump()
         }
     }
 
@@ -339,10 +420,9 @@ final class SimulatedHost {
             return
         }
         self.isJudging = true
-        let life = self.life
-        self.simulator.after(self.simulator.draw(0..<50)) {
+        self.after(self.simulator.draw(0..<50)) {
             self.isJudging = false
-            if self.life == life { self.judge() }
+            self.judge()
         }
     }
 
@@ -376,7 +456,7 @@ final class SimulatedHost {
             case .hold:
                 self.holdNumber += 1
                 voters[self.holdNumber] = .some(Array("{\"life\":\(self.life)}".utf8))
-                fates.append((ask, .hold(self.holdNumber, session: self.session?.lease)))
+                fates.append((ask, .hold(self.holdNumber, session: self.lease)))
                 isHeld = true
             case .release(let number):
                 if self.holds[number] != nil { voters[number] = .some(nil) }
@@ -387,12 +467,14 @@ final class SimulatedHost {
         let isEmpty = changes.isEmpty && voters.isEmpty
         if isEmpty, self.simulation.isBroken(.confirmsNothing) { return self.answer(.committed) }
         let group = SharedMachine.Group(changes, voters: voters, news: self.machine.news)
-        let life = self.life
         // What becomes known meanwhile is not judged.
-        self.simulator.after(self.simulator.draw(0..<200)) {
-            guard self.life == life else { return }
+        self.after(self.simulator.draw(0..<200)) {
             self.simulator.note("\(self.name): proposes \(asks.map(\.id))")
+            let isUp = self.isUp
             self.tell(.proposed(group))
+            if !isUp, self.group != nil {
+                self.record.violation("\(self.name): a group waits, and it is not fresh")
+            }
         }
     }
 
@@ -403,7 +485,7 @@ final class SimulatedHost {
         self.simulator.note("\(self.name): \(answer.text), \(group.asks.map(\.ask.id))")
         self.group = nil
         let waited = self.simulator.now - group.since
-        if waited > self.simulation.setTimeout + 10_000 {
+        if waited > self.simulation.setTimeout + 10_000, group.since > self.asleepUntil {
             self.record.violation("\(self.name): a group was answered after \(waited)")
         }
         switch answer {
@@ -443,24 +525,33 @@ final class SimulatedHost {
                 self.answered(isDenied ? .denied : .read, at: position(count), ask.begun)
                 if case .set = ask.what { self.record.refused(ask.id, "conflict or denied") }
             case .hold(let number, let session):
-                // An answer comes only while the session that it belongs to is there.
-                guard session == self.session?.lease, session != nil else { break }
-                self.holds[number] = self.record.holds.count
-                self.record.holds.append(
-                    .init(
-                        answered: self.simulator.now,
-                        ended: nil,
-                        voter: SharedKeys.Voter(self.name, number)
-                    )
-                )
-                let life = self.life
-                self.simulator.after(self.simulator.draw(1000..<1_500_000)) {
-                    guard self.life == life, self.holds[number] != nil else { return }
+                // An answer comes only while the session that it belongs to is certainly there.
+                guard session == self.lease, session != nil, self.session.isSure(at: self.moment)
+                else {
+                    self.hold(number)
+                    self.record.holds[self.record.holds.count - 1].ended = self.simulator.now
                     self.ask(.release(number))
+                    break
                 }
+                self.hold(number)
             case .release(let number): self.endHold(number)
             }
             self.ended(ask)
+        }
+    }
+
+    /// Counts on a hold from now on, and releases it some time.
+    private func hold(_ number: UInt64) {
+        self.holds[number] = self.record.holds.count
+        self.record.holds.append(
+            .init(
+                answered: self.simulator.now,
+                ended: nil,
+                voter: SharedKeys.Voter(self.name, number)
+            )
+        )
+        self.after(self.simulator.draw(1000..<1_500_000)) {
+            if self.holds[number] != nil { self.ask(.release(number)) }
         }
     }
 
@@ -471,9 +562,8 @@ final class SimulatedHost {
         case .release(let number):
             // Its client is told that it is still there, or not: it asks again.
             if self.holds[number] != nil {
-                let life = self.life
-                self.simulator.after(200_000) {
-                    if self.life == life, self.holds[number] != nil { self.ask(.release(number)) }
+                self.after(200_000) {
+                    if self.holds[number] != nil { self.ask(.release(number)) }
                 }
             }
         case .same, .hold: break
@@ -481,10 +571,10 @@ final class SimulatedHost {
         self.ended(ask)
     }
 
-    private func endHold(_ number: UInt64) {
+    private func endHold(_ number: UInt64, at time: Int64? = nil) {
         guard let index = self.holds.removeValue(forKey: number) else { return }
         if self.record.holds[index].ended == nil {
-            self.record.holds[index].ended = self.simulator.now
+            self.record.holds[index].ended = time ?? self.simulator.now
         }
     }
 
@@ -553,7 +643,6 @@ final class SimulatedHost {
             if head.epoch == self.epoch {
                 self.record.violation("\(self.name): restarted in the same epoch")
             }
-            for number in self.holds.keys { self.endHold(number) }
         }
         if head.epoch != self.epoch, !self.epochs.insert(head.epoch).inserted {
             self.record.violation("\(self.name): is in epoch \(head.epoch) again")
@@ -564,17 +653,18 @@ final class SimulatedHost {
     // MARK: - Clients
 
     private func nextAsk() {
-        let life = self.life
         self.sleeps += 1
         let sleep = self.sleeps
         self.sleeping.insert(sleep)
-        self.simulator.after(self.simulator.draw(0..<2 * self.pace)) {
-            guard self.sleeping.remove(sleep) != nil, self.life == life, !self.simulation.isOver
-            else { return }
-            switch self.simulation.isBusy ? 99 : self.simulator.draw(0..<100) {
+        self.after(self.simulator.draw(0..<2 * self.pace)) {
+            guard self.sleeping.remove(sleep) != nil, !self.simulation.isOver else { return }
+            switch self.simulation.isBusy
+                ? self.simulator.draw(10..<100) : self.simulator.draw(0..<100)
+            {
             case ..<8 where !self.isCounting: self.ask(.hold)
             case ..<20: self.ask(.same)
-            case ..<30: self.ask(.set(condition: self.place?.seq ?? 0))
+            case ..<30 where !self.simulation.isBusy:
+                self.ask(.set(condition: self.place?.seq ?? 0))
             default: self.ask(.set(condition: nil))
             }
         }
@@ -594,7 +684,7 @@ final class SimulatedHost {
         if case .release(let number) = what, let index = self.holds[number],
             self.record.holds[index].ended == nil
         {
-            self.record.holds[index].ended = self.simulator.now
+            self.record.holds[index].ended = min(self.simulator.now, self.deadline)
         }
         self.record.begin(id, at: self.simulator.now)
         self.waiting.append(Ask(what: what, id: id, begun: self.simulator.now))
@@ -603,10 +693,12 @@ final class SimulatedHost {
 
     /// Reads, as whoever asks at its sockets.
     private func readNow() {
-        let life = self.life
-        self.simulator.after(self.simulator.draw(0..<400_000)) {
-            guard self.life == life, !self.simulation.isOver else { return }
-            if let place = self.place, self.isUp {
+        let due = self.simulator.draw(0..<400_000)
+        let time = self.simulator.now + due
+        self.after(due) {
+            guard !self.simulation.isOver else { return }
+            // Whoever reads at the moment of waking is before the alarms that are due.
+            if let place = self.place, self.isUp, self.simulator.now == time {
                 self.record.read(
                     place,
                     staleAfter: self.simulation.staleAfter,
@@ -624,12 +716,13 @@ final class SimulatedHost {
     }
 
     /// Ends it as kill -9 does, and begins it again with what it has on the disk.
-    func crash(clients: Int) {
+    func crash(clients: Int, hasDisk: Bool = false) {
         self.simulator.note("\(self.name): crashes")
         self.life += 1
-        let isEphemeral = self.simulator.happens(200) || self.place == nil
+        let isEphemeral = !hasDisk && (self.simulator.happens(200) || self.place == nil)
         let memory = isEphemeral ? nil : self.machine.memory
-        (self.waiting, self.group, self.reads, self.timers, self.session) = ([], nil, [:], [:], nil)
+        (self.waiting, self.group, self.reads, self.timers) = ([], nil, [:], [:])
+        (self.sessionTimers, self.lease) = ([:], nil)
         self.outstanding = []
         (self.isJudging, self.isPumping) = (false, false)
         self.sleeping = []
@@ -637,14 +730,16 @@ final class SimulatedHost {
         self.isUp = false
         for number in self.holds.keys { self.endHold(number) }
         if isEphemeral { (self.place, self.epoch, self.last, self.epochs) = (nil, nil, nil, []) }
+        if isEphemeral {
+            self.instance += 1
+            self.leases = []
+        }
         self.machine = SharedMachine(self.simulation.settings(self.name), remembering: memory)
+        self.session = Session(
+            self.simulation.sessionSettings(self.name, instance: self.instance),
+            remembering: self.leases
+        )
         self.begin(clients: clients)
-    }
-}
-
-extension Duration {
-    fileprivate var inMicroseconds: Int64 {
-        self.components.seconds * 1_000_000 + self.components.attoseconds / 1_000_000_000_000
     }
 }
 

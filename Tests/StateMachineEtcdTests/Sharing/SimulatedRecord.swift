@@ -44,6 +44,8 @@ final class SimulatedRecord {
     }
 
     struct Committed {
+        /// Where sets were committed, by their ids.
+        typealias Places = [Int64: [Position]]
         let id: Int64
         let time: Int64
         let change: SharedChange
@@ -59,7 +61,11 @@ final class SimulatedRecord {
     private(set) var epochs: [Epoch] = []
     private var epoch: Epoch?
     private(set) var committed: [Position: [Committed]] = [:]
-    private var byID: [Int64: [Position]] = [:]
+    private(set) var places: Committed.Places = [:]
+    /// Tickets in the engine, by the revisions at which they were created.
+    private var tickets: [SharedKeys.Ticket: Int64] = [:]
+    /// The last one of each host that has ended.
+    private var endedTickets: [String: Int64] = [:]
     /// Where the engine is.
     private(set) var head: Head?
     /// The first seq of the log that was never pruned, as far as that was promised.
@@ -67,6 +73,10 @@ final class SimulatedRecord {
     private var refused: Set<Int64> = []
     private var answered: [Answered] = []
     var holds: [Hold] = []
+    /// Whether the owner of a hold counts on it.
+    var countsOn: (SharedKeys.Voter) -> Bool = { _ in false }
+    /// What the engine has lost though it should not have.
+    private var lost: Set<SharedKeys.Voter> = []
     /// When keys of voters were there.
     private var voters: [SharedKeys.Voter: [(from: Int64, to: Int64)]] = [:]
     /// The newest positions and when they came, for reads of hosts that say they are fresh.
@@ -93,18 +103,29 @@ final class SimulatedRecord {
     func happened(_ step: ModelEngine.Step, at now: Int64, _ model: ModelEngine) {
         var new: Head?
         var blocks: [Block] = []
+        let tickets = self.tickets
         for event in step.events {
             switch self.keys.subject(of: event.entry.key) {
+            case .ticket(let ticket):
+                if let old = self.tickets[ticket] { self.endedTickets[ticket.host] = old }
+                self.tickets[ticket] = event.isDeletion ? nil : event.entry.createRevision
+                self.expectLease(event, ticket.host)
             case .head: new = try? Head(reading: event.entry.value)
             case .block(_, let first) where !event.isDeletion:
                 if let block = Block(at: first, event.entry.value) { blocks.append(block) }
             case .voter(let voter):
                 self.voters[voter, default: []].end(at: now)
+                self.expect(
+                    !event.isDeletion || self.lost.contains(voter) || !self.isCountedOn(voter),
+                    "\(voter) is gone, and its owner counts on it"
+                )
                 if !event.isDeletion { self.voters[voter]?.append((now, .max)) }
+                self.expectLease(event, voter.host)
             case .block where event.isDeletion: self.pruned(model)
-            case .block, .ticket, .host, .settings, nil: break
+            case .block, .host, .settings, nil: break
             }
         }
+        if let block = blocks.first { self.expectTurn(block.author.host, tickets) }
         guard let new else { return self.expect(blocks.isEmpty, "a block came without a head") }
         if self.epoch != new.epoch {
             self.epoch = new.epoch
@@ -135,8 +156,40 @@ final class SimulatedRecord {
             }
         }
         self.head = new
+        if self.epoch != nil, !blocks.isEmpty { self.expectBound(model, new) }
         for block in blocks { self.note(block, new.epoch, now, step.revision) }
         self.newest.append((now, self.position(new.epoch, new.seq)))
+    }
+
+    /// A host commits if no other has an older ticket than the one that it has, or had until just now.
+    private func expectTurn(_ host: String, _ tickets: [SharedKeys.Ticket: Int64]) {
+        let own =
+            tickets.filter { $0.key.host == host }.map(\.value).min() ?? self.endedTickets[host]
+        guard let next = tickets.min(by: { $0.value < $1.value }), next.key.host != host else {
+            return
+        }
+        self.expect(
+            (own ?? .max) < next.value,
+            "\(host) has committed, and \(next.key.host) has the oldest ticket"
+        )
+    }
+
+    /// What belongs to a host ends with its session.
+    private func expectLease(_ event: WatchEvent, _ host: String) {
+        self.expect(
+            event.isDeletion || event.entry.lease != 0 || host == "outsider",
+            "\(String(decoding: event.entry.key, as: UTF8.self)) has no lease"
+        )
+    }
+
+    /// The log is pruned, and others than that of the present epoch are gone.
+    private func expectBound(_ model: ModelEngine, _ head: Head) {
+        let all = model.entries(KeyRange(prefix: "\(self.keys.prefix)log/")).count
+        let own = model.entries(self.keys.blocks(of: head.epoch)).count
+        self.expect(all == own, "the log of an epoch that has ended is there")
+        // Every third block prunes, each with six changes at most.
+        let bound = Int(self.keepChanges) + 6 * 6
+        self.expect(own <= bound, "the log has \(own) blocks")
     }
 
     private func note(_ block: Block, _ epoch: Epoch, _ now: Int64, _ revision: Int64) {
@@ -151,8 +204,8 @@ final class SimulatedRecord {
                 revision: revision
             )
             self.committed[position, default: []].append(committed)
-            self.byID[id, default: []].append(position)
-            self.expect(self.byID[id]?.count == 1, "set \(id) was committed twice")
+            self.places[id, default: []].append(position)
+            self.expect(self.places[id]?.count == 1, "set \(id) was committed twice")
             self.expect(!self.refused.contains(id), "set \(id) was refused, and committed then")
         }
     }
@@ -176,6 +229,23 @@ final class SimulatedRecord {
         )
     }
 
+    /// Whether its owner counts on it, and does not want it to end.
+    private func isCountedOn(_ voter: SharedKeys.Voter) -> Bool {
+        self.holds.contains { $0.voter == voter && $0.ended == nil } && self.countsOn(voter)
+    }
+
+    /// The engine loses those keys.
+    func lost(_ keys: [[UInt8]], at now: Int64) {
+        for key in keys {
+            guard case .voter(let voter) = self.keys.subject(of: key) else { continue }
+            self.lost.insert(voter)
+            // What is set from now on has not seen it.
+            for (index, hold) in self.holds.enumerated() where hold.voter == voter {
+                self.holds[index].ended = hold.ended ?? now
+            }
+        }
+    }
+
     func endHolds(of host: String, at now: Int64) {
         for (index, hold) in self.holds.enumerated()
         where hold.voter.host == host && hold.ended == nil {
@@ -183,7 +253,7 @@ final class SimulatedRecord {
         }
     }
 
-    func restored(_ model: ModelEngine, at now: Int64) {
+    func restored(_ model: ModelEngine, _ places: Committed.Places, at now: Int64) {
         self.restores.append(now)
         self.head = model.entries(KeyRange(self.keys.head)).first.flatMap {
             try? Head(reading: $0.value)
@@ -197,9 +267,11 @@ final class SimulatedRecord {
         self.newest = []
         self.epoch = self.head?.epoch
         // What is lost may be done again.
-        for (position, all) in self.committed {
-            for one in all where one.revision > model.revision {
-                self.byID[one.id]?.removeAll { $0 == position }
+        self.places = places
+        (self.tickets, self.endedTickets) = ([:], [:])
+        for entry in model.entries(self.keys.queue) {
+            if case .ticket(let ticket) = self.keys.subject(of: entry.key) {
+                self.tickets[ticket] = entry.createRevision
             }
         }
         for index in self.holds.indices where self.holds[index].ended == nil {
@@ -214,7 +286,7 @@ final class SimulatedRecord {
     func refused(_ id: Int64, _ why: String) {
         self.refused.insert(id)
         self.expect(
-            self.byID[id]?.isEmpty ?? true,
+            self.places[id]?.isEmpty ?? true,
             "set \(id) was refused (\(why)) and had been committed"
         )
     }

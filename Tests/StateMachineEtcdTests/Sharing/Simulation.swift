@@ -53,6 +53,9 @@ final class Simulation {
             self.engine.whenChanged.append { [unowned host] in host.pumpSoon() }
             self.engine.whenRestored.append { [unowned host] in host.engineEnded() }
         }
+        self.record.countsOn = { [unowned self] voter in
+            self.hosts.first { $0.name == voter.host }?.countsOn(voter.number) ?? false
+        }
     }
 
     func settings(_ host: String) -> SharedMachine.Settings {
@@ -67,6 +70,25 @@ final class Simulation {
             self.keepChanges, 6, 3
         )
         return settings
+    }
+
+    func sessionSettings(_ host: String, instance: Int) -> Session.Settings {
+        Session.Settings(
+            self.record.keys,
+            host: host,
+            HostRecord(
+                instance: "\(host)-\(instance)",
+                boot: "boot",
+                version: "1",
+                layouts: 1...1,
+                form: "form",
+                declaration: "declaration",
+                session: 0,
+                secondsToLive: UInt64(self.timeToLive / 1_000_000),
+                seq: 0,
+                wall: WallTime(microseconds: 0)
+            )
+        )
     }
 
     func nextID() -> Int64 {
@@ -124,6 +146,7 @@ final class Simulation {
                     extendingLeasesBy: self.timeToLive
                 )
             }
+            if self.simulator.happens(faults.keysLost) { self.engine.loseKeys() }
             if self.simulator.happens(faults.compaction) { self.engine.compact() }
             if self.simulator.happens(faults.restore) {
                 self.engine.restore(extendingLeasesBy: self.timeToLive)
@@ -142,6 +165,9 @@ final class Simulation {
                     self.simulator.after(self.simulator.draw(100_000..<6_000_000)) {
                         host.isCut = false
                     }
+                }
+                if self.simulator.happens(faults.sleep) {
+                    host.sleep(for: self.simulator.draw(100_000..<9_000_000))
                 }
                 if self.simulator.happens(faults.crash) { host.crash(clients: self.clients) }
             }
@@ -168,6 +194,7 @@ final class Simulation {
             host.set(pace: 150_000)
             host.isCounting = true
         }
+        if self.simulator.happens(200) { self.engine.leaveTicket() }
         // Until the last hold was released.
         self.simulator.run(until: self.simulator.now + 1_600_000)
         self.isBusy = self.simulator.happens(300) && !self.hosts.contains(where: \.isHeld)
@@ -176,7 +203,11 @@ final class Simulation {
                 host.set(pace: 500)
                 host.isCounting = true
             }
+            self.hosts[0].distance = self.simulator.happens(500) ? 2000 : 0
             self.simulator.run(until: self.simulator.now + 400_000)
+            for host in self.hosts where host.longestWait > 300_000 {
+                self.record.violation("starved: \(host.name) waits for \(host.longestWait)")
+            }
         }
         let lowest = self.hosts.map(\.acknowledged).min() ?? 0
         let highest = self.hosts.map(\.acknowledged).max() ?? 0
@@ -188,7 +219,9 @@ final class Simulation {
                 self.record.violation("\(host.name): waited \(host.worstWait)")
             }
         }
-        if self.isBusy, lowest * 4 < highest {
+        // Whoever is far away has to wait longer for each answer.
+        let factor = self.hosts[0].distance > 0 ? 12 : 4
+        if self.isBusy, lowest * factor < highest {
             self.record.violation("starved: one had \(lowest), another \(highest)")
         }
         self.isOver = true
@@ -202,7 +235,32 @@ final class Simulation {
                 )
             }
         }
+        self.checkSessions()
         self.record.check()
+    }
+
+    /// What hosts count on is in the engine, and there is nothing there that nobody counts on.
+    private func checkSessions() {
+        let model = self.engine.model
+        for host in self.hosts {
+            let record = model.entries(KeyRange(self.record.keys.host(host.name))).first
+            if record?.lease != host.sureLease || record == nil {
+                self.record.violation(
+                    "\(host.name) counts on lease \(host.sureLease ?? 0), and its record is of \(record?.lease ?? 0)"
+                )
+            }
+        }
+        let there = model.entries(self.record.keys.voters).compactMap { entry in
+            if case .voter(let voter) = self.record.keys.subject(of: entry.key) {
+                voter
+            } else {
+                nil
+            }
+        }
+        let owned = self.hosts.reduce(into: Set<SharedKeys.Voter>()) { $0.formUnion($1.ownHolds) }
+        if Set(there) != owned {
+            self.record.violation("holds \(there) are there, and hosts count on \(owned)")
+        }
     }
 
     // MARK: - Broken rules
