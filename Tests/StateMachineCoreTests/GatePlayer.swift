@@ -35,6 +35,7 @@ import TestSupport
 ///     log overtaken [STATE …]                 the same: others have moved the machine there first
 ///     adopt [STATE …] [after=SEQ]             others have moved the machine there, while the log had no group, or have
 ///                                             added voters
+///     arrive STATE SEQ                        the same: the machine is there, and nobody knows how it came there
 ///     record R …                              these are in force, and are to be recorded together
 ///     note R                                  the same, and nobody is told
 ///     cursor, run, uncursor                   somebody follows on a context of its own; that runs; the registration ends
@@ -88,6 +89,12 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             "adopt": { player in
                 {
                     let isCrossed = player.machine.adopt(player.changes($0, from: 0))
+                    if isCrossed { player.say("a group that does not know of it is on its way") }
+                }
+            },
+            "arrive": { player in
+                {
+                    let isCrossed = player.machine.adopt([player.arrival($0)])
                     if isCrossed { player.say("a group that does not know of it is on its way") }
                 }
             },
@@ -283,6 +290,18 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             place = change.place
             return change
         }
+    }
+
+    private func arrival(_ command: ScriptCommand) -> Change {
+        let seq = UInt64(command[1]) ?? 0
+        return Change(
+            seq: seq,
+            old: self.machine.place.value,
+            new: Light.value(command[0]),
+            at: .now,
+            stay: seq,
+            isArrival: true
+        )
     }
 
     private func react(_ command: ScriptCommand) {

@@ -88,7 +88,7 @@ extension Machine {
     ///
     /// What has been evaluated is evaluated again, and an open question is put anew: also where nothing was made, since
     /// voters of others may have been added before. A log that has a group answers ``Recorded/overtaken(_:)`` instead. The
-    /// first change of a machine of which nobody knew where it is may have any number.
+    /// first change of a machine of which nobody knew where it is may have any number, and so may an arrival.
     ///
     /// - Returns: whether a group is on its way to the log that was evaluated before; it is to answer that with
     ///   ``Recorded/overtaken(_:)``, with none of these.
@@ -389,7 +389,8 @@ extension Machine.Holder {
         case .follow(let entries):
             for entry in entries {
                 precondition(
-                    entry.change.seq == self.place.seq + 1 || !self.gate.isPlaced,
+                    entry.change.isArrival || entry.change.seq == self.place.seq + 1
+                        || !self.gate.isPlaced,
                     "a log adopts each change after the one before it, and none twice"
                 )
                 self.gate.isPlaced = true

@@ -64,6 +64,8 @@ package final class Origin: Hashable, Sendable {
     package let cause: String?
     /// Who asked for it from outside the process; nil for the process itself.
     package let peer: Peer?
+    /// The host where it was asked for; nil where there is only one.
+    package let host: String?
     /// What is known of the peer where a machine's file says who may do what.
     package let credentials: Credentials
     /// Whether no voter is asked.
@@ -74,12 +76,14 @@ package final class Origin: Hashable, Sendable {
     private init(
         _ cause: String?,
         _ peer: Peer?,
+        at host: String?,
         _ credentials: Credentials,
         isForced: Bool,
         passingOver labels: [String] = []
     ) {
         self.cause = cause
         self.peer = peer
+        self.host = host
         self.credentials = credentials
         self.isForced = isForced
         self.passedOver = labels
@@ -88,12 +92,13 @@ package final class Origin: Hashable, Sendable {
     /// Nil if there is nothing to say; `isForced`: no voter is asked.
     package static func of(
         _ peer: Peer?,
+        at host: String? = nil,
         because cause: String?,
         as credentials: Credentials = .unknown,
         isForced: Bool = false
     ) -> Origin? {
         guard cause != nil || peer != nil || isForced else { return nil }
-        return Origin(cause, peer, credentials, isForced: isForced)
+        return Origin(cause, peer, at: host, credentials, isForced: isForced)
     }
 
     /// The same, where those would have been asked.
@@ -101,6 +106,7 @@ package final class Origin: Hashable, Sendable {
         Origin(
             self.cause,
             self.peer,
+            at: self.host,
             self.credentials,
             isForced: true,
             passingOver: voters.map(\.terms.label)
@@ -110,7 +116,7 @@ package final class Origin: Hashable, Sendable {
     package static func == (left: Origin, right: Origin) -> Bool {
         left === right
             || left.cause == right.cause && left.peer == right.peer
-                && left.isForced == right.isForced
+                && left.host == right.host && left.isForced == right.isForced
     }
 
     package func hash(into hasher: inout Hasher) {
@@ -144,6 +150,10 @@ package final class Change: Equatable, Sendable {
     package let stay: UInt64
     /// How often the stay's deadline had begun anew by then, in this process.
     package let renewals: UInt32
+    /// Whether the machine is there without anybody here knowing by which changes it came there.
+    ///
+    /// Then `old` is where it was known to be before, and `seq` may be any.
+    package let isArrival: Bool
 
     package init(
         seq: UInt64,
@@ -152,7 +162,8 @@ package final class Change: Equatable, Sendable {
         at: WallTime,
         from origin: Origin? = nil,
         stay: UInt64,
-        renewals: UInt32 = 0
+        renewals: UInt32 = 0,
+        isArrival: Bool = false
     ) {
         self.seq = seq
         self.old = old
@@ -161,6 +172,7 @@ package final class Change: Equatable, Sendable {
         self.origin = origin
         self.stay = stay
         self.renewals = renewals
+        self.isArrival = isArrival
     }
 
     /// The state that a machine began with or is in, as a change from that state to itself.

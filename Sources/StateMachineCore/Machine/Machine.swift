@@ -75,14 +75,17 @@ package final class Machine: Sendable {
 
     let holder: Lock<Holder>
     let options: Options
+    /// Whether others move it as well, as the log tells.
+    private let isShared: Bool
     let sleepers = Sleepers()
 
     /// A machine that goes on where another one stopped; nobody is told about it.
     init(resuming place: Place, options: Options) {
         self.options = options
+        self.isShared = options.log?.confirms ?? false
         let gate = Gate(
             hasLog: options.log != nil,
-            confirming: options.log?.confirms ?? false,
+            confirming: self.isShared,
             isPlaced: options.isPlaced,
             limit: options.proposalLimit
         )
@@ -267,7 +270,12 @@ extension Machine {
 
     /// Builds the log entry for what a move makes of a machine at `base`; it is not appended yet.
     func entry(of move: Move, from base: Place, to new: Value, beginsStay: Bool) -> ChangeEntry {
-        self.entry(of: move.change(from: base, to: new, beginsStay: beginsStay))
+        self.entry(
+            of: self.isShared
+                // Other hosts' clocks may be ahead.
+                ? move.change(from: base, to: new, at: max(.now, base.at), beginsStay: beginsStay)
+                : move.change(from: base, to: new, beginsStay: beginsStay)
+        )
     }
 
     /// Builds a change's entry; it is not appended yet.

@@ -169,12 +169,17 @@ package struct Move: Sendable {
     /// The change of a machine at `base` into that state.
     ///
     /// The time is read after the base, so a later seq never has an earlier reading.
-    func change(from base: consuming Place, to new: consuming Value, beginsStay: Bool) -> Change {
+    func change(
+        from base: consuming Place,
+        to new: consuming Value,
+        at time: WallTime = .now,
+        beginsStay: Bool
+    ) -> Change {
         Change(
             seq: base.seq + 1,
             old: base.value,
             new: new,
-            at: .now,
+            at: time,
             from: self.origin,
             stay: beginsStay ? base.seq + 1 : base.stay,
             renewals: beginsStay ? 0 : base.renewals

@@ -141,14 +141,20 @@ package struct LineWriter: ~Copyable {
 
     /// Who asked for something, and why, as far as that is known.
     package mutating func origin(_ origin: Origin) {
-        if let by = origin.peer { self.peer(.by, by) }
+        if let by = origin.peer { self.peer(.by, by, at: origin.host) }
         if let cause = origin.cause { self.string(.cause, cause) }
         if origin.isForced { self.bool(.forced, true) }
     }
 
-    package mutating func peer(_ key: LineKey, _ peer: Peer) {
+    /// A peer, and the host where it is, if there are several.
+    package mutating func peer(_ key: LineKey, _ peer: Peer, at host: String? = nil) {
         self.key(key)
-        if let written = peer.program?.written, !written.isEmpty {
+        if let host {
+            self.text("{\"host\":")
+            self.quoted(host)
+            self.text(",")
+            self.members(of: peer)
+        } else if let written = peer.program?.written, !written.isEmpty {
             self.raw(written)
         } else {
             self.object(of: peer)
@@ -156,7 +162,13 @@ package struct LineWriter: ~Copyable {
     }
 
     private mutating func object(of peer: Peer) {
-        self.text("{\"uid\":")
+        self.text("{")
+        self.members(of: peer)
+    }
+
+    /// What is known of it, and the end of its object.
+    private mutating func members(of peer: Peer) {
+        self.text("\"uid\":")
         self.decimal(peer.uid)
         self.text(",\"pid\":")
         self.decimal(peer.pid)
