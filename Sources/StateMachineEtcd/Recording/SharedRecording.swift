@@ -1,0 +1,130 @@
+#if Cluster
+package import NIOCore
+package import StateMachineCore
+package import StateMachineProtocol
+import Synchronization
+
+/// Where a machine that several hosts share records its changes, and learns of theirs: in the engine.
+///
+/// Everything happens on one event loop, in one order: what ``SharedMachine`` decides is done here, so nothing of another host is entered
+/// between a group of this one and its answer. Guarded state: `performer`, which belongs to that loop, and `arrivals`, behind its lock.
+package final class SharedRecording: Recording, MachineSharing {
+    package struct Settings: Sendable {
+        package var endpoints: [EtcdEndpoint]
+        package var credentials: EtcdCredentials?
+        /// The name that the machine has in the engine.
+        package var machine: String
+        package var host: String
+        /// Changes that the log keeps, if this host begins the machine.
+        package var keepChanges: UInt64 = 10_000
+        package var timeToLive = Duration.seconds(10)
+        package var checkInterval = Duration.seconds(1)
+        package var staleAfter = Duration.seconds(3)
+        package var callTimeout = Duration.seconds(1)
+        package var setTimeout = Duration.seconds(5)
+
+        package init(
+            _ endpoints: [EtcdEndpoint],
+            _ credentials: EtcdCredentials? = nil,
+            machine: String,
+            host: String
+        ) {
+            (self.endpoints, self.credentials) = (endpoints, credentials)
+            (self.machine, self.host) = (machine, host)
+        }
+    }
+
+    /// Changes of one group.
+    ///
+    /// 1024: as many as proposals. They are one value under one key.
+    private static let largestGroup = 1024
+    /// Bytes of one group.
+    ///
+    /// 1 MiB: etcd takes 1.5 MiB in a request.
+    private static let largestBlock = 1 << 20
+
+    package let machineName: String
+    package let host: String
+    private let form: SharedForm
+    private let loop: any EventLoop
+    private let performer: NIOLoopBoundBox<SharingPerformer>
+    /// The numberings of the arrivals that were adopted and not taken.
+    private let arrivals = Lock<[Epoch]>([])
+
+    /// When a quorum was last asked that has said where the machine is, in microseconds of ``KernelClock``; 0: never.
+    private let asked = Atomic<Int64>(0)
+
+    /// - Parameters:
+    ///   - settings: which machine, and where.
+    ///   - schema: its states.
+    ///   - loop: where everything of it happens.
+    package init(_ settings: Settings, _ schema: Schema, on loop: any EventLoop) {
+        (self.machineName, self.host) = (settings.machine, settings.host)
+        (self.form, self.loop) = (SharedForm(schema: schema), loop)
+        self.performer = .makeBoxSendingValue(
+            SharingPerformer(settings, self.form, on: loop),
+            eventLoop: loop
+        )
+    }
+
+    /// Connects, and has the machine adopt where it is and what others make of it; it is the one that has this for its log.
+    package func begin(moving machine: Machine) {
+        self.onLoop { performer in
+            performer.begin(
+                moving: machine,
+                arrived: { epoch in self.arrivals.withLock { $0.append(epoch) } },
+                answered: { self.asked.store($0, ordering: .relaxed) }
+            )
+        }
+    }
+
+    // MARK: - MachineSharing
+
+    package var ageMs: Int64? {
+        let asked = self.asked.load(ordering: .relaxed)
+        return asked == 0 ? nil : max(0, KernelClock().moment.uptime - asked) / 1000
+    }
+
+    package func takeArrival() -> Epoch? {
+        self.arrivals.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    }
+
+    package func confirm(_ done: @escaping @Sendable (SharingTrouble?) -> Void) {
+        self.onLoop { $0.confirm(done) }
+    }
+
+    package func onNews(_ handler: @escaping @Sendable (SharingNews) -> Void) {
+        self.onLoop { $0.tell(handler) }
+    }
+
+    // MARK: - Recording
+
+    package var isCurrent: Bool { self.loop.inEventLoop }
+
+    package var confirms: Bool { true }
+
+    package func room(for records: [Record]) -> Int {
+        var (changes, bytes) = (0, 0)
+        for (index, record) in records.enumerated() {
+            guard case .change(let change) = record else { continue }
+            changes += 1
+            bytes += self.form.length(of: change)
+            if changes > Self.largestGroup || bytes > Self.largestBlock { return max(index, 1) }
+        }
+        return records.count
+    }
+
+    package func record(_ group: [Record], done: @escaping @Sendable (Recorded) -> Void) {
+        self.onLoop { $0.record(group, done) }
+    }
+
+    package func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
+        self.onLoop { performer in performer.stop { done(nil) } }
+    }
+
+    /// Never at once: whoever calls may be in the middle of what it does.
+    private func onLoop(_ body: @escaping @Sendable (SharingPerformer) -> Void) {
+        self.loop.execute { body(self.performer.value) }
+    }
+}
+#endif

@@ -1,0 +1,353 @@
+#if Cluster
+import NIOCore
+import StateMachineCore
+import StateMachineProtocol
+
+/// Does what a ``SharedMachine`` decides.
+///
+/// Belongs to its event loop.
+final class SharingPerformer {
+    private let settings: SharedRecording.Settings
+    private let form: SharedForm
+    private let keys: SharedKeys
+    private let loop: any EventLoop
+    private let clock = KernelClock()
+
+    /// Who is told how it is, and how it is; nil: nothing is known yet.
+    private var tell: @Sendable (SharingNews) -> Void = { _ in }
+    private var standing: SharingNews?
+    private var troubles: [String] = []
+
+    private var decisions: SharedMachine
+    private var generator = SystemRandomNumberGenerator()
+    /// What has happened and was not told yet: some of it happens while something is done.
+    private var events = CircularBuffer<SharedMachine.Event>()
+    private var isPerforming = false
+
+    // The connection.
+    private var client: EtcdClient?
+    private var connection: EtcdConnection?
+    private var watch: RunningWatch?
+    private var session: SessionKeeper?
+    private var timers: [SharedMachine.Timer: Scheduled<Void>] = [:]
+
+    // The machine.
+    private var machine: Machine?
+    private var noteArrival: @Sendable (Epoch) -> Void = { _ in }
+    private var noteAnswer: @Sendable (Int64) -> Void = { _ in }
+    /// When each look was begun from which freshness counts, and which was not answered.
+    private var looks: [UInt64: Int64] = [:]
+    /// Where it is, once all that it was told is entered; nil: it is not known where it is.
+    private var place: Place?
+    /// Whether others have entered a state since that there is not here.
+    private var isAstray = false
+    /// The machine's numbering, once it is known.
+    private var epoch = Epoch.random()
+    /// Others' holds and guards, by key.
+    private var voters: Set<SharedKeys.Voter> = []
+    /// The group that is to be committed, and who waits for that.
+    private var group: (changes: [Change], done: @Sendable (Recorded) -> Void)?
+    /// Whether the next group was judged before all was entered that had happened.
+    private var isCrossed = false
+    private var asked: [UInt64: @Sendable (SharingTrouble?) -> Void] = [:]
+    private var questions: UInt64 = 0
+    private var isStopped = false
+
+    init(
+        _ settings: SharedRecording.Settings,
+        _ form: SharedForm,
+        on loop: any EventLoop
+    ) {
+        (self.settings, self.form, self.loop) = (settings, form, loop)
+        self.keys = SharedKeys(machine: settings.machine)
+        let beginning = Place(seq: 0, value: form.schema.initial, at: .now, stay: 0)
+        var shared = SharedMachine.Settings(
+            self.keys,
+            host: settings.host,
+            beginning: form.shared(beginning),
+            form: form.hash
+        )
+        shared.keepChanges = settings.keepChanges
+        shared.checkInterval = settings.checkInterval
+        shared.staleAfter = settings.staleAfter
+        shared.setTimeout = settings.setTimeout
+        self.decisions = SharedMachine(shared)
+    }
+
+    /// Connects.
+    ///
+    /// - Parameters:
+    ///   - machine: the one that it moves.
+    ///   - arrived: called with the numbering of each arrival before the machine adopts that.
+    ///   - answered: called with when a quorum was asked that has just said where the machine is.
+    func begin(
+        moving machine: Machine,
+        arrived: @escaping @Sendable (Epoch) -> Void,
+        answered: @escaping @Sendable (Int64) -> Void
+    ) {
+        guard !self.isStopped, self.machine == nil else { return }
+        (self.machine, self.noteArrival, self.noteAnswer) = (machine, arrived, answered)
+        self.session = SessionKeeper(
+            for: self.settings.timeToLive,
+            within: self.settings.callTimeout,
+            on: self.loop
+        ) { [unowned self] in self.thisHappened(.session($0)) }
+        let bound = NIOLoopBound(self, eventLoop: self.loop)
+        self.client = EtcdClient(
+            self.settings.endpoints,
+            self.settings.credentials,
+            probe: RangeRequest(KeyRange(self.keys.head), keysOnly: true),
+            within: self.settings.callTimeout,
+            on: self.loop
+        ) { bound.value.thisHappened($0) }
+    }
+
+    /// Ends it; nothing is entered or told any more.
+    func stop(_ done: @escaping () -> Void) {
+        guard !self.isStopped else { return done() }
+        self.isStopped = true
+        for timer in self.timers.values { timer.cancel() }
+        self.timers = [:]
+        self.watch?.stop()
+        self.group.take()?.done(.unsure("the daemon is going down"))
+        for done in self.asked.values { done(.engine) }
+        self.asked = [:]
+        guard let session = self.session.take() else { return done() }
+        session.stop {
+            self.client.take()?.stop()
+            self.machine = nil
+            done()
+        }
+    }
+
+    // MARK: - The connection
+
+    private func thisHappened(_ news: EtcdClient.News) {
+        guard !self.isStopped else { return }
+        switch news {
+        case .up(let connection, _):
+            self.connection = connection
+            self.session?.connected(connection)
+            self.tell(troubles: [])
+            self.thisHappened(.connected)
+        case .down(let troubles):
+            self.connection = nil
+            self.watch = nil
+            self.session?.disconnected()
+            self.tell(troubles: troubles)
+            self.thisHappened(.disconnected)
+        }
+    }
+
+    private func send(_ number: UInt64, _ request: TransactionRequest) {
+        guard let connection else {
+            return self.ended(number, .refused(.notSent("there is no connection")))
+        }
+        let bound = NIOLoopBound(self, eventLoop: self.loop)
+        connection.call(request, within: self.settings.callTimeout) { outcome in
+            bound.value.ended(number, outcome)
+        }
+    }
+
+    private func ended(_ number: UInt64, _ outcome: Outcome<TransactionRequest.Answer>) {
+        if let begun = self.looks.removeValue(forKey: number), case .answered = outcome {
+            self.noteAnswer(begun)
+        }
+        self.thisHappened(.ended(number, outcome))
+    }
+
+    private func follow(_ number: UInt64, from start: Int64, after version: Int64) {
+        self.watch?.stop()
+        let watch = EngineWatch(
+            self.keys.all,
+            from: start,
+            counting: self.keys.head,
+            after: version
+        )
+        let bound = NIOLoopBound(self, eventLoop: self.loop)
+        self.watch = self.connection?.watch(watch) { news in
+            bound.value.thisHappened(.watched(number, news))
+        }
+    }
+
+    private func arm(_ timer: SharedMachine.Timer, in time: Duration) {
+        self.timers[timer]?.cancel()
+        self.timers[timer] = self.loop.assumeIsolated().scheduleTask(in: TimeAmount(time)) {
+            self.timers[timer] = nil
+            self.thisHappened(.due(timer))
+        }
+    }
+
+    // MARK: - Who is told
+
+    /// Tells `handler` from now on, and how it is now.
+    func tell(_ handler: @escaping @Sendable (SharingNews) -> Void) {
+        self.tell = handler
+        if let standing = self.standing { handler(standing) }
+        if !self.troubles.isEmpty { handler(.unreachable(self.troubles)) }
+    }
+
+    private func tell(standing: SharingNews) {
+        self.standing = standing
+        self.tell(standing)
+    }
+
+    private func tell(troubles: [String]) {
+        guard troubles != self.troubles else { return }
+        self.troubles = troubles
+        self.tell(.unreachable(troubles))
+    }
+
+    // MARK: - Deciding and doing
+
+    private func thisHappened(_ event: SharedMachine.Event) {
+        guard !self.isStopped else { return }
+        self.events.append(event)
+        guard !self.isPerforming else { return }
+        self.isPerforming = true
+        while let event = self.events.popFirst() {
+            for action in self.decisions.thisHappened(event, using: &self.generator) {
+                self.perform(action)
+            }
+        }
+        self.isPerforming = false
+    }
+
+    private func perform(_ action: SharedMachine.Action) {
+        switch action {
+        case .send(let number, let request): self.send(number, request)
+        case .watch(let number, let start, let version):
+            self.follow(number, from: start, after: version)
+        case .reconnect(let why):
+            if let connection = self.connection.take() {
+                self.client?.abandon(connection, because: why)
+            }
+        case .answer(let answer): self.answer(answer)
+        case .adopt(let blocks): self.adopt(self.changes(blocks))
+        case .place(let head, _): self.arrive(head)
+        case .voters(let put, let gone):
+            self.voters.formUnion(put.keys)
+            self.voters.subtract(gone)
+            self.adopt([])
+        case .fresh(let question): self.asked.removeValue(forKey: question)?(nil)
+        case .notFresh(let question, let reason):
+            self.asked.removeValue(forKey: question)?(SharingTrouble(reason))
+        case .tell(.up): self.tell(standing: .up)
+        case .tell(.down(let reason)): self.tell(standing: .down(SharingTrouble(reason)))
+        case .arm(let timer, let time):
+            if case .stale(let look) = timer { self.looks[look] = self.clock.moment.uptime }
+            self.arm(timer, in: time)
+        case .disarm(let timer): self.timers.removeValue(forKey: timer)?.cancel()
+        }
+    }
+
+    func confirm(_ done: @escaping @Sendable (SharingTrouble?) -> Void) {
+        guard !self.isStopped else { return done(.engine) }
+        self.questions += 1
+        self.asked[self.questions] = done
+        self.thisHappened(.asked(self.questions))
+    }
+
+    // MARK: - Groups
+
+    func record(_ records: [Record], _ done: @escaping @Sendable (Recorded) -> Void) {
+        guard !self.isStopped else { return done(.failed("the daemon is going down")) }
+        var changes: [Change] = []
+        for record in records {
+            switch record {
+            case .change(let change): changes.append(change)
+            case .voter, .voterEnded:
+                return done(.failed("a shared machine has no holds and no guards yet"))
+            // What is so at this host alone, and nothing that the others have to know.
+            case .stay, .times, .links, .declared: break
+            }
+        }
+        guard changes.isEmpty || self.voters.isEmpty else {
+            return done(
+                .failed(
+                    "another host has a hold or guard, and this program cannot ask it; upgrade it"
+                )
+            )
+        }
+        let isJudged = !exchange(&self.isCrossed, with: false)
+        self.group = (changes, done)
+        self.thisHappened(
+            .proposed(
+                SharedMachine.Group(
+                    changes.map { self.form.shared($0) },
+                    news: isJudged ? self.decisions.news : self.decisions.news &- 1
+                )
+            )
+        )
+    }
+
+    private func answer(_ answer: SharedMachine.Answer) {
+        guard let group = self.group.take() else { return }
+        switch answer {
+        case .committed:
+            if let last = group.changes.last { self.place = last.place }
+            group.done(.committed)
+        case .failed(let why): group.done(.failed(why))
+        case .overtaken(let blocks): group.done(.overtaken(self.changes(blocks)))
+        case .unsure(let why): group.done(.unsure(why))
+        }
+    }
+
+    // MARK: - What others do
+
+    private func adopt(_ changes: [Change]) {
+        guard let machine, self.place != nil else { return }
+        let isUnderWay = machine.adopt(changes)
+        // A group that is here is answered as such.
+        if isUnderWay, self.group == nil { self.isCrossed = true }
+    }
+
+    /// What to enter for those blocks.
+    private func changes(_ blocks: [Block]) -> [Change] {
+        blocks.flatMap { block in
+            zip(block.first..., block.changes).compactMap { self.entered($1, $0, isArrival: false) }
+        }
+    }
+
+    /// The machine is where the head is.
+    private func arrive(_ head: Head) {
+        self.epoch = head.epoch
+        let arrived = self.entered(head.last, head.seq, isArrival: true)
+        if let arrived { self.adopt([arrived]) }
+    }
+
+    /// What to enter for that change; nil if there is no such state here.
+    ///
+    /// Then the machine stays where it is, and arrives with the first change to a state that there is.
+    private func entered(_ change: SharedChange, _ seq: UInt64, isArrival: Bool) -> Change? {
+        let present = self.place?.value ?? self.form.schema.initial
+        let wasAstray = self.isAstray
+        let new = try? self.form.value(change, beside: present)
+        self.isAstray = new == nil
+        if self.isAstray != wasAstray {
+            self.events.append(.trouble(.form, isThere: self.isAstray))
+        }
+        guard let new else { return nil }
+        let isArrival = isArrival || wasAstray
+        let entered = self.form.change(change, seq, from: present, to: new, isArrival: isArrival)
+        if isArrival { self.noteArrival(self.epoch) }
+        self.place = entered.place
+        return entered
+    }
+}
+
+extension SharingTrouble {
+    fileprivate init(_ reason: Freshness.Reason) {
+        self =
+            switch reason {
+            case .layout: .layout
+            case .form: .form
+            case .certificate: .certificate
+            case .permission: .permission
+            case .engine: .engine
+            case .full: .full
+            case .session: .session
+            }
+    }
+}
+#endif
