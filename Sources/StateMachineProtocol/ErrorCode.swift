@@ -11,7 +11,7 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     /// The word.
     public var description: String { self.rawValue }
 
-    /// All codes of this version, in the order in which `describe` lists them.
+    /// All codes of this version but ``ofSharing``, in the order in which `describe` lists them.
     package static let allCases: [ErrorCode] = [
         .badJSON, .badRequest, .unknownOperation, .unknownState, .unknownEvent, .badData,
         .illegalTransition, .conflict, .denied, .refused, .suspended, .forbidden, .timeout,
@@ -23,6 +23,9 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
 
     /// The codes that only a machine with events uses.
     package static let ofEvents: [ErrorCode] = [.unknownEvent, .refused, .suspended]
+
+    /// The codes that only a machine uses which several hosts share.
+    package static let ofSharing: [ErrorCode] = [.unavailable]
 
     /// The line is not JSON; `offset` says where.
     public static let badJSON = ErrorCode("bad-json")
@@ -62,6 +65,8 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     public static let shuttingDown = ErrorCode("shutting-down")
     /// What was to be read again has errors, and what was in force stays.
     public static let badFile = ErrorCode("bad-file")
+    /// The machine is shared by several hosts, and this one cannot reach the others now.
+    public static let unavailable = ErrorCode("unavailable")
     /// The daemon could not do its work.
     public static let `internal` = ErrorCode("internal")
 }

@@ -39,6 +39,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var handled: LineKey { "handled" }
     package static var ageMs: LineKey { "ageMs" }
     package static var stayMs: LineKey { "stayMs" }
+    package static var staleMs: LineKey { "staleMs" }
 
     // What keeps the machine from moving.
     package static var trouble: LineKey { "trouble" }

@@ -13,6 +13,8 @@ extension ServerLine {
         package let stay: UInt64?
         /// What time will do; nil if nothing.
         package private(set) var due: Due?
+        /// How old it may be, in milliseconds; nil: it is what it is.
+        package private(set) var staleMs: Int64?
 
         package init(
             seq: UInt64,
@@ -28,6 +30,14 @@ extension ServerLine {
             self.epoch = epoch
             self.stay = stay
             self.due = due
+        }
+
+        /// The same, as it was that many milliseconds ago; nil: as it is.
+        package func stale(for staleMs: Int64?) -> Report {
+            guard let staleMs else { return self }
+            var report = self
+            report.staleMs = staleMs
+            return report
         }
 
         /// The same with the milliseconds that are left until what is due; nil if nothing is.
@@ -104,6 +114,12 @@ extension LineWriter {
             report.stay,
             report.due
         )
+        self.stale(report)
+    }
+
+    /// How old what is reported may be, if it may be.
+    mutating func stale(_ report: ServerLine.Report) {
+        if let staleMs = report.staleMs { self.number(.staleMs, staleMs) }
     }
 
     /// The same: what is made only to be written would be copied.

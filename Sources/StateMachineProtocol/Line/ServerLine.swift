@@ -118,6 +118,30 @@ package enum ServerLine {
         Self.mark("beat", id: id, report, resumingAt: seq, isSelected: isSelected)
     }
 
+    /// Whether what is shown is what all hosts of a shared machine have, from here on.
+    ///
+    /// - Parameters:
+    ///   - id: the watch's id.
+    ///   - trouble: why it may be old, or the machine cannot be changed; nil: it is what all have.
+    ///   - report: where the machine is here; nil if that is not known.
+    ///   - seq: where the watch has got to, of which the line has the cursor; nil: the report's.
+    /// - Returns: the line.
+    package static func shared(
+        id: RequestID?,
+        _ trouble: SharingTrouble?,
+        _ report: Report?,
+        resumingAt seq: UInt64? = nil
+    ) -> [UInt8] {
+        self.line("shared", id: id) { writer in
+            writer.bool("up", trouble == nil)
+            if let trouble { writer.string(.reason, trouble.rawValue) }
+            guard let report else { return }
+            writer.stale(report)
+            writer.position(of: report)
+            writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: seq ?? report.seq))
+        }
+    }
+
     /// From the watch's cursor on, another file declares the states.
     ///
     /// - Parameters:
@@ -161,6 +185,7 @@ package enum ServerLine {
             writer.position(of: report)
             writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: seq ?? report.seq))
             if let due = report.due { writer.due(due) }
+            writer.stale(report)
             writer.selected(isSelected)
         }
     }

@@ -123,11 +123,22 @@ final class Connection {
     /// Begins to serve the client.
     private func open() {
         guard !self.output.isClosed, self.lifecycle.timeCame() else { return }
-        if self.door.isWatchImplied {
-            self.server.catchUp()
-            self.watches.start(WatchCall(), id: nil, [])
-        }
+        if self.door.isWatchImplied { self.beginImpliedWatch() }
         self.serve()
+    }
+
+    /// Begins the watch that the door implies, once it is known where the machine is.
+    private func beginImpliedWatch() {
+        guard let sharing = self.server.sharing, !sharing.isPlaced else {
+            self.server.catchUp()
+            return self.watches.start(WatchCall(), id: nil, [])
+        }
+        self.output.append(ServerLine.shared(id: nil, sharing.trouble, nil), replies: 0)
+        sharing.whenPlaced { [weak self] in
+            guard let self, self.lifecycle.isListening else { return }
+            self.watches.start(WatchCall(), id: nil, [])
+            self.output.want()
+        }
     }
 
     // MARK: - Input

@@ -182,6 +182,7 @@ final class Output {
         }
         return .of(
             client?.peer,
+            at: client?.host,
             because: terms.cause,
             as: client?.credentials ?? .unknown,
             isForced: terms.isForced
@@ -197,7 +198,12 @@ final class Output {
     }
 
     private func keepOrigin(_ credentials: Credentials) {
-        self.origin = .of(self.peer.written, because: nil, as: credentials)
+        self.origin = .of(
+            self.peer.written,
+            at: self.server.sharing?.engine.host,
+            because: nil,
+            as: credentials
+        )
     }
 
     // MARK: - In order
@@ -240,6 +246,19 @@ final class Output {
         if self.queue.isEmpty { self.queue.append(Segment(bytes: self.scratch.takeReplies())) }
         if self.queue.last?.isOpen != true { self.queue.append(Segment()) }
         self.queue[self.queue.count - 1].append(line, replies: replies, after: seq, mark: mark)
+    }
+
+    /// Lets go of all that refers to changes of a numbering that is about to end: lines wait for no change and begin and end nothing,
+    /// and answers to `history` end where they are.
+    func leaveNumbering() {
+        for index in self.queue.indices {
+            self.queue[index].seq = 0
+            switch self.queue[index].mark {
+            case .start, .end: self.queue[index].mark = nil
+            case .history(let run): run.cutByRestart()
+            case nil: break
+            }
+        }
     }
 
     /// Queues an answer to `history`, which is written from the changes themselves when its turn has come.

@@ -116,6 +116,7 @@ extension Connection {
                     + "use \(Door.control.fileName)"
             )
         }
+        if let objection = self.server.sharing?.objection(to: operation) { throw objection }
         // Most sets have nothing to be resolved, and are not copied for it.
         if case .set(let call) = request.call, call.terms.isPlain {
             return try self.sets.set(call, id: id)

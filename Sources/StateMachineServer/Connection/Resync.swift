@@ -5,7 +5,8 @@ import StateMachineProtocol
 extension Watches {
     /// Has a watch that has missed changes go on at the newest, and says so.
     func skip(_ watch: Watch) {
-        let wasInReach = watch.isReplaying && self.server.past.disk != nil
+        let isShared = self.server.sharing != nil
+        let wasInReach = isShared || watch.isReplaying && self.server.past.disk != nil
         let head = self.server.past.ring.head
         let missed = head - watch.reported
         watch.becomeLive(at: head)

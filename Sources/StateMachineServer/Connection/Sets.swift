@@ -276,10 +276,15 @@ final class Sets: @unchecked Sendable {
                 + "set it again if that is still wanted"
             self.refuse(id, WireError(.conflict, message), current)
         case .notCommitted(let why):
-            self.refuse(id, WireError(.internal, Refusal.notRecorded(why)), current)
+            let error =
+                self.server.sharing == nil
+                ? WireError(.internal, Refusal.notRecorded(why))
+                : WireError(.unavailable, "the change was not made: \(why)")
+            self.refuse(id, error, current)
         case .unsure(let why):
+            let code: ErrorCode = self.server.sharing == nil ? .internal : .unavailable
             let message = "the change may have been made: \(why)"
-            self.refuse(id, WireError(.internal, message), current) { $0.bool("unsure", true) }
+            self.refuse(id, WireError(code, message), current) { $0.bool("unsure", true) }
         case .overloaded:
             let message = "too many set requests are pending; try again later"
             self.refuse(id, WireError(.limit, message), current)

@@ -45,6 +45,9 @@ final class Watch {
     /// The seq of the last line that it was sent, or of the cursor that it began with.
     private(set) var reported: UInt64
 
+    /// What it was told last of a machine that hosts share; nil: that it is what all have, or nothing.
+    private(set) var told: SharingTrouble?
+
     /// A watch of the changes after that one.
     init(
         _ call: WatchCall,
@@ -88,6 +91,12 @@ final class Watch {
 
     /// Notes that it was sent a line that names its cursor.
     func beatWent() { self.reported = self.cursor.seq }
+
+    /// Notes that it was told that, in a line that names its cursor.
+    func sharingWent(_ trouble: SharingTrouble?) {
+        self.told = trouble
+        self.reported = self.cursor.seq
+    }
 
     /// Notes that it was sent the next declaration, in a line that names its cursor.
     func declaredWent() {

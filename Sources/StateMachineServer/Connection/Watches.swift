@@ -96,6 +96,9 @@ final class Watches {
     /// Brings all up to the newest change, as far as there is time and the socket takes it.
     func write() {
         for watch in self.watches where watch.isRunning && self.output.isFree {
+            if watch.told != self.server.sharing?.trouble, !watch.isReplaying {
+                self.tellSharing(to: watch)
+            }
             // One that rests may be due a beat.
             if !watch.cursor.isResting || watch.pace != nil { self.write(watch) }
         }
@@ -110,6 +113,7 @@ final class Watches {
         return self.watches.contains { watch in
             watch.isRunning
                 && (watch.isReplaying || watch.cursor.isBehind(past.ring.head)
+                    || watch.told != self.server.sharing?.trouble
                     || watch.cursor.declarations < past.declarations.count)
         }
     }
@@ -211,6 +215,20 @@ final class Watches {
                 id: watch.id,
                 self.server.report,
                 isSelected: self.server.isShown(watch.selection)
+            )[...]
+        )
+    }
+
+    /// Tells a watch whether what is shown is what all hosts have; it may be behind that itself.
+    private func tellSharing(to watch: Watch) {
+        let trouble = self.server.sharing?.trouble
+        watch.sharingWent(trouble)
+        self.output.write(
+            ServerLine.shared(
+                id: watch.id,
+                trouble,
+                self.server.report,
+                resumingAt: watch.cursor.seq
             )[...]
         )
     }

@@ -67,17 +67,30 @@ extension StateServer {
                     writer.json("breaker", breaker.json)
                 }
                 let operations = door.operations(withEvents: events != nil)
-                let errors = ErrorCode.allCases.filter {
-                    events != nil || !ErrorCode.ofEvents.contains($0)
-                }
+                let all = ErrorCode.allCases + (self.sharing == nil ? [] : ErrorCode.ofSharing)
+                let errors = all.filter { events != nil || !ErrorCode.ofEvents.contains($0) }
                 writer.json("operations", .strings(operations.map(\.rawValue)))
                 writer.json("errors", .strings(errors.map(\.rawValue)))
                 writer.json("limits", .object(self.limits.members + self.historyMembers))
+                if let sharing = self.sharing {
+                    writer.json("cluster", sharing.described(in: self.epoch))
+                }
                 writer.number("protocol", 1)
                 writer.string("version", StateMachineVersion.current)
                 writer.json("features", .strings(Feature.allCases.map(\.rawValue)))
             }
         )
+    }
+}
+
+extension Sharing {
+    /// The machine that is shared, and where this is, as `describe` has it.
+    fileprivate func described(in epoch: Epoch) -> JSONValue {
+        .object([
+            JSONMember("machine", .string(self.engine.machineName)),
+            JSONMember("host", .string(self.engine.host)),
+            JSONMember("epoch", .string("\(epoch)")),
+        ])
     }
 }
 

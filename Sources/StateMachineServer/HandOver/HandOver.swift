@@ -178,6 +178,32 @@ extension Connection {
         for row in record.watches { self.watches.beginAnew(row) }
     }
 
+    /// Lets go of all that refers to changes of the present numbering, which is about to end; returns what is to be begun again.
+    ///
+    /// Answers that are ready go out.
+    func leaveNumbering() -> [StandingRow] {
+        self.output.leaveNumbering()
+        let rows = self.watches.record() + self.waits.record()
+        self.watches.drop()
+        self.waits.drop()
+        return rows
+    }
+
+    /// Begins again what was let go of, in another numbering than `former`.
+    func begin(_ rows: [StandingRow], after former: Epoch) {
+        for row in rows {
+            switch row {
+            case .watch(let row): self.watches.beginAnew(row)
+            case .wait(let row):
+                self.again(row.line) { request throws(WireError) in
+                    try self.waits.resume(row, of: "\(former)", asking: request)
+                }
+            case .voter: break
+            }
+        }
+        self.output.want()
+    }
+
     /// Carries out again, without an answer, a request that the last process carried out.
     ///
     /// It was valid there. If it is not here, since the limits or the states have changed, the

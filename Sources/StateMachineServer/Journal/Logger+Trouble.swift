@@ -16,6 +16,25 @@ extension Logger {
         }
     }
 
+    /// Logs whether a machine that hosts share is what all have.
+    func log(_ news: SharingNews) {
+        switch news {
+        case .up: self.notice("the shared machine is what all hosts have, accepting changes")
+        case .down(let trouble):
+            self.warning(
+                "the shared machine may be older here than at other hosts, refusing changes",
+                metadata: ["reason": "\(trouble.rawValue)"]
+            )
+        case .unreachable(let troubles) where troubles.isEmpty:
+            self.notice("the engine can be reached")
+        case .unreachable(let troubles):
+            self.warning(
+                "the engine cannot be reached, trying again",
+                metadata: ["error": "\(troubles.joined(separator: "; ").printable)"]
+            )
+        }
+    }
+
     /// Logs why a linked machine cannot be seen; with nil, that it can be again.
     func log(_ why: String?, of link: Link) {
         if let why {

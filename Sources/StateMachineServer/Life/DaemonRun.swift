@@ -23,6 +23,8 @@ struct DaemonRun: Service, CustomStringConvertible {
     let redeclare: (@Sendable () throws -> Redeclaration)?
     /// Follows the machines that this one sees; nil where there are none.
     let watcher: (any LinkWatcher)?
+    /// What is known of the other hosts that share the machine; nil if it is this one's alone.
+    let sharing: (any MachineSharing)?
     let onReady: @Sendable () -> Void
     var manager: ServiceManager { ServiceManager(logger: self.logger) }
 
@@ -121,7 +123,8 @@ struct DaemonRun: Service, CustomStringConvertible {
                 },
                 bell: bell.value,
                 clock: self.clock,
-                watcher: self.watcher
+                watcher: self.watcher,
+                sharing: self.sharing
             )
         }.get()
     }
@@ -144,6 +147,7 @@ struct DaemonRun: Service, CustomStringConvertible {
             server.beginSeeing { logger.log($1, of: $0) }
         }.get()
         try await self.resume(with: taken, at: server)
+        if taken.count > 0 { try await self.place(server) }
         try await self.take(taken, to: server, on: group)
         try await loop.submit { [logger] in
             server.voters.announce { logger.log($0, of: $1) }
@@ -181,6 +185,12 @@ struct DaemonRun: Service, CustomStringConvertible {
             status.troubled(by: why)
             guard let server else { return }
             server.loop.execute { server.trouble = why }
+        }
+        // Not through `self`, as above.
+        self.sharing?.onNews { [logger, weak server] news in
+            logger.log(news)
+            guard let server else { return }
+            server.loop.execute { server.happened(news) }
         }
         let beginning = try await loop.submit { server.beginning }.get()
         self.logger.notice(
@@ -235,6 +245,31 @@ struct DaemonRun: Service, CustomStringConvertible {
             }
             return promise.futureResult
         }.get()
+    }
+
+    /// How long clients of the last process wait until it is known where a shared machine is.
+    ///
+    /// 10 s: a leader is elected in less, and the service manager waits for nine times that.
+    private static let longestPlacing = TimeAmount.seconds(10)
+
+    /// Waits until it is known where a machine is that others share: where clients of the last process go on follows from that.
+    ///
+    /// - Throws: `DaemonError` if that takes too long; the clients are kept for the next process.
+    private func place(_ server: StateServer) async throws {
+        let isPlaced = try await server.loop.flatSubmit { () -> EventLoopFuture<Bool> in
+            guard let sharing = server.sharing else { return server.loop.makeSucceededFuture(true) }
+            let promise = server.loop.makePromise(of: Bool.self)
+            var isOver = false
+            func end(_ isPlaced: Bool) {
+                if !exchange(&isOver, with: true) { promise.succeed(isPlaced) }
+            }
+            server.loop.assumeIsolated().scheduleTask(in: Self.longestPlacing) { end(false) }
+            sharing.whenPlaced { end(true) }
+            return promise.futureResult
+        }.get()
+        guard isPlaced else {
+            throw DaemonError("the engine has not said where the machine is; can it be reached?")
+        }
     }
 
     /// Takes over the last process's numbers, holds and guards, all of which are in force before

@@ -48,6 +48,9 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// daemon, if another process can take over. Runs on no particular thread.
     ///
     /// `watcher` follows the machines that the machine's file names; without one it sees none.
+    ///
+    /// `sharing` is what the machine's log knows of the other hosts that share it; then it need not be known yet where the
+    /// machine is.
     package init(
         machine: StateMachine<State>,
         past: (any PastStore)?,
@@ -57,6 +60,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         logger: Logger,
         redeclare: (@Sendable () throws -> Redeclaration)? = nil,
         watcher: (any LinkWatcher)? = nil,
+        sharing: (any MachineSharing)? = nil,
         onReady: @escaping @Sendable () -> Void = {}
     ) {
         self.daemon = DaemonRun(
@@ -68,6 +72,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             logger: logger,
             redeclare: redeclare,
             watcher: watcher,
+            sharing: sharing,
             onReady: onReady
         )
     }

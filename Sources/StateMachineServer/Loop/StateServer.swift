@@ -33,13 +33,15 @@ final class StateServer: @unchecked Sendable {
     private let registration: Registration
     /// What the cursor calls.
     private let listener: Listener
+    /// Nil of a machine that is this host's alone.
+    let sharing: Sharing?
     /// Nil of a machine that has no stays.
     let stays: Stays?
     /// Nil where nobody follows other machines.
     private(set) var links: Links?
     /// How long the loop waits for the disk.
     var spin = AdaptiveSpin()
-    let epoch: Epoch
+    var epoch: Epoch { self.past.epoch }
     /// All changes that can be read, the newest in the ring.
     let past: Past
     private(set) var limits: ServerLimits
@@ -76,7 +78,7 @@ final class StateServer: @unchecked Sendable {
     var reload: ((@escaping @Sendable (ReloadResult) -> Void) -> Void)?
 
     /// When the numbering began, which is when the initial state was entered; nil if that was before this run.
-    let began: WallTime?
+    private(set) var began: WallTime?
 
     /// What logs changes, and the newest that it has been told of.
     private var log: TransitionLogger?
@@ -104,7 +106,7 @@ final class StateServer: @unchecked Sendable {
 
     @exclusivity(unchecked) private var isFlushScheduled = false
 
-    /// - Precondition: called on `loop`, once it is known where the machine is.
+    /// - Precondition: called on `loop`, once it is known where the machine is, unless others share it.
     init(
         machine: Machine,
         schema: Schema,
@@ -114,10 +116,15 @@ final class StateServer: @unchecked Sendable {
         disk: HistoryReader? = nil,
         bell: LoopBell,
         clock: any StayClock = KernelClock(),
-        watcher: (any LinkWatcher)? = nil
+        watcher: (any LinkWatcher)? = nil,
+        sharing: (any MachineSharing)? = nil
     ) {
         loop.preconditionInEventLoop()
-        precondition(machine.isPlaced, "nobody is served before it is known where the machine is")
+        precondition(
+            machine.isPlaced || sharing != nil,
+            "nobody is served before it is known where the machine is"
+        )
+        self.sharing = sharing.map { Sharing($0) }
         self.loop = loop
         self.machine = machine
         self.states = schema
@@ -167,7 +174,6 @@ final class StateServer: @unchecked Sendable {
                 ?? [],
             disk: disk
         )
-        self.epoch = self.past.epoch
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         listener.server = self
         self.turns.flush = { self.scheduleFlush() }
@@ -199,6 +205,7 @@ final class StateServer: @unchecked Sendable {
 
     /// A state was entered: the ring has it from now on.
     private func append(_ change: Change) {
+        guard !change.isArrival else { return self.arrived(change) }
         let due = self.stays?.due(after: change)
         // Clients that set have been paused since the ring was half full. The program is not, nor what a client sent
         // before it vanished, which is decided without waiting.
@@ -235,6 +242,51 @@ final class StateServer: @unchecked Sendable {
         self.counters.add(.changes)
         self.stays?.passed(self.snapshot)
         if change.beginsStay { self.links?.entered(self.snapshot, by: change) }
+    }
+
+    /// The machine is there, by changes that nobody here knows: they cannot be read, and whoever would be sent them is told so.
+    private func arrived(_ change: Change) {
+        guard let sharing = self.sharing, let epoch = sharing.engine.takeArrival() else { return }
+        let isRestarted = sharing.isPlaced && epoch != self.epoch
+        let left = isRestarted ? self.clients.map { ($0, $0.leaveNumbering()) } : []
+        let former = self.epoch
+        self.tellLog()
+        self.past.begin(
+            after: change.seq,
+            with: ChangeRing(
+                changes: self.limits.ringChanges,
+                bytes: self.limits.ringBytes,
+                after: change.seq
+            ),
+            in: epoch
+        )
+        self.turns.begin(after: change.seq)
+        (self.snapshot, self.origin) = (change.place, change.origin)
+        self.due = self.stays?.due(at: change.place)
+        self.beganStay = change.beginsStay ? change.at : nil
+        self.began = change.seq == 0 ? change.at : nil
+        self.ages = ChangeAges(self.clock.moment, head: change.seq)
+        self.logged = change.seq
+        self.descriptions = [:]
+        self.stays?.passed(change.place)
+        for user in self.users.withResting { user.readers.wakeAll() }
+        for (connection, standing) in left {
+            connection.begin(standing, after: former)
+        }
+        sharing.placed()
+        self.scheduleFlush()
+    }
+
+    /// Something is told of a machine that hosts share.
+    func happened(_ news: SharingNews) {
+        guard let sharing = self.sharing else { return }
+        let former = sharing.trouble
+        sharing.happened(news)
+        self.trouble = sharing.sentence
+        self.status?.troubled(by: self.trouble)
+        guard sharing.trouble != former else { return }
+        for user in self.users.withResting { user.readers.wakeAll() }
+        self.scheduleFlush()
     }
 
     private func endBurst() {

@@ -26,7 +26,7 @@ final class Past {
         case end
     }
 
-    let epoch: Epoch
+    private(set) var epoch: Epoch
     @exclusivity(unchecked) var ring: ChangeRing
     /// What has declared the machine.
     var declarations: [Declared]
@@ -38,6 +38,18 @@ final class Past {
         self.ring = ring
         self.declarations = declarations
         self.disk = disk
+    }
+
+    /// Begins behind that change: there is nothing before it.
+    ///
+    /// In another numbering declarations count from there as well.
+    func begin(after seq: UInt64, with ring: consuming ChangeRing, in epoch: Epoch) {
+        self.ring = ring
+        guard epoch != self.epoch else { return }
+        self.epoch = epoch
+        self.declarations = self.declarations.suffix(1).map {
+            Declared(declaration: $0.declaration, seq: seq)
+        }
     }
 
     /// The oldest change that can be read.

@@ -122,7 +122,8 @@ extension StateServer {
 
     /// A place, with what time will do there.
     func report(of place: Place, due: ServerLine.Due?) -> ServerLine.Report {
-        self.states.report(of: place, in: self.epoch, due: due)
+        let report = self.states.report(of: place, in: self.epoch, due: due)
+        return self.sharing.map { report.stale(for: $0.staleMs) } ?? report
     }
 }
 

@@ -87,6 +87,9 @@ final class Turns {
         }
     }
 
+    /// Goes on behind that change, in another numbering.
+    func begin(after seq: UInt64) { (self.flushed, self.round.head) = (seq, seq) }
+
     func stop() {
         self.bell.close()
         self.flush = {}

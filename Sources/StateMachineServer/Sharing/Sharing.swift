@@ -1,0 +1,85 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// What a server knows of the machine that it shares with other hosts: whether it shows what all have, and takes changes.
+///
+/// Belongs to the event loop.
+final class Sharing {
+    let engine: any MachineSharing
+    /// Why what is shown may be old, or cannot be changed; nil: it is what all have.
+    private(set) var trouble: SharingTrouble? = .engine
+    /// Why no member of the engine can be reached, each in a sentence.
+    private var unreachable: [String] = []
+    /// Whether it is known where the machine is.
+    private(set) var isPlaced = false
+    /// What waits for that.
+    private var waiting: [() -> Void] = []
+
+    init(_ engine: any MachineSharing) { self.engine = engine }
+
+    /// How old what is shown may be, while that is not what all have.
+    var staleMs: Int64? { self.trouble == nil ? nil : self.engine.ageMs }
+
+    /// What keeps the machine from being changed, for people; nil: nothing.
+    var sentence: String? {
+        guard let trouble else { return nil }
+        let others = self.unreachable.joined(separator: "; ")
+        return trouble == .engine && !others.isEmpty
+            ? "\(trouble.sentence): \(others)" : trouble.sentence
+    }
+
+    func happened(_ news: SharingNews) {
+        switch news {
+        case .up: self.trouble = nil
+        case .down(let trouble): self.trouble = trouble
+        case .unreachable(let troubles): self.unreachable = troubles
+        }
+    }
+
+    /// Why a request cannot be carried out here and now; nil if it may be.
+    func objection(to operation: Operation) -> WireError? {
+        switch operation {
+        case .describe, .help, .unwatch, .reload: return nil
+        case .hold, .guard:
+            return WireError(
+                .unavailable,
+                "a machine that several hosts share has no holds and no guards yet"
+            )
+        case .get, .set, .send, .update, .watch, .wait, .release, .vote, .history, .stats, .ping:
+            return self.isPlaced ? nil : WireError(.unavailable, self.refusal)
+        }
+    }
+
+    /// What is said before it is known where the machine is.
+    private var refusal: String {
+        "this host has not seen the machine yet: \(self.sentence ?? "it has just started")"
+    }
+
+    /// Runs `body` once it is known where the machine is, which may be now.
+    func whenPlaced(_ body: @escaping () -> Void) {
+        if self.isPlaced { body() } else { self.waiting.append(body) }
+    }
+
+    /// Notes that it is known where the machine is.
+    func placed() {
+        guard !self.isPlaced else { return }
+        self.isPlaced = true
+        for body in exchange(&self.waiting, with: []) { body() }
+    }
+}
+
+extension SharingTrouble {
+    /// For people.
+    fileprivate var sentence: String {
+        switch self {
+        case .layout: "a later program has written the machine; upgrade this one"
+        case .form:
+            "the machine is in a state that this host's file does not have; give it the same file"
+        case .certificate: "the engine does not take the certificate"
+        case .permission: "the engine does not permit it"
+        case .engine: "no quorum of the engine has answered"
+        case .full: "the engine is full"
+        case .session: "this host has no session with the engine"
+        }
+    }
+}
