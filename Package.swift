@@ -39,6 +39,7 @@ let package = Package(
         .library(name: "StateMachineClient", targets: ["StateMachineClient"]),
         .library(name: "StateMachineTesting", targets: ["StateMachineTesting"]),
         .executable(name: "statemachine", targets: ["statemachine"]),
+        .executable(name: "statemachine-cluster", targets: ["statemachine-cluster"]),
         .executable(name: "statectl", targets: ["statectl"]),
         .executable(name: "statemachine-runner", targets: ["statemachine-runner"]),
         .executable(name: "statemachine-web", targets: ["statemachine-web"]),
@@ -261,8 +262,8 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        .executableTarget(
-            name: "statemachine",
+        .target(
+            name: "DeclaredDaemon",
             dependencies: [
                 "StateMachineCore",
                 "StateMachineDeclaration",
@@ -270,8 +271,32 @@ let package = Package(
                 "StateMachineLinks",
                 "StateMachineProtocol",
                 "StateMachineServer",
+                .daemon("Logging", of: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "statemachine",
+            dependencies: [
+                "DeclaredDaemon",
+                "StateMachineCore",
+                "StateMachineEmbedding",
+                .daemon("ArgumentParser", of: "swift-argument-parser"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "statemachine-cluster",
+            dependencies: [
+                "DeclaredDaemon",
+                "StateMachineCore",
+                "StateMachineEmbedding",
+                "StateMachineEtcd",
+                "StateMachineProtocol",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
                 .daemon("Logging", of: "swift-log"),
+                .cluster("NIOCore", of: "swift-nio"),
+                .cluster("NIOPosix", of: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -494,6 +519,8 @@ let package = Package(
                 "StateMachineEtcd",
                 "StateMachineProtocol",
                 "TestSupport",
+                "statectl",
+                "statemachine-cluster",
                 .cluster("NIOCore", of: "swift-nio"),
                 .cluster("NIOHPACK", of: "swift-nio-http2"),
                 .cluster("NIOHTTP2", of: "swift-nio-http2"),

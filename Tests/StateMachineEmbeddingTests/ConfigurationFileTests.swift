@@ -23,8 +23,8 @@ import Testing
 
         // A key follows its "#" directly, a description has a blank between.
         let paragraphs = text.split(separator: "\n\n").dropFirst()
-        #expect(paragraphs.count == Setting.allCases.count)
-        for (setting, paragraph) in zip(Setting.allCases, paragraphs) {
+        #expect(paragraphs.count == Setting.ofOneHost.count)
+        for (setting, paragraph) in zip(Setting.ofOneHost, paragraphs) {
             let lines = paragraph.split(separator: "\n")
             let words = lines.dropLast().map { $0.dropFirst(2) }.joined(separator: " ")
             let summary = setting.row.summary.dropLast()
@@ -36,8 +36,8 @@ import Testing
             let place =
                 switch setting.row.kind {
                 case .file: "/etc/statemachine/machine.yaml"
-                case .name: "statemachine"
-                case .count, .yes, .choice, .directory: "\(directory)/statemachine"
+                case .name, .key: "statemachine"
+                case .count, .yes, .choice, .directory, .time, .list: "\(directory)/statemachine"
                 }
             let usual = setting.row.kind.defaultValue ?? .text(place)
             #expect(settings.values[setting]?.value == usual, "\(setting.key)")

@@ -7,6 +7,7 @@ package enum BuiltProduct: String, Sendable {
     case statectl
     case runner = "statemachine-runner"
     case web = "statemachine-web"
+    case cluster = "statemachine-cluster"
 
     package var path: String {
         get throws {

@@ -40,6 +40,7 @@ package struct DaemonProcess: Sendable {
     /// `wrapper` is a command to start instead; the daemon's command line follows its words, and it
     /// becomes the daemon.
     package static func run(
+        _ program: BuiltProduct = .statemachine,
         in directory: String,
         machine: String? = nil,
         isDurable: Bool = false,
@@ -60,7 +61,7 @@ package struct DaemonProcess: Sendable {
             words += ["--machine", file]
         }
         let process = try SpawnedProcess(
-            wrapper + [BuiltProduct.statemachine.path] + words,
+            wrapper + [program.path] + words,
             environment: own.merging(environment) { $1 },
             notify: notify,
             output: "\(directory)/stderr"

@@ -52,6 +52,38 @@ package struct DaemonStart: Sendable {
         try await daemon.runUntilSignalled()
     }
 
+    /// Serves a machine that other hosts share until a signal ends it; it need not be known yet where it is.
+    ///
+    /// - Parameters:
+    ///   - schema: the states.
+    ///   - make: makes the machine, of which its log says where it is.
+    ///   - log: that.
+    ///   - begin: has the log begin with the machine.
+    ///   - redeclare: reads the machine's declaration again; see `StateMachineDaemon`.
+    /// - Throws: what keeps it from starting.
+    @MainActor
+    package func serve<State>(
+        _ schema: Schema,
+        making make: (Place, any Recording) -> StateMachine<State>,
+        sharing log: any Recording & MachineSharing,
+        begin: (Machine) -> Void,
+        redeclare: @escaping @Sendable () throws -> Redeclaration
+    ) async throws {
+        let beginning = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
+        let machine = make(beginning, log)
+        begin(machine.machine)
+        let daemon = StateMachineDaemon(
+            machine: machine,
+            past: nil,
+            schema: schema,
+            configuration: self.configuration,
+            logger: self.logger,
+            redeclare: redeclare,
+            sharing: log
+        )
+        try await daemon.runUntilSignalled()
+    }
+
     /// The runtime directory, as far as it is known before the doors open.
     package var runtimeDirectory: String? {
         self.settings.text(.runtimeDirectory)

@@ -10,7 +10,7 @@ struct ProgramCommand<Program: StateMachineProgram>: DaemonCommand {
     static var front: ProgramProfile {
         ProgramProfile(
             Program.programName,
-            settings: Setting.allCases.filter { $0 != .machine && $0 != .instance }
+            settings: Setting.ofOneHost.filter { $0 != .machine && $0 != .instance }
         )
     }
 

@@ -30,6 +30,28 @@ package enum Setting: String, CaseIterable {
     case ringBytes = "ring-bytes"
     case machine
     case instance
+    case engineEndpoints = "engine-endpoints"
+    case engineCA = "engine-ca"
+    case engineCertificate = "engine-certificate"
+    case engineKey = "engine-key"
+    case engineMachine = "engine-machine"
+    case engineInsecure = "engine-insecure"
+    case host
+    case sessionTTL = "session-ttl"
+    case checkInterval = "check-interval"
+    case staleAfter = "stale-after"
+    case callTimeout = "call-timeout"
+    case setTimeout = "set-timeout"
+
+    /// What only statemachine-cluster has: how several hosts share the machine.
+    package static let ofSharing: [Setting] = [
+        .engineEndpoints, .engineCA, .engineCertificate, .engineKey, .engineMachine,
+        .engineInsecure, .host, .sessionTTL, .checkInterval, .staleAfter, .callTimeout,
+        .setTimeout,
+    ]
+
+    /// What every other daemon has for a machine that a file declares.
+    package static let ofOneHost = allCases.filter { !ofSharing.contains($0) }
 
     /// The prefix of all environment variables.
     static let variablePrefix = "STATEMACHINE_"
@@ -50,7 +72,9 @@ package enum Setting: String, CaseIterable {
         switch self.row.kind {
         case .count: "n"
         case .yes: "bool"
-        case .name: "name"
+        case .time: "time"
+        case .list: "list"
+        case .name, .key: "name"
         case .file: "file"
         case .directory: "dir"
         case .choice: self.key.split(separator: "-").last.map(String.init) ?? self.key
@@ -76,6 +100,9 @@ extension Option {
 extension ProgramProfile {
     /// A sentence about a name that is not a key, with the key that may have been meant.
     func unknownKey(_ name: String) -> String {
+        if let setting = Setting(rawValue: name), Setting.ofSharing.contains(setting) {
+            return self.needsPackage(setting, called: name)
+        }
         if Setting(rawValue: name) != nil {
             return
                 "\(name) is a setting of the daemon statemachine: \(self.name) has its states built in, and reads no machine's file; remove it"
@@ -84,6 +111,15 @@ extension ProgramProfile {
         return "there is no setting \"\(name)\"; "
             + (NearestName.of(name, among: keys).map { "did you mean \($0)?" }
                 ?? "known: \(keys.joined(separator: ", "))")
+    }
+}
+
+extension ProgramProfile {
+    /// A sentence about a setting of a machine that several hosts share, which this program does not serve.
+    func needsPackage(_ setting: Setting, called name: String) -> String {
+        self.settings.contains(.machine)
+            ? "\(name) is a setting of the program statemachine-cluster; install the package statemachine-cluster, or remove it"
+            : "\(name) is a setting of the program statemachine-cluster: \(self.name) has its states built in, and cannot share them; remove it"
     }
 }
 
@@ -100,6 +136,12 @@ extension Setting {
         case file(default: String)
         /// What may stand in a file's name; there is no default.
         case name
+        /// What may stand in a key of the engine, up to so many characters; the default is in words.
+        case key(longest: Int, default: String)
+        /// A time, between those.
+        case time(ClosedRange<Duration>, default: Duration)
+        /// Several words, with commas between them; there is no default.
+        case list
 
         /// The value of an environment variable, which is always text.
         func value(of text: String) -> SettingValue {
@@ -111,7 +153,7 @@ extension Setting {
                 case "false", "no", "0": .flag(false)
                 default: .other(text)
                 }
-            case .choice, .directory, .file, .name: .text(text)
+            case .choice, .directory, .file, .name, .key, .time, .list: .text(text)
             }
         }
 
@@ -124,6 +166,11 @@ extension Setting {
             case .choice(let values, _): "one of \(values.joined(separator: ", "))"
             case .directory, .file: "a path"
             case .name: "a word of letters, digits and any of - _ . : @"
+            case .key(let longest, _):
+                "a word of letters, digits and any of - _ . of at most \(longest) characters"
+            case .time(let range, _):
+                "a time from \(range.lowerBound.timeText) to \(range.upperBound.timeText), such as \(range.lowerBound.timeText)"
+            case .list: "one or several, with commas between them"
             }
         }
 
@@ -132,8 +179,11 @@ extension Setting {
             switch self {
             case .count(_, let value): "\(value)"
             case .yes: "false"
-            case .choice(_, let value), .directory(let value), .file(let value): value
-            case .name: "none"
+            case .choice(_, let value), .directory(let value), .file(let value),
+                .key(_, let value):
+                value
+            case .time(_, let value): value.timeText
+            case .name, .list: "none"
             }
         }
 
@@ -143,13 +193,14 @@ extension Setting {
             case .count(_, let value): .number(value)
             case .yes: .flag(false)
             case .choice(_, let value): .text(value)
-            case .directory, .file, .name: nil
+            case .time(_, let value): .text(value.timeText)
+            case .directory, .file, .name, .key, .list: nil
             }
         }
 
         var completion: CompletionKind? {
             switch self {
-            case .count, .yes, .name: nil
+            case .count, .yes, .name, .key, .time, .list: nil
             case .choice(let values, _): .list(values)
             case .directory: .directory
             case .file: .file()
@@ -163,6 +214,11 @@ extension Setting {
             case (.choice(let values, _), .text(let value)): values.contains(value)
             case (.directory, .text(let value)), (.file, .text(let value)): !value.isEmpty
             case (.name, .text(let value)): value.isInstanceName
+            case (.key(let longest, _), .text(let value)):
+                value.isKeyName && value.utf8.count <= longest
+            case (.time(let range, _), .text(let value)):
+                (try? TimeText.duration(value)).map(range.contains) ?? false
+            case (.list, .text(let value)): !value.isEmpty
             case (.yes, .flag): true
             case (_, .text), (_, .number), (_, .flag), (_, .other): false
             }
@@ -177,6 +233,21 @@ extension String {
             && self.unicodeScalars.allSatisfy {
                 $0.isASCII && $0.properties.isAlphabetic
                     || "0123456789-_.:@\\".unicodeScalars.contains($0)
+            }
+    }
+}
+
+extension String {
+    /// Whether it can be a part of one of the engine's keys.
+    fileprivate var isKeyName: Bool {
+        !self.isEmpty
+            && self.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                    true
+                default: "-_.".utf8.contains(byte)
+                }
             }
     }
 }

@@ -36,6 +36,65 @@ extension Setting {
                 summary: "The name of the instance, if there are several daemons; see --machine.",
                 given: { _ in nil }
             )
+        case .engineEndpoints:
+            .sharing(
+                .list,
+                "Where the members of etcd are, such as https://etcd-1.example:2379; without any the machine is this host's alone."
+            )
+        case .engineCA:
+            .sharing(
+                .file(default: "none"),
+                "The certificates by one of which those of etcd have to be signed."
+            )
+        case .engineCertificate:
+            .sharing(
+                .file(default: "none"),
+                "This host's certificate; its common name is a user of etcd."
+            )
+        case .engineKey: .sharing(.file(default: "none"), "The key of that certificate.")
+        case .engineMachine:
+            .sharing(
+                .key(
+                    longest: 64,
+                    default: "the instance, else the name that the machine's file has for it"
+                ),
+                "The name under which all hosts share the machine."
+            )
+        case .engineInsecure:
+            .sharing(
+                .yes,
+                "Talk to etcd without encryption, also to other hosts."
+            )
+        case .host:
+            .sharing(
+                .key(longest: 253, default: "the host's name"),
+                "The name of this host among those that share the machine."
+            )
+        case .sessionTTL:
+            .sharing(
+                .time(.seconds(5)...(.seconds(60)), default: .seconds(10)),
+                "How long the others count on this host once it no longer answers."
+            )
+        case .checkInterval:
+            .sharing(
+                .time(Setting.shortestWait...(.seconds(60)), default: .seconds(1)),
+                "How often to ask etcd whether the machine is where it is shown."
+            )
+        case .staleAfter:
+            .sharing(
+                .time(Setting.shortestWait...(.seconds(60)), default: .seconds(3)),
+                "How long after the last answer what is shown counts as old, and nothing can be set."
+            )
+        case .callTimeout:
+            .sharing(
+                .time(Setting.shortestWait...(.seconds(60)), default: .seconds(1)),
+                "How long etcd has to answer before another member is asked."
+            )
+        case .setTimeout:
+            .sharing(
+                .time(Setting.shortestWait...(.seconds(60)), default: .seconds(5)),
+                "How long a set waits to know what has become of it."
+            )
         case .runtimeDirectory:
             Row(
                 kind: .directory(
@@ -189,11 +248,19 @@ extension Setting {
     static let fewestHistoryBytes = 1 << 20
     static let mostHistoryBytes = 1 << 40
 
+    /// 50 ms: less than that a healthy etcd may take.
+    static let shortestWait = Duration.milliseconds(50)
+
     /// A gibibyte; the ring's memory is allotted at the start.
     static let mostBytes = 1 << 30
 }
 
 extension Setting.Row {
+    /// A row for a setting that only statemachine-cluster has, and gives by itself.
+    static func sharing(_ kind: Setting.Kind, _ summary: String) -> Self {
+        Self(kind: kind, summary: summary, given: { _ in nil })
+    }
+
     /// A row for a limit of the server, which knows the default.
     static func limit(
         _ limit: WritableKeyPath<ServerLimits, Int>,

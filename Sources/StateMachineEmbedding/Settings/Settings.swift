@@ -71,6 +71,13 @@ package struct Settings {
                 self.values[setting] = Value(value, .builtIn)
             }
         }
+        // A variable that is passed over would leave the machine to this host alone.
+        let engine = Setting.engineEndpoints
+        if front.settings.contains(.machine), !front.settings.contains(engine),
+            environment[engine.variable] != nil
+        {
+            problems.append(front.needsPackage(engine, called: engine.variable))
+        }
         self.warnings = Self.unknownVariables(in: environment, among: front.settings)
         guard problems.isEmpty else { throw ConfigurationError(problems) }
     }
@@ -94,9 +101,19 @@ package struct Settings {
         return value
     }
 
-    func isOn(_ setting: Setting) -> Bool {
+    package func isOn(_ setting: Setting) -> Bool {
         guard case .flag(let value)? = self.values[setting]?.value else { return false }
         return value
+    }
+
+    /// The time of a setting that has one.
+    package func time(_ setting: Setting) -> Duration? {
+        self.text(setting).flatMap { try? TimeText.duration($0) }
+    }
+
+    /// What sentences call a setting, with its value: `check-interval 1s`.
+    package func named(_ setting: Setting) -> String {
+        "\(setting.key) \(self.values[setting]?.value.text ?? "none")"
     }
 
     func count(_ setting: Setting) -> Int? {

@@ -1,20 +1,22 @@
 import Glibc
 import StateMachineDeclaration
-import StateMachineEmbedding
-import StateMachineProtocol
-import StateMachineServer
+package import StateMachineEmbedding
+package import StateMachineProtocol
+package import StateMachineServer
 
 /// The machine that a file declares.
-struct DeclaredMachine {
-    let schema: Schema
+package struct DeclaredMachine {
+    package let schema: Schema
     /// Warnings of what may not do what was meant: `FILE:LINE:COLUMN: sentence`.
-    let warnings: [String]
+    package let warnings: [String]
+    /// Why several hosts cannot share it, one sentence each.
+    package let sharingObjections: [String]
 
     /// Reads the named file, or the default one if it exists.
     ///
     /// - Returns: nil if no file is named and the default one does not exist.
     /// - Throws: `ConfigurationError` with all that is wrong with it.
-    static func read(_ settings: Settings) throws(ConfigurationError) -> DeclaredMachine? {
+    package static func read(_ settings: Settings) throws(ConfigurationError) -> DeclaredMachine? {
         if let path = settings.text(.machine) { return try Self(path, settings) }
         // A file that exists but cannot be read is an error.
         let path = Self.defaultPaths(settings).first { (path: String) in access(path, F_OK) == 0 }
@@ -24,7 +26,7 @@ struct DeclaredMachine {
     /// The same at a reload, after which a file still has to declare the machine.
     ///
     /// - Throws: `ReloadRefusal` with all that is wrong with the file, or that it is gone.
-    static func reread(_ settings: Settings) throws(ReloadRefusal) -> DeclaredMachine {
+    package static func reread(_ settings: Settings) throws(ReloadRefusal) -> DeclaredMachine {
         let machine: DeclaredMachine?
         do {
             machine = try self.read(settings)
@@ -63,5 +65,25 @@ struct DeclaredMachine {
         }
         self.schema = declaration.schema
         self.warnings = reading.problems.map { $0.line(in: path) }
+        self.sharingObjections = declaration.sharingObjections.map { "\(path): \($0)" }
+    }
+}
+
+extension Declaration {
+    /// What it has that a machine cannot have yet which several hosts share, one sentence each: each host would do it.
+    fileprivate var sharingObjections: [String] {
+        func names(_ isMeant: (StateDeclaration) -> Bool) -> String? {
+            let names = self.states.filter(isMeant).map(\.name)
+            return names.isEmpty ? nil : names.joined(separator: ", ")
+        }
+        let hint = "a machine that several hosts share cannot have that yet"
+        return [
+            names { !$0.after.isEmpty }.map { "\($0) has after: \(hint)" },
+            names { $0.boot != nil }.map { "\($0) has boot: \(hint)" },
+            names { !$0.commands.isEmpty }.map { "\($0) has run, enter or leave: \(hint)" },
+            self.links.isEmpty
+                ? nil
+                : "it sees \(self.links.map(\.name).joined(separator: ", ")): \(hint)",
+        ].compactMap(\.self)
     }
 }

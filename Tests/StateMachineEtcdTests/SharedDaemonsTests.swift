@@ -1,0 +1,265 @@
+#if Cluster
+import Foundation
+import Glibc
+import StateMachineEtcd
+import Subprocess
+import TestSupport
+import Testing
+
+/// Daemons of several hosts that share a machine over a real etcd, as clients see them at their sockets.
+@Suite(.enabled(if: EtcdProcess.isInstalled))
+struct SharedDaemonsTests {
+    private static let machine = """
+        machine: gate
+        start: closed
+        states:
+          closed: {to: [open]}
+          open: {fields: {by: string}, to: [closed]}
+        """
+
+    private static func arguments(_ host: String, _ endpoint: EtcdEndpoint) -> [String] {
+        [
+            "--log-level", "error", "--engine-endpoints", "\(endpoint)", "--host", host,
+            "--session-ttl", "5s", "--check-interval", "200ms", "--stale-after", "600ms",
+            "--call-timeout", "400ms", "--set-timeout", "1s",
+        ]
+    }
+
+    /// Runs the daemon of one host.
+    private static func run(
+        _ host: String,
+        at endpoint: EtcdEndpoint,
+        in directory: String,
+        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws {
+        let place = "\(directory)/\(host)"
+        mkdir(place, 0o700)
+        let ended = try await DaemonProcess.run(
+            .cluster,
+            in: place,
+            machine: Self.machine,
+            arguments: Self.arguments(host, endpoint),
+            body
+        )
+        #expect(
+            [.exited(0), .signaled(9)].contains(ended.status),
+            "\(text(of: "\(place)/stderr"))"
+        )
+    }
+
+    /// A watch of a daemon that shows what all have, from its first `state` line on.
+    private static func watch(_ daemon: DaemonProcess) async throws -> LineSocket {
+        let socket = try daemon.connect(\.events)
+        var line = try await socket.next()
+        while line.type != "state" {
+            #expect(line.type == "shared")
+            #expect(line.bool("up") == false)
+            line = try await socket.next()
+        }
+        return socket
+    }
+
+    /// Waits until the daemon takes changes.
+    private static func isUp(_ daemon: DaemonProcess) async throws {
+        let socket = try await Self.watch(daemon)
+        // What is told behind the state says that it does not.
+        while try await daemon.ask(\.control, #"{"op":"get"}"#).has("staleMs") {
+            let line = try await socket.next()
+            if line.type == "shared", line.bool("up") == true { return }
+        }
+    }
+
+    /// The next lines that are changes, as they came.
+    private static func changes(_ socket: LineSocket, _ count: Int) async throws -> [String] {
+        var changes: [String] = []
+        while changes.count < count {
+            let line = try await socket.next()
+            if line.type == "change" { changes.append(line.description) }
+        }
+        return changes
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func threeHostsShareTheirSetsAsClientsSeeThem() async throws {
+        try await EtcdProcess.run { etcd, directory in
+            let endpoint = etcd.endpoint
+            try await Self.run("a", at: endpoint, in: directory) { a in
+                try await Self.run("b", at: endpoint, in: directory) { b in
+                    try await Self.run("c", at: endpoint, in: directory) { c in
+                        let daemons = [a, b, c]
+                        for daemon in daemons { try await Self.isUp(daemon) }
+                        var watches: [LineSocket] = []
+                        for daemon in daemons { watches.append(try await Self.watch(daemon)) }
+                        for (index, daemon) in daemons.enumerated() {
+                            let by = ["a", "b", "c"][index]
+                            let opened = try await daemon.ask(
+                                \.control,
+                                #"{"op":"set","state":"open","data":{"by":"\#(by)"}}"#
+                            )
+                            #expect(opened.ok == true, "\(opened)")
+                            let closed = try await BuiltProduct.statectl.run(
+                                ["--runtime-directory", daemon.directory, "set", "closed"]
+                            )
+                            #expect(closed.status == .exited(0), "\(closed.errors)")
+                        }
+                        var seen: [[String]] = []
+                        for watch in watches { seen.append(try await Self.changes(watch, 6)) }
+                        // Byte for byte, with seq, cursor, time and who has set it.
+                        #expect(seen[0] == seen[1])
+                        #expect(seen[0] == seen[2])
+                        #expect(
+                            try seen[0].map { try JSONLine($0).item("by")?.string("host") }
+                                == ["a", "a", "b", "b", "c", "c"]
+                        )
+                        #expect(try seen[0].map { try JSONLine($0).seq } == Array(1...6))
+                        let late = try await b.ask(
+                            \.control,
+                            #"{"op":"set","state":"open","data":{"by":"b"},"ifSeq":5}"#
+                        )
+                        #expect(late.error == "conflict")
+                        // A cursor of one host is one of another.
+                        let cursor = try JSONLine(seen[0][5]).string("cursor") ?? ""
+                        let resumed = try await c.ask(
+                            \.control,
+                            #"{"op":"watch","since":"\#(cursor)"}"#
+                        )
+                        #expect(resumed.type == "live", "\(resumed)")
+                        #expect(
+                            try await a.ask(\.control, #"{"op":"hold","before":"open"}"#).error
+                                == "unavailable"
+                        )
+                        #expect(
+                            try await a.ask(\.control, #"{"op":"describe"}"#).item("cluster")?
+                                .string("host") == "a"
+                        )
+                        // One is killed, and the others go on.
+                        try c.send(.kill)
+                        let opened = try await a.ask(
+                            \.control,
+                            #"{"op":"set","state":"open","data":{"by":"after"}}"#
+                        )
+                        #expect(opened.ok == true)
+                        #expect(
+                            try await Self.changes(watches[0], 1)
+                                == Self.changes(watches[1], 1)
+                        )
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func anEngineThatStandsStillIsSeenAndNothingIsLost() async throws {
+        try await EtcdProcess.run { etcd, directory in
+            let (endpoint, pid) = (etcd.endpoint, etcd.pid)
+            try await Self.run("a", at: endpoint, in: directory) { a in
+                try await Self.run("b", at: endpoint, in: directory) { b in
+                    for daemon in [a, b] { try await Self.isUp(daemon) }
+                    let watch = try await Self.watch(b)
+                    kill(pid, SIGSTOP)
+                    var line = try await watch.next()
+                    #expect(line.type == "shared")
+                    #expect(line.bool("up") == false)
+                    #expect(line.string("reason") == "engine")
+                    #expect(line.seq == 0)
+                    #expect(line.string("cursor") != nil)
+                    let refused = try await b.ask(
+                        \.control,
+                        #"{"op":"set","state":"open","data":{"by":"b"}}"#
+                    )
+                    #expect(refused.error == "unavailable", "\(refused)")
+                    #expect(!refused.has("unsure"))
+                    let read = try await b.ask(\.control, #"{"op":"get"}"#)
+                    #expect(read.state == "closed")
+                    #expect(read.int("staleMs") ?? 0 >= 600)
+                    kill(pid, SIGCONT)
+                    line = try await watch.next()
+                    #expect(line.type == "shared")
+                    #expect(line.bool("up") == true)
+                    try await Self.isUp(a)
+                    let opened = try await a.ask(
+                        \.control,
+                        #"{"op":"set","state":"open","data":{"by":"a"}}"#
+                    )
+                    #expect(opened.ok == true, "\(opened)")
+                    #expect(opened.seq == 1)
+                    #expect(try await watch.next().seq == 1)
+                    #expect(!(try await b.ask(\.control, #"{"op":"get"}"#).has("staleMs")))
+                }
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func withoutAnEngineReadsAreUnavailableUntilThereIsOne() async throws {
+        try await withTemporaryDirectory { directory in
+            let port = try EtcdProcess.freePorts(1)[0]
+            let endpoint = try EtcdEndpoint("http://127.0.0.1:\(port)")
+            try await Self.run("a", at: endpoint, in: directory) { a in
+                #expect(try await a.ask(\.control, #"{"op":"get"}"#).error == "unavailable")
+                let events = try a.connect(\.events)
+                let first = try await events.next()
+                #expect(first.type == "shared")
+                #expect(first.string("reason") == "engine")
+                #expect(!first.has("state"))
+                let etcd = try await EtcdProcess(in: directory, at: endpoint)
+                var line = try await events.next()
+                while line.type == "shared" { line = try await events.next() }
+                #expect(line.type == "state")
+                #expect(line.state == "closed")
+                try await etcd.process.end(by: SIGKILL)
+            }
+        }
+    }
+
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            (["--check-interval", "3s"], "check-interval 3s has to be less than stale-after 3s"),
+            (
+                ["--stale-after", "9s"],
+                "stale-after 9s has to be less than session-ttl 10s less 1s"
+            ),
+            (["--call-timeout", "4s"], "call-timeout 4s may not be more than stale-after 3s"),
+            (
+                ["--call-timeout", "2s", "--set-timeout", "1s"],
+                "set-timeout 1s may not be less than call-timeout 2s"
+            ),
+            (["--engine-machine", "a/b"], "--engine-machine must be a word"),
+            (["--engine-endpoints", "http://etcd.example:2379"], "is not encrypted"),
+            (["--engine-endpoints", "https://etcd.example:2379"], "engine-ca is not set"),
+        ]
+    )
+    func whatDoesNotFitIsRefused(arguments: [String], sentence: String) async throws {
+        let endpoint =
+            arguments.contains("--engine-endpoints")
+            ? [] : ["--engine-endpoints", "http://127.0.0.1:2379"]
+        let checked = try await BuiltProduct.cluster.run(
+            ["--check-config", "--instance", "gate", "--config", "/dev/null"] + endpoint + arguments
+        )
+        #expect(checked.status == .exited(78))
+        #expect(checked.errors.contains(sentence), "\(checked.errors)")
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func whatEachHostWouldDoByItselfIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/machine.yaml"
+            try """
+            machine: lamp
+            start: dark
+            states:
+              dark: {to: [lit]}
+              lit: {after: {1min: dark}, to: [dark]}
+            """.write(toFile: file, atomically: true, encoding: .utf8)
+            let checked = try await BuiltProduct.cluster.run([
+                "--check-config", "--config", "/dev/null", "--machine", file,
+                "--engine-endpoints", "http://127.0.0.1:2379",
+            ])
+            #expect(checked.status == .exited(78))
+            #expect(checked.errors.contains("lit has after: a machine that several hosts share"))
+        }
+    }
+}
+#endif
