@@ -213,6 +213,20 @@ struct SharedDaemonsTests {
         }
     }
 
+    @Test(.timeLimit(.minutes(1))) func aHostThatHasNotSeenTheMachineEndsAsAnyOther() async throws {
+        try await withTemporaryDirectory { directory in
+            let port = try EtcdProcess.freePorts(1)[0]
+            let nobody = try EtcdEndpoint("http://127.0.0.1:\(port)")
+            try await Self.run("a", at: nobody, in: directory) { a in
+                let refused = try await a.ask(
+                    \.control,
+                    #"{"op":"set","state":"open","data":{"by":"a"}}"#
+                )
+                #expect(refused.error == "unavailable", "\(refused)")
+            }
+        }
+    }
+
     @Test(
         .timeLimit(.minutes(1)),
         arguments: [

@@ -468,12 +468,20 @@ final class StateServer: @unchecked Sendable {
         self.stays?.stop()
         for connection in self.clients { connection.sets.withdraw() }
         // What is being committed will have happened, and is answered as such.
-        self.machine.afterCommits(at: self.cursor) {
+        self.afterCommits {
             self.catchUp()
             // All sets are answered before the first guard is let go, which would decide them.
             for connection in self.clients { connection.sets.refuse() }
             body()
         }
+    }
+
+    /// Calls `body` on the loop once all has happened that has been evaluated.
+    ///
+    /// Before it is known where a shared machine is nothing is, and it may never be known.
+    func afterCommits(_ body: @escaping @Sendable () -> Void) {
+        guard self.sharing?.isPlaced != false else { return self.loop.execute(body) }
+        self.machine.afterCommits(at: self.cursor, body)
     }
 }
 

@@ -141,7 +141,7 @@ final class Voters {
     func whenSettled(_ body: @escaping () -> Void) {
         guard self.isLasting else { return body() }
         let body = NIOLoopBound(body, eventLoop: self.loop)
-        self.server.machine.afterCommits(at: self.server.cursor) { body.value() }
+        self.server.afterCommits { body.value() }
     }
 
     // MARK: - Recording
