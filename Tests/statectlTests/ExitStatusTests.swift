@@ -10,7 +10,8 @@ import Testing
         (.unknownState, 2), (.badData, 2), (.badRequest, 2), (.badJSON, 2),
         (.unknownOperation, 2), (.conflict, 1), (.denied, 1), (.illegalTransition, 1),
         (.failedState, 1), (.notFound, 1), (.limit, 1), (.internal, 1), (.tooLong, 1),
-        (.forbidden, 77), (.timeout, 124), (.shuttingDown, 75), (ErrorCode("of-tomorrow"), 1),
+        (.forbidden, 77), (.timeout, 124), (.shuttingDown, 75), (.unavailable, 69),
+        (ErrorCode("of-tomorrow"), 1),
     ]
     private static let failures: [(ClientError, Int32)] = [
         (.notFound(tried: []), 69), (.unreachable(path: "/s", reason: ""), 69),
@@ -27,6 +28,13 @@ import Testing
     @Test(arguments: refusals) func aRefusalHasItsExitCode(code: ErrorCode, status: Int32) throws {
         let line = try Line.of(#"{"type":"reply","ok":false,"error":"\#(code)","message":"m"}"#)
         #expect(ExitStatus(.refused(line)).rawValue == status)
+    }
+
+    @Test func whatMayHaveHappenedEndsAsALostConnection() throws {
+        let line = try Line.of(
+            #"{"type":"reply","ok":false,"error":"unavailable","message":"m","unsure":true}"#
+        )
+        #expect(ExitStatus(.refused(line)).rawValue == 75)
     }
 
     @Test(arguments: failures)

@@ -36,7 +36,10 @@ enum ExitStatus: Int32, Error {
             case .refused: self = .unreachable
             case .restart, .shutdown, nil: self = .lost
             }
-        case .refused(let line): self = line.error.map { ExitStatus($0) } ?? .no
+        case .refused(let line):
+            // Whether it has happened shows later, as after a connection that was lost.
+            let isUnsure = line.error == .unavailable && line.value["unsure"]?.bool == true
+            self = isUnsure ? .lost : line.error.map { ExitStatus($0) } ?? .no
         }
     }
 
@@ -48,6 +51,7 @@ enum ExitStatus: Int32, Error {
         case .badFile: self = .configuration
         case .timeout: self = .timeout
         case .shuttingDown: self = .lost
+        case .unavailable: self = .unreachable
         default: self = .no
         }
     }
