@@ -105,6 +105,19 @@ import Testing
         #expect(settings.limits == ServerLimits())
     }
 
+    @Test func whereTheEngineIsIsForAnotherProgram() throws {
+        let sentence =
+            "is a setting of the program statemachine-cluster; install the package statemachine-cluster, or remove it"
+        #expect(
+            try problems(environment: ["STATEMACHINE_ENGINE_ENDPOINTS": "https://etcd:2379"])
+                == ["STATEMACHINE_ENGINE_ENDPOINTS \(sentence)"]
+        )
+        #expect(
+            try problems(file: "engine-endpoints: https://etcd:2379")
+                == ["config.yaml:1: engine-endpoints \(sentence)"]
+        )
+    }
+
     @Test func theReportSaysWhereEachValueCameFromAndIsAFileItself() throws {
         let report = try settings(
             ["--max-watches", "3"],
