@@ -54,6 +54,11 @@ final class SessionKeeper {
 
     func disconnected() { self.connection = nil }
 
+    /// That lease has ended, as the engine shows.
+    func gone(_ lease: Int64) {
+        if lease == self.session?.lease { self.end() }
+    }
+
     /// Ends it, so that what belongs to it goes at once; `done` is called when the engine knows, or cannot be told.
     func stop(_ done: @escaping () -> Void) {
         self.isStopped = true

@@ -234,6 +234,7 @@ final class SharingPerformer {
             self.asked.removeValue(forKey: question)?(SharingTrouble(reason))
         case .tell(.up): self.tell(standing: .up)
         case .tell(.down(let reason)): self.tell(standing: .down(SharingTrouble(reason)))
+        case .gone(let lease): self.session?.gone(lease)
         case .arm(let timer, let time):
             if case .stale(let look) = timer { self.looks[look] = self.clock.moment.uptime }
             self.arm(timer, in: time)

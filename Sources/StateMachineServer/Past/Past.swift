@@ -26,7 +26,7 @@ final class Past {
         case end
     }
 
-    private(set) var epoch: Epoch
+    @exclusivity(unchecked) private(set) var epoch: Epoch
     @exclusivity(unchecked) var ring: ChangeRing
     /// What has declared the machine.
     var declarations: [Declared]
