@@ -23,7 +23,7 @@ final class SimulatedHost {
     /// What the gate makes of one.
     private enum Fate {
         case change(Int)
-        case hold(UInt64, session: Int64?)
+        case hold(UInt64)
         case release(UInt64)
         /// Answered without a commit, with the place after that many changes of the group.
         case nothing(Int, isDenied: Bool)
@@ -75,6 +75,8 @@ final class SimulatedHost {
     private var holdNumber: UInt64 = 0
     private var waiting: [Ask] = []
     private var group: (asks: [(ask: Ask, fate: Fate)], changes: [SharedChange], since: Int64)?
+    /// The session in which it was proposed.
+    private var proposing: Int64?
     private var isJudging = false
     /// `get` with `fresh`.
     private var reads: [UInt64: Int64] = [:]
@@ -456,7 +458,7 @@ final class SimulatedHost {
             case .hold:
                 self.holdNumber += 1
                 voters[self.holdNumber] = .some(Array("{\"life\":\(self.life)}".utf8))
-                fates.append((ask, .hold(self.holdNumber, session: self.lease)))
+                fates.append((ask, .hold(self.holdNumber)))
                 isHeld = true
             case .release(let number):
                 if self.holds[number] != nil { voters[number] = .some(nil) }
@@ -471,6 +473,7 @@ final class SimulatedHost {
         self.after(self.simulator.draw(0..<200)) {
             self.simulator.note("\(self.name): proposes \(asks.map(\.id))")
             let isUp = self.isUp
+            self.proposing = self.lease
             self.tell(.proposed(group))
             if !isUp, self.group != nil {
                 self.record.violation("\(self.name): a group waits, and it is not fresh")
@@ -524,15 +527,9 @@ final class SimulatedHost {
             case .nothing(let count, let isDenied):
                 self.answered(isDenied ? .denied : .read, at: position(count), ask.begun)
                 if case .set = ask.what { self.record.refused(ask.id, "conflict or denied") }
-            case .hold(let number, let session):
-                // An answer comes only while the session that it belongs to is certainly there.
-                guard session == self.lease, session != nil, self.session.isSure(at: self.moment)
-                else {
-                    self.hold(number)
-                    self.record.holds[self.record.holds.count - 1].ended = self.simulator.now
-                    self.ask(.release(number))
-                    break
-                }
+            case .hold(let number):
+                // Held by a session that has ended, or will have: its connection is told that instead of an answer.
+                guard self.proposing == self.lease, self.sureLease != nil else { break }
                 self.hold(number)
             case .release(let number): self.endHold(number)
             }
