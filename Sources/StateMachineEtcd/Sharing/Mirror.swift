@@ -14,6 +14,8 @@ struct Mirror: Sendable {
         fileprivate(set) var gone: Set<SharedKeys.Voter> = []
         /// Whether a hold or guard of this host's own is no longer there, which it has not ended.
         fileprivate(set) var lacksOwn = false
+        /// Holds and guards of a session of this host that it has not put, or has ended.
+        fileprivate(set) var strays: Set<UInt64> = []
 
         var hasVoters: Bool { !self.put.isEmpty || !self.gone.isEmpty }
     }
@@ -69,12 +71,6 @@ struct Mirror: Sendable {
     /// These are of the session that begins.
     mutating func takeOver(_ numbers: Set<UInt64>) {
         for number in numbers { self.own[number] = self.restoration.memory?.revision ?? 0 }
-    }
-
-    /// Own holds and guards in a read, of some session, that this one has not put.
-    func strays(in reading: SharedReading) -> Set<UInt64> {
-        let own = reading.leased.filter { $0.host == self.host }.map(\.number)
-        return Set(own).subtracting(self.own.keys)
     }
 
     /// An own commit was applied at that revision; what it put counts if it did so in this session.
@@ -176,6 +172,10 @@ struct Mirror: Sendable {
     private mutating func takeAll(_ reading: SharedReading, into news: inout News) {
         guard reading.revision >= self.seen else { return }
         self.seen = reading.revision
+        if reading.revision >= self.votersRevision {
+            let own = reading.leased.filter { $0.host == self.host }.map(\.number)
+            news.strays = Set(own).subtracting(self.own.keys)
+        }
         self.votersRevision = max(self.votersRevision, reading.revision)
         self.queue.seen(reading.tickets, at: reading.revision)
         let foreign = reading.voters.filter { $0.key.host != self.host }

@@ -83,7 +83,7 @@ package struct SharedMachine: Sendable {
     private var doubted: Commit?
     /// The first look that was begun after its answer was lost.
     private var doubtedLook: UInt64 = 0
-    /// Own holds and guards that were put, though nobody waited for them any longer.
+    /// Own holds and guards in the engine that nobody has: they were put though nobody waited for them any longer, or are there again.
     private var strays: Set<UInt64> = []
     private var fenceAt: Int64?
     private var touches = false
@@ -249,7 +249,16 @@ package struct SharedMachine: Sendable {
         if !news.blocks.isEmpty, let seq = self.memory?.seq { self.tell(.reached(seq)) }
         self.tellVoters(news)
         self.tellNews(news.blocks, hasVoters: news.hasVoters)
-        if news.lacksOwn, let session { self.lost(session) }
+        self.judgeOwn(news)
+    }
+
+    /// Sees whether what this host holds is there, and nothing else.
+    ///
+    /// An engine that was restored may have again what has ended, and there may be nothing else to tell that it was.
+    private mutating func judgeOwn(_ news: Mirror.News) {
+        guard let session else { return }
+        self.strays.formUnion(news.strays)
+        if news.lacksOwn { self.lost(session) }
     }
 
     private mutating func tellVoters(_ news: Mirror.News) {
@@ -669,10 +678,6 @@ package struct SharedMachine: Sendable {
             self.tell(.reached(head.seq))
         } else {
             news = self.mirror.enter(head, reading, isAnother: true)
-            // It has those again that have ended since; what it lacks is seen from the news.
-            if arrival == .restarted, self.session != nil {
-                self.strays = self.mirror.strays(in: reading)
-            }
             // What was sent went to another engine.
             self.watch.beginAgain()
             self.held = []
@@ -684,7 +689,7 @@ package struct SharedMachine: Sendable {
         self.actions.append(.place(head, arrival))
         self.tellVoters(news)
         self.tellNews([], hasVoters: true)
-        if news.lacksOwn, let session { self.lost(session) }
+        self.judgeOwn(news)
         self.isCurrent = true
     }
 
