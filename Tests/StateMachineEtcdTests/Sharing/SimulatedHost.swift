@@ -57,11 +57,11 @@ final class SimulatedHost {
     /// The lease that was told last; nil if it has ended.
     private var lease: Int64?
     /// Until when this host counts on it.
-    private var deadline: Int64 = 0
+    private(set) var deadline: Int64 = 0
     /// What is on its disk: its leases, and who it is.
     private var leases: [Int64] = []
     private var instance = 0
-    private var asleepUntil: Int64 = 0
+    private(set) var asleepUntil: Int64 = 0
     private var clients = 0
 
     // The gate.

@@ -75,6 +75,8 @@ final class SimulatedRecord {
     var holds: [Hold] = []
     /// Whether the owner of a hold counts on it.
     var countsOn: (SharedKeys.Voter) -> Bool = { _ in false }
+    /// Until when it may.
+    var deadline: (SharedKeys.Voter) -> Int64 = { _ in .max }
     /// What the engine has lost though it should not have.
     private var lost: Set<SharedKeys.Voter> = []
     /// When keys of voters were there.
@@ -241,7 +243,7 @@ final class SimulatedRecord {
             self.lost.insert(voter)
             // What is set from now on has not seen it.
             for (index, hold) in self.holds.enumerated() where hold.voter == voter {
-                self.holds[index].ended = hold.ended ?? now
+                self.holds[index].ended = hold.ended ?? min(now, self.deadline(voter))
             }
         }
     }
@@ -275,7 +277,7 @@ final class SimulatedRecord {
             }
         }
         for index in self.holds.indices where self.holds[index].ended == nil {
-            self.holds[index].ended = now
+            self.holds[index].ended = min(now, self.deadline(self.holds[index].voter))
         }
     }
 

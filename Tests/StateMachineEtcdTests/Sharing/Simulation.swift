@@ -53,6 +53,9 @@ final class Simulation {
             self.engine.whenChanged.append { [unowned host] in host.pumpSoon() }
             self.engine.whenRestored.append { [unowned host] in host.engineEnded() }
         }
+        self.record.deadline = { [unowned self] voter in
+            self.hosts.first { $0.name == voter.host }?.deadline ?? .max
+        }
         self.record.countsOn = { [unowned self] voter in
             self.hosts.first { $0.name == voter.host }?.countsOn(voter.number) ?? false
         }
@@ -189,7 +192,8 @@ final class Simulation {
             host.isCut = false
             host.set(pace: 3_000_000)
         }
-        self.simulator.run(until: self.simulator.now + 9_000_000)
+        let awake = self.hosts.map(\.asleepUntil).max() ?? 0
+        self.simulator.run(until: max(self.simulator.now, awake) + 9_000_000)
         for host in self.hosts {
             host.set(pace: 150_000)
             host.isCounting = true
