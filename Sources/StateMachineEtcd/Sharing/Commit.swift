@@ -38,7 +38,7 @@ struct Commit: Sendable {
     init?(
         _ group: SharedMachine.Group,
         by author: Block.Author,
-        over mirror: Mirror,
+        over mirror: EngineMirror,
         of settings: SharedMachine.Settings
     ) {
         guard let memory = mirror.memory, var head = mirror.head else { return nil }

@@ -65,7 +65,7 @@ package struct SharedMachine: Sendable {
 
     private var fence = Fence()
     private var freshness = Freshness()
-    private var mirror: Mirror
+    private var mirror: EngineMirror
 
     private var isConnected = false
     /// Whether a look on this connection has shown the engine that is known, and the host is where that is.
@@ -113,7 +113,7 @@ package struct SharedMachine: Sendable {
     ///   - memory: what was remembered in an earlier life.
     package init(_ settings: Settings, remembering memory: Restoration.Memory? = nil) {
         self.settings = settings
-        self.mirror = Mirror(settings, remembering: memory)
+        self.mirror = EngineMirror(settings, remembering: memory)
     }
 
     package mutating func thisHappened(
@@ -245,7 +245,7 @@ package struct SharedMachine: Sendable {
     }
 
     /// Tells what others have done: a group that waits is judged again behind it.
-    private mutating func tell(_ news: Mirror.News) {
+    private mutating func tell(_ news: EngineMirror.News) {
         if !news.blocks.isEmpty, let seq = self.memory?.seq { self.tell(.reached(seq)) }
         self.tellVoters(news)
         self.tellNews(news.blocks, hasVoters: news.hasVoters)
@@ -255,13 +255,13 @@ package struct SharedMachine: Sendable {
     /// Sees whether what this host holds is there, and nothing else.
     ///
     /// An engine that was restored may have again what has ended, and there may be nothing else to tell that it was.
-    private mutating func judgeOwn(_ news: Mirror.News) {
+    private mutating func judgeOwn(_ news: EngineMirror.News) {
         guard let session else { return }
         self.strays.formUnion(news.strays)
         if news.lacksOwn { self.lost(session) }
     }
 
-    private mutating func tellVoters(_ news: Mirror.News) {
+    private mutating func tellVoters(_ news: EngineMirror.News) {
         if news.hasVoters { self.actions.append(.voters(put: news.put, gone: news.gone)) }
     }
 
@@ -672,7 +672,7 @@ package struct SharedMachine: Sendable {
 
     /// Begins where the head is, without the changes that led there.
     private mutating func enter(_ head: Head, _ arrival: Arrival, _ reading: SharedReading) {
-        let news: Mirror.News
+        let news: EngineMirror.News
         if case .missed = arrival {
             news = self.mirror.enter(head, reading, isAnother: false)
             self.tell(.reached(head.seq))

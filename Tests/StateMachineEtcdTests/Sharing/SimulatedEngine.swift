@@ -12,6 +12,8 @@ final class SimulatedEngine {
     /// How often one was put back: what was on its way then does not arrive.
     private(set) var incarnation = 0
     private var leases: Int64 = 0x10
+    /// Requests that are on their way for longer than anybody waits, and when nobody does any longer.
+    private var stragglers: [(due: Int64, arrive: () -> Void)] = []
     /// How long each was granted for.
     private var times: [Int64: Int64] = [:]
     /// Until then there is no leader.
@@ -118,7 +120,22 @@ final class SimulatedEngine {
                 if !line.isCut() { finish(outcome) }
             }
         }
-        if !isLost { simulator.after(way) { arrive(true) } }
+        if isLate, simulator.happens(500) {
+            // It comes when it can do most harm: as somebody sees what has become of it.
+            self.stragglers.append((simulator.now + faults.callTimeout, { arrive(true) }))
+        } else if !isLost {
+            simulator.after(way) {
+                arrive(true)
+                self.letStraggle()
+            }
+        }
+    }
+
+    /// What was given up arrives soon.
+    private func letStraggle() {
+        guard let first = self.stragglers.first, first.due < self.simulator.now else { return }
+        self.stragglers.removeFirst()
+        self.simulator.after(self.simulator.draw(0..<3000), first.arrive)
     }
 
     /// Does what somebody else asks for.

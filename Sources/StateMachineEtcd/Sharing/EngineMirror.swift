@@ -4,7 +4,7 @@ import StateMachineProtocol
 /// What a host knows of the machine in the engine: from what it has read, what the watch has brought, and what it has sent itself.
 ///
 /// A value that decides and does nothing. What is older than what is known changes nothing.
-struct Mirror: Sendable {
+struct EngineMirror: Sendable {
     /// What others have done.
     struct News {
         /// Without a gap behind where the host was.
