@@ -151,6 +151,7 @@ final class TransitionLogger: Sendable {
         if let by = change["by"], let uid = by["uid"], let pid = by["pid"] {
             metadata["by"] = "uid \([uid].listed) pid \([pid].listed)"
             // As JSON, as below.
+            metadata["host"] = by["host"].map { "\([$0].listed)" }
             metadata["comm"] = by["comm"].map { "\([$0].listed)" }
             metadata["unit"] = by["unit"].map { "\([$0].listed)" }
         }
