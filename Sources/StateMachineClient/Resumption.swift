@@ -48,7 +48,7 @@ struct Resumption: Sendable {
             .timedOut:
             return nil
         case .refused(let line):
-            guard line.error == .shuttingDown else { return nil }
+            guard line.isOfNoDaemonYet else { return nil }
         case .notPermitted:
             self.denials += 1
             guard self.isKnown, self.denials < Self.denialLimit else { return nil }
@@ -89,4 +89,10 @@ package struct Backoff: Sendable {
 
     /// Starts over with the shortest pause, as a connection works again.
     package mutating func reset() { self.attempts = 0 }
+}
+
+extension Line {
+    /// Whether whoever waits, or watches, is refused as if nobody was there yet: the daemon goes down, or has not seen the machine
+    /// that it shares.
+    var isOfNoDaemonYet: Bool { self.error == .shuttingDown || self.error == .unavailable }
 }

@@ -56,6 +56,10 @@ extension Client {
                 // A wait is silent until it ends: this reply shows that a daemon is there, and
                 // where the wait begins.
                 let start = try await dialogue.reply(to: .get, within: answerTime)
+                guard !start.isOfNoDaemonYet else {
+                    await dialogue.connection.close()
+                    throw ClientError.refused(start)
+                }
                 if resumption.cursor == nil {
                     resumption.lineReceived(start)
                 } else {
@@ -74,7 +78,7 @@ extension Client {
                 let limit = end.map { clock.now.duration(to: $0) }
                 let reply = try await dialogue.reply(to: request, within: limit)
                 await dialogue.connection.close()
-                guard reply.error == .shuttingDown else { return reply }
+                guard reply.isOfNoDaemonYet else { return reply }
                 throw ClientError.refused(reply)
             } catch let error as ClientError {
                 if let timeout, case .silent(let path, _) = error {

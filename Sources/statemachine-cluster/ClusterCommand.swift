@@ -91,9 +91,21 @@ struct ClusterCommand: DaemonCommand {
 
     /// Whether other hosts share the machine, by the settings.
     ///
-    /// - Throws: `ConfigurationError` if that cannot be, as the program was built without the client of etcd.
+    /// - Throws: `ConfigurationError` if that cannot be, as the program was built without the client of etcd, or as it is said how
+    ///   they share it and not where etcd is.
     private static func isShared(_ settings: Settings) throws(ConfigurationError) -> Bool {
-        guard settings.text(.engineEndpoints) != nil else { return false }
+        guard settings.text(.engineEndpoints) != nil else {
+            let idle = Setting.ofSharing.filter { settings.isGiven($0) }
+            guard idle.isEmpty else {
+                throw ConfigurationError(
+                    idle.map {
+                        "\(settings.named($0)) is set, and engine-endpoints is not, so that no host shares the machine; "
+                            + "set that too, or remove it"
+                    }
+                )
+            }
+            return false
+        }
         #if Cluster
         return true
         #else

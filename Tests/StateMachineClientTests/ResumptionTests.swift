@@ -65,10 +65,12 @@ import Testing
         #expect(resumption.connectionFailed(denied, using: &self.random) == nil)
     }
 
-    @Test mutating func aRefusalIsFinalUnlessTheDaemonIsGoingDown() throws {
+    @Test mutating func aRefusalIsFinalUnlessTheDaemonGoesDownOrHasNotSeenTheMachine() throws {
         var resumption = Resumption(since: nil, isPatient: true)
-        let down = try Line.of(#"{"type":"reply","ok":false,"error":"shutting-down"}"#)
-        _ = try self.pause(&resumption, after: .refused(down))
+        for error in ["shutting-down", "unavailable"] {
+            let line = try Line.of(#"{"type":"reply","ok":false,"error":"\#(error)"}"#)
+            _ = try self.pause(&resumption, after: .refused(line))
+        }
         let no = try Line.of(#"{"type":"reply","ok":false,"error":"unknown-state"}"#)
         #expect(resumption.connectionFailed(.refused(no), using: &self.random) == nil)
     }

@@ -25,15 +25,32 @@ struct EtcdProcess: Sendable {
 
     /// Starts it, and waits until it serves.
     ///
-    /// `certificates` are arguments about its clients' side; nil: nothing is encrypted.
+    /// `certificates` are arguments about its clients' side; nil: nothing is encrypted. Who loses a port before it is used tries others.
     init(
         in directory: String,
         certificates: [String]? = nil,
         arguments: [String] = []
     ) async throws {
+        var left = 3
+        while true {
+            do {
+                self = try await Self.started(directory, certificates, arguments)
+                return
+            } catch  where left > 1 {
+                left -= 1
+                try? FileManager.default.removeItem(atPath: "\(directory)/one")
+            }
+        }
+    }
+
+    private static func started(
+        _ directory: String,
+        _ certificates: [String]?,
+        _ arguments: [String]
+    ) async throws -> EtcdProcess {
         let ports = try Self.freePorts(2)
         let client = "\(certificates == nil ? "http" : "https")://127.0.0.1:\(ports[0])"
-        try self.init(
+        let etcd = try EtcdProcess(
             "one",
             in: directory,
             client: client,
@@ -41,7 +58,8 @@ struct EtcdProcess: Sendable {
             cluster: "one=http://127.0.0.1:\(ports[1])",
             arguments: (certificates ?? []) + arguments
         )
-        try await self.isServing()
+        try await etcd.isServing()
+        return etcd
     }
 
     /// Starts again what has ended there.
@@ -102,7 +120,7 @@ struct EtcdProcess: Sendable {
         return members
     }
 
-    /// Ports that nobody has; somebody may take one before it is used, which ends etcd, and with it the test.
+    /// Ports that nobody has; somebody may take one before it is used, which ends etcd.
     static func freePorts(_ count: Int) throws -> [UInt16] {
         let sockets = (0..<count).map { _ in socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
         defer { for socket in sockets { close(socket) } }

@@ -243,11 +243,13 @@ struct SharedDaemonsTests {
             (["--engine-machine", "a/b"], "--engine-machine must be a word"),
             (["--engine-endpoints", "http://etcd.example:2379"], "is not encrypted"),
             (["--engine-endpoints", "https://etcd.example:2379"], "engine-ca is not set"),
+            (["--host", "a"], "host a is set, and engine-endpoints is not"),
+            (["--engine-insecure"], "engine-insecure true is set, and engine-endpoints is not"),
         ]
     )
     func whatDoesNotFitIsRefused(arguments: [String], sentence: String) async throws {
         let endpoint =
-            arguments.contains("--engine-endpoints")
+            arguments.contains("--engine-endpoints") || sentence.contains("engine-endpoints")
             ? [] : ["--engine-endpoints", "http://127.0.0.1:2379"]
         let checked = try await BuiltProduct.cluster.run(
             ["--check-config", "--instance", "gate", "--config", "/dev/null"] + endpoint + arguments

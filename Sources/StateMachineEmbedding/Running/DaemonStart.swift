@@ -66,12 +66,11 @@ package struct DaemonStart: Sendable {
         _ schema: Schema,
         making make: (Place, any Recording) -> StateMachine<State>,
         sharing log: any Recording & MachineSharing,
-        begin: (Machine) -> Void,
+        begin: @escaping @Sendable (Machine) -> Void,
         redeclare: @escaping @Sendable () throws -> Redeclaration
     ) async throws {
         let beginning = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
         let machine = make(beginning, log)
-        begin(machine.machine)
         let daemon = StateMachineDaemon(
             machine: machine,
             past: nil,
@@ -79,7 +78,8 @@ package struct DaemonStart: Sendable {
             configuration: self.configuration,
             logger: self.logger,
             redeclare: redeclare,
-            sharing: log
+            sharing: log,
+            begin: begin
         )
         try await daemon.runUntilSignalled()
     }

@@ -101,6 +101,11 @@ package struct Settings {
         return value
     }
 
+    /// Whether it was set, and not only has its default.
+    package func isGiven(_ setting: Setting) -> Bool {
+        self.values[setting].map { $0.origin != .builtIn } ?? false
+    }
+
     package func isOn(_ setting: Setting) -> Bool {
         guard case .flag(let value)? = self.values[setting]?.value else { return false }
         return value

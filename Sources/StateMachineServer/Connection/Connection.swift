@@ -133,10 +133,13 @@ final class Connection {
             self.server.catchUp()
             return self.watches.start(WatchCall(), id: nil, [])
         }
-        self.output.append(ServerLine.shared(id: nil, sharing.trouble, nil), replies: 0)
+        self.output.append(
+            ServerLine.shared(id: nil, sharing.trouble ?? .engine, nil),
+            replies: 0
+        )
         sharing.whenPlaced { [weak self] in
             guard let self, self.lifecycle.isListening else { return }
-            self.watches.start(WatchCall(), id: nil, [])
+            self.watches.start(WatchCall(), id: nil, [], wasAway: true)
             self.output.want()
         }
     }

@@ -46,7 +46,9 @@ final class Watch {
     private(set) var reported: UInt64
 
     /// What it was told last of a machine that hosts share; nil: that it is what all have, or nothing.
-    private(set) var told: SharingTrouble?
+    private var told: SharingTrouble?
+    /// Whether it is told in any case, since its client has heard, or may have, that what is shown is old.
+    private var isToBeTold: Bool
 
     /// A watch of the changes after that one.
     init(
@@ -55,9 +57,11 @@ final class Watch {
         after seq: UInt64,
         isToReplay: Bool,
         declarations: Int,
-        request: [UInt8]
+        request: [UInt8],
+        isToBeTold: Bool
     ) {
         self.request = request
+        self.isToBeTold = isToBeTold
         self.selection = ChangeSelection(call, id: id)
         self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
         self.newest = call.mode == .latest ? Newest() : nil
@@ -92,9 +96,15 @@ final class Watch {
     /// Notes that it was sent a line that names its cursor.
     func beatWent() { self.reported = self.cursor.seq }
 
+    /// Whether it has been told how it is with a machine that hosts share, if they do.
+    func isTold(of sharing: Sharing?) -> Bool {
+        guard let sharing else { return true }
+        return !self.isToBeTold && self.told == sharing.trouble
+    }
+
     /// Notes that it was told that, in a line that names its cursor.
     func sharingWent(_ trouble: SharingTrouble?) {
-        self.told = trouble
+        (self.told, self.isToBeTold) = (trouble, false)
         self.reported = self.cursor.seq
     }
 

@@ -42,8 +42,15 @@ final class Watches {
     /// Starts a watch; `line` is the request, and empty for the implicit watch.
     ///
     /// Its first line shows the state as it is now, unless it replays; changes follow when the lines before are written.
-    /// `row`: what the last process left of it, whose epoch is gone, and its cursor with that.
-    func start(_ call: WatchCall, id: RequestID?, _ line: [UInt8], over row: WatchRow? = nil) {
+    /// `row`: what the last process left of it, whose epoch is gone, and its cursor with that. `wasAway`: whether its client was
+    /// told before that it is not known where the machine is.
+    func start(
+        _ call: WatchCall,
+        id: RequestID?,
+        _ line: [UInt8],
+        over row: WatchRow? = nil,
+        wasAway: Bool = false
+    ) {
         guard !self.output.isClosed else { return }
         let (past, head) = (self.server.past, self.server.report.seq)
         let start = row == nil ? past.start(call.since, else: head) : (head, .restarted, nil)
@@ -53,7 +60,8 @@ final class Watches {
             after: start.after,
             isToReplay: call.since != nil && start.resync == nil,
             declarations: past.declarations.count(knownBefore: row?.declaration),
-            request: line
+            request: line,
+            isToBeTold: wasAway || row != nil || self.server.sharing?.trouble != nil
         )
         self.standing.watches.append(watch)
         let first =
@@ -96,7 +104,7 @@ final class Watches {
     /// Brings all up to the newest change, as far as there is time and the socket takes it.
     func write() {
         for watch in self.watches where watch.isRunning && self.output.isFree {
-            if watch.told != self.server.sharing?.trouble, !watch.isReplaying {
+            if !watch.isTold(of: self.server.sharing), !watch.isReplaying {
                 self.tellSharing(to: watch)
             }
             // One that rests may be due a beat.
@@ -113,7 +121,7 @@ final class Watches {
         return self.watches.contains { watch in
             watch.isRunning
                 && (watch.isReplaying || watch.cursor.isBehind(past.ring.head)
-                    || watch.told != self.server.sharing?.trouble
+                    || !watch.isTold(of: self.server.sharing)
                     || watch.cursor.declarations < past.declarations.count)
         }
     }

@@ -163,7 +163,8 @@ extension Watch {
             after: row.cursor,
             isToReplay: row.isToReplay,
             declarations: declarations,
-            request: Array(row.line)
+            request: Array(row.line),
+            isToBeTold: true
         )
         self.resume(in: row.phase, reported: row.reported, head: head)
         self.isEnding = row.isEnding

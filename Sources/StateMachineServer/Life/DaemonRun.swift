@@ -25,6 +25,8 @@ struct DaemonRun: Service, CustomStringConvertible {
     let watcher: (any LinkWatcher)?
     /// What is known of the other hosts that share the machine; nil if it is this one's alone.
     let sharing: (any MachineSharing)?
+    /// Has the log begin with the machine.
+    let begin: @Sendable (Machine) -> Void
     let onReady: @Sendable () -> Void
     var manager: ServiceManager { ServiceManager(logger: self.logger) }
 
@@ -112,7 +114,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         let slots = ResourceLimits.clients
         self.warn(of: self.configuration.limits, within: slots)
         return try await loop.submit {
-            StateServer(
+            let server = StateServer(
                 machine: self.machine,
                 schema: self.schema,
                 loop: loop,
@@ -126,6 +128,9 @@ struct DaemonRun: Service, CustomStringConvertible {
                 watcher: self.watcher,
                 sharing: self.sharing
             )
+            // Not before: where the machine arrives is to be heard.
+            self.begin(self.machine)
+            return server
         }.get()
     }
 

@@ -39,13 +39,14 @@ final class Sharing {
     /// Why a request cannot be carried out here and now; nil if it may be.
     func objection(to operation: Operation) -> WireError? {
         switch operation {
-        case .describe, .help, .unwatch, .reload: return nil
+        case .describe, .help, .unwatch: return nil
         case .hold, .guard:
             return WireError(
                 .unavailable,
                 "a machine that several hosts share has no holds and no guards yet"
             )
-        case .get, .set, .send, .update, .watch, .wait, .release, .vote, .history, .stats, .ping:
+        case .get, .set, .send, .update, .watch, .wait, .release, .vote, .history, .stats, .ping,
+            .reload:
             return self.isPlaced ? nil : WireError(.unavailable, self.refusal)
         }
     }
