@@ -8,20 +8,6 @@ import StateMachineServer
 
 /// The daemon of a machine that a file declares, or of the stock states: what its programs have in common.
 package struct DeclaredDaemon: Sendable {
-    /// Where a machine that other hosts share records its changes, and what begins that.
-    package struct Engine {
-        package let log: any Recording & MachineSharing
-        /// Has the machine adopt where it is, and what others make of it.
-        package let begin: @Sendable (Machine) -> Void
-
-        package init(
-            _ log: any Recording & MachineSharing,
-            begin: @escaping @Sendable (Machine) -> Void
-        ) {
-            (self.log, self.begin) = (log, begin)
-        }
-    }
-
     /// Reads the settings again.
     private let reloaded: @Sendable () throws -> Settings
 
@@ -81,7 +67,7 @@ package struct DeclaredDaemon: Sendable {
     @MainActor
     package func serve(
         _ start: DaemonStart,
-        sharedBy engine: (Schema) throws -> Engine
+        sharedBy engine: (Schema) throws -> any Recording & MachineSharing
     ) async throws {
         if let declared = try DeclaredMachine.read(start.settings) {
             for warning in declared.warnings { start.logger.warning("\(warning)") }
@@ -95,8 +81,7 @@ package struct DeclaredDaemon: Sendable {
                 making: {
                     StateMachine<DeclaredState>(resuming: $0, recording: $1, isPlaced: false)
                 },
-                sharing: engine.log,
-                begin: engine.begin,
+                sharing: engine,
                 redeclare: {
                     let declared = try DeclaredMachine.reread(self.reloaded())
                     let isSame = declared.schema.declaration?.hash == schema.declaration?.hash
@@ -110,8 +95,7 @@ package struct DeclaredDaemon: Sendable {
             try await start.serve(
                 schema,
                 making: { StateMachine<AppState>(resuming: $0, recording: $1, isPlaced: false) },
-                sharing: engine.log,
-                begin: engine.begin,
+                sharing: engine,
                 redeclare: {
                     guard try DeclaredMachine.read(self.reloaded()) == nil else {
                         throw Self.restartNeeded

@@ -78,8 +78,7 @@ struct ClusterCommand: DaemonCommand {
                             "\(settings.endpoints.map(\.description).joined(separator: ", "))",
                     ]
                 )
-                let log = SharedRecording(settings, schema, on: group.next())
-                return DeclaredDaemon.Engine(log) { log.begin(moving: $0) }
+                return SharedRecording(settings, schema, on: group.next())
             }
         } catch {
             try await group.shutdownGracefully()

@@ -42,14 +42,14 @@ enum EngineSettings {
             problems.append(
                 "the machine has no name among its hosts; set engine-machine, or write \"machine: NAME\" in its file"
             )
-        } else if let name, !name.isKey(longest: 64) {
+        } else if let name, !name.isEngineKey(longest: 64) {
             problems.append(
                 "the machine's name \"\(name)\" cannot be its name among its hosts; "
                     + "set engine-machine to a word of letters, digits and any of - _ . of at most 64 characters"
             )
         }
         let host = settings.text(.host) ?? Self.hostName
-        if !host.isKey(longest: 253) {
+        if !host.isEngineKey(longest: 253) {
             problems.append(
                 "this host's name \"\(host)\" cannot be its name among the machine's hosts; set host to another"
             )
@@ -113,21 +113,6 @@ enum EngineSettings {
             decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
             as: UTF8.self
         )
-    }
-}
-
-extension String {
-    /// Whether it can be a part of one of the engine's keys.
-    fileprivate func isKey(longest: Int) -> Bool {
-        (1...longest).contains(self.utf8.count)
-            && self.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "A")...UInt8(ascii: "Z"):
-                    true
-                default: "-_.".utf8.contains(byte)
-                }
-            }
     }
 }
 #endif

@@ -58,7 +58,6 @@ package struct DaemonStart: Sendable {
     ///   - schema: the states.
     ///   - make: makes the machine, of which its log says where it is.
     ///   - log: that.
-    ///   - begin: has the log begin with the machine.
     ///   - redeclare: reads the machine's declaration again; see `StateMachineDaemon`.
     /// - Throws: what keeps it from starting.
     @MainActor
@@ -66,7 +65,6 @@ package struct DaemonStart: Sendable {
         _ schema: Schema,
         making make: (Place, any Recording) -> StateMachine<State>,
         sharing log: any Recording & MachineSharing,
-        begin: @escaping @Sendable (Machine) -> Void,
         redeclare: @escaping @Sendable () throws -> Redeclaration
     ) async throws {
         let beginning = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
@@ -78,8 +76,7 @@ package struct DaemonStart: Sendable {
             configuration: self.configuration,
             logger: self.logger,
             redeclare: redeclare,
-            sharing: log,
-            begin: begin
+            sharing: log
         )
         try await daemon.runUntilSignalled()
     }

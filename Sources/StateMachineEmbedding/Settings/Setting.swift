@@ -215,7 +215,7 @@ extension Setting {
             case (.directory, .text(let value)), (.file, .text(let value)): !value.isEmpty
             case (.name, .text(let value)): value.isInstanceName
             case (.key(let longest, _), .text(let value)):
-                value.isKeyName && value.utf8.count <= longest
+                value.isEngineKey(longest: longest)
             case (.time(let range, _), .text(let value)):
                 (try? TimeText.duration(value)).map(range.contains) ?? false
             case (.list, .text(let value)): !value.isEmpty
@@ -239,8 +239,8 @@ extension String {
 
 extension String {
     /// Whether it can be a part of one of the engine's keys.
-    fileprivate var isKeyName: Bool {
-        !self.isEmpty
+    package func isEngineKey(longest: Int) -> Bool {
+        (1...longest).contains(self.utf8.count)
             && self.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),

@@ -67,7 +67,8 @@ package final class SharedRecording: Recording, MachineSharing {
         )
     }
 
-    /// Connects, and has the machine adopt where it is and what others make of it; it is the one that has this for its log.
+    // MARK: - MachineSharing
+
     package func begin(moving machine: Machine) {
         self.onLoop { performer in
             performer.begin(
@@ -77,8 +78,6 @@ package final class SharedRecording: Recording, MachineSharing {
             )
         }
     }
-
-    // MARK: - MachineSharing
 
     package var ageMs: Int64? {
         let asked = self.asked.load(ordering: .relaxed)

@@ -231,9 +231,9 @@ final class SharingPerformer {
             self.adopt([])
         case .fresh(let question): self.asked.removeValue(forKey: question)?(nil)
         case .notFresh(let question, let reason):
-            self.asked.removeValue(forKey: question)?(SharingTrouble(reason))
+            self.asked.removeValue(forKey: question)?(reason)
         case .tell(.up): self.tell(standing: .up)
-        case .tell(.down(let reason)): self.tell(standing: .down(SharingTrouble(reason)))
+        case .tell(.down(let reason)): self.tell(standing: .down(reason))
         case .gone(let lease): self.session?.gone(lease)
         case .arm(let timer, let time):
             if case .stale(let look) = timer { self.looks[look] = self.clock.moment.uptime }
@@ -334,21 +334,6 @@ final class SharingPerformer {
         if isArrival { self.noteArrival(self.epoch) }
         self.place = entered.place
         return entered
-    }
-}
-
-extension SharingTrouble {
-    fileprivate init(_ reason: Freshness.Reason) {
-        self =
-            switch reason {
-            case .layout: .layout
-            case .form: .form
-            case .certificate: .certificate
-            case .permission: .permission
-            case .engine: .engine
-            case .full: .full
-            case .session: .session
-            }
     }
 }
 #endif

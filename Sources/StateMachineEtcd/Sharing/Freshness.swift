@@ -1,42 +1,13 @@
 #if Cluster
+package import StateMachineProtocol
+
 /// Whether what a host shows is what the engine had a moment ago, and if not, why.
 ///
 /// It is while a read of the head by a quorum, begun less than a certain time ago, has been come up to. A value that decides and does
 /// nothing, and has no clock: an alarm is set when a read is begun, and when it goes off nothing better than that read may be there.
 package struct Freshness: Sendable {
     /// Why a host is not fresh, or takes no changes; the first that applies is told.
-    package enum Reason: String, CaseIterable, Comparable, Sendable {
-        /// The engine's keys are of a layout that this program does not know.
-        case layout
-        /// The head's schema has a state that this host cannot read.
-        case form
-        case certificate
-        case permission
-        /// No quorum has answered for too long.
-        case engine
-        /// The engine has no room.
-        case full
-        /// There is no session.
-        case session
-
-        /// What somebody who is refused for it is told.
-        var refusal: String {
-            switch self {
-            case .layout:
-                "the engine has the machine in a layout of a later program; upgrade this one"
-            case .form: "the machine is in a state that this host's file does not have"
-            case .certificate: "the engine does not take the certificate"
-            case .permission: "the engine does not permit it"
-            case .engine: "no quorum of the engine can be reached"
-            case .full: "the engine is full"
-            case .session: "there is no session with the engine"
-            }
-        }
-
-        package static func < (left: Self, right: Self) -> Bool {
-            Self.allCases.firstIndex(of: left) ?? 0 < Self.allCases.firstIndex(of: right) ?? 0
-        }
-    }
+    package typealias Reason = SharingTrouble
 
     package enum Event: Hashable, Sendable {
         /// What that read, the `number`th, shows is at that seq, and the host at `own`.
@@ -95,6 +66,22 @@ package struct Freshness: Sendable {
         self.good = newest.number
         self.awaited.removeAll { $0.number <= newest.number }
         if self.good > self.overdue { self.troubles.remove(.engine) }
+    }
+}
+
+extension SharingTrouble {
+    /// What somebody who is refused for it is told.
+    var refusal: String {
+        switch self {
+        case .layout:
+            "the engine has the machine in a layout of a later program; upgrade this one"
+        case .form: "the machine is in a state that this host's file does not have"
+        case .certificate: "the engine does not take the certificate"
+        case .permission: "the engine does not permit it"
+        case .engine: "no quorum of the engine can be reached"
+        case .full: "the engine is full"
+        case .session: "there is no session with the engine"
+        }
     }
 }
 #endif

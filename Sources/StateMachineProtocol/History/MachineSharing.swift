@@ -1,7 +1,13 @@
+package import StateMachineCore
+
 /// A machine that several hosts share, as the server of one of them sees it.
 ///
 /// Everything may be called from any thread.
 package protocol MachineSharing: AnyObject, Sendable {
+    /// Has the machine, whose log this is, adopt where it is and what others make of it, from now on; called once, by whoever
+    /// already hears what happens to the machine.
+    func begin(moving machine: Machine)
+
     /// The name that the machine has for all of its hosts.
     var machineName: String { get }
 
@@ -36,8 +42,8 @@ package enum SharingNews: Hashable, Sendable {
     case unreachable([String])
 }
 
-/// Why a shared machine may be elsewhere than it is here, or cannot be changed, in the words of the wire.
-package enum SharingTrouble: String, CaseIterable, Sendable {
+/// Why a shared machine may be elsewhere than it is here, or cannot be changed, in the words of the wire; of several the first is told.
+package enum SharingTrouble: String, CaseIterable, Comparable, Sendable {
     /// A later program has written it.
     case layout
     /// It is in a state that there is not here.
@@ -50,4 +56,8 @@ package enum SharingTrouble: String, CaseIterable, Sendable {
     case full
     /// This host has no session.
     case session
+
+    package static func < (left: Self, right: Self) -> Bool {
+        Self.allCases.firstIndex(of: left) ?? 0 < Self.allCases.firstIndex(of: right) ?? 0
+    }
 }

@@ -25,8 +25,6 @@ struct DaemonRun: Service, CustomStringConvertible {
     let watcher: (any LinkWatcher)?
     /// What is known of the other hosts that share the machine; nil if it is this one's alone.
     let sharing: (any MachineSharing)?
-    /// Has the log begin with the machine.
-    let begin: @Sendable (Machine) -> Void
     let onReady: @Sendable () -> Void
     var manager: ServiceManager { ServiceManager(logger: self.logger) }
 
@@ -129,7 +127,7 @@ struct DaemonRun: Service, CustomStringConvertible {
                 sharing: self.sharing
             )
             // Not before: where the machine arrives is to be heard.
-            self.begin(self.machine)
+            self.sharing?.begin(moving: self.machine)
             return server
         }.get()
     }

@@ -50,7 +50,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// `watcher` follows the machines that the machine's file names; without one it sees none.
     ///
     /// `sharing` is what the machine's log knows of the other hosts that share it; then it need not be known yet where the
-    /// machine is. `begin` is given the machine once all that happens to it is heard: the log has it arrive from then on.
+    /// machine is.
     package init(
         machine: StateMachine<State>,
         past: (any PastStore)?,
@@ -61,7 +61,6 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         redeclare: (@Sendable () throws -> Redeclaration)? = nil,
         watcher: (any LinkWatcher)? = nil,
         sharing: (any MachineSharing)? = nil,
-        begin: @escaping @Sendable (Machine) -> Void = { _ in },
         onReady: @escaping @Sendable () -> Void = {}
     ) {
         self.daemon = DaemonRun(
@@ -74,7 +73,6 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             redeclare: redeclare,
             watcher: watcher,
             sharing: sharing,
-            begin: begin,
             onReady: onReady
         )
     }
