@@ -35,6 +35,7 @@ package enum LineEnvironment {
     /// Who asked for it, and why.
     private static func origin(_ line: Line) -> [String: String?] {
         [
+            "STATEMACHINE_BY_HOST": line[.by]?["host"]?.string,
             "STATEMACHINE_BY_UID": line.by.map { String($0.uid) },
             "STATEMACHINE_BY_PID": line.by.map { String($0.pid) },
             "STATEMACHINE_BY_COMM": line.by?.comm,

@@ -61,6 +61,8 @@ package enum PrometheusText {
     }
 
     /// A metric: its name without the prefix, its type, what it counts, and its values by labels.
+    ///
+    /// Those of a histogram are its buckets; its sum and its count follow as metrics without a type.
     private typealias Metric = (
         name: String, type: String, help: String, values: [(labels: [Label], value: String)]
     )
@@ -85,7 +87,7 @@ package enum PrometheusText {
             let all =
                 self.state(sample) + self.fields(sample) + self.transitions(sample.stats)
                 + self.counters(sample.stats) + self.gauges(sample.stats)
-                + self.commands(sample.runner)
+                + self.engine(sample.stats) + self.commands(sample.runner)
             for metric in all {
                 let values = metric.values.map { (sample.labels + $0.labels, $0.value) }
                 // All lines of a metric stand together, whichever machine they belong to.
@@ -98,11 +100,14 @@ package enum PrometheusText {
         }
         return metrics.filter { !$0.values.isEmpty }.map { metric in
             let name = "statemachine_\(metric.name)"
-            let head = "# HELP \(name) \(metric.help)\n# TYPE \(name) \(metric.type)"
-            let lines = metric.values.map { "\(name)\(self.text($0.labels)) \($0.value)" }
-            return ([head] + lines).joined(separator: "\n")
+            let head = ["# HELP \(name) \(metric.help)\n# TYPE \(name) \(metric.type)"]
+            let row = metric.type == Self.histogram ? "\(name)_bucket" : name
+            let lines = metric.values.map { "\(row)\(self.text($0.labels)) \($0.value)" }
+            return ((metric.type.isEmpty ? [] : head) + lines).joined(separator: "\n")
         }.joined(separator: "\n")
     }
+
+    private static let histogram = "histogram"
 
     // MARK: - The state
 
@@ -261,6 +266,68 @@ package enum PrometheusText {
                 "uptime_seconds", "gauge", "Seconds since the daemon's start.",
                 [([], "\(uptime / 1000).\((uptime % 1000).magnitude.digits(3))")]
             ),
+        ]
+    }
+
+    /// What a host counts of a machine that several share; nothing of one that is its host's alone.
+    private static func engine(_ reply: Line) -> [Metric] {
+        guard let engine = reply["engine"] else { return [] }
+        let counters: [(key: String, name: String, help: String)] = [
+            ("overtaken", "overtaken_total", "Groups judged again, as another host was first."),
+            ("tickets", "tickets_total", "Tickets put, as others were first too often."),
+            (
+                "unsure", "unsure_total",
+                "Groups of which it was not known in time whether they are."
+            ),
+            ("connects", "connects_total", "Connections to the engine."),
+            ("sessionsLost", "session_lost_total", "Sessions that ended before the daemon did."),
+            ("caughtUp", "catch_up_changes_total", "Changes of others that a read brought."),
+            ("watchGaps", "watch_gaps_total", "How often the engine's watch lacked something."),
+            ("epochs", "epoch_changes_total", "How often the machine went on in a new epoch."),
+        ]
+        let stale = engine["staleMs"]?.integer ?? 0
+        return [
+            (
+                "engine_up", "gauge",
+                "Whether the machine is shown as all hosts have it, and can be changed.",
+                [([], engine["up"]?.bool == true ? "1" : "0")]
+            ),
+            (
+                "stale_seconds", "gauge", "How old what is shown may be; 0 if it is what all have.",
+                [([], "\(stale / 1000).\((stale % 1000).magnitude.digits(3))")]
+            ),
+            (
+                "hosts", "gauge", "Hosts that share the machine and are there.",
+                engine["hosts"]?.integer.map { [([], String($0))] } ?? []
+            ),
+        ]
+            + counters.compactMap { counter in
+                engine[counter.key]?.integer.map {
+                    (counter.name, "counter", counter.help, [([], String($0))])
+                }
+            } + self.commits(engine["commits"])
+    }
+
+    /// How long the engine took to commit.
+    private static func commits(_ commits: JSONValue?) -> [Metric] {
+        let counts = (commits?["counts"]?.elements ?? []).map { $0.integer ?? 0 }
+        guard !counts.isEmpty else { return [] }
+        let bounds = (commits?["us"]?.elements ?? []).map { bound in
+            "\(Double(bound.integer ?? 0) / 1_000_000)"
+        }
+        var (buckets, count) = ([([Label], String)](), Int64(0))
+        for (bound, more) in zip(bounds + ["+Inf"], counts) {
+            count &+= more
+            buckets.append(([("le", bound)], String(count)))
+        }
+        let total = WallTime(microseconds: commits?["totalUs"]?.integer ?? 0)
+        return [
+            (
+                "commit_seconds", Self.histogram,
+                "How long it took until a group of changes was committed.", buckets
+            ),
+            ("commit_seconds_sum", "", "", [([], self.seconds(total))]),
+            ("commit_seconds_count", "", "", [([], String(count))]),
         ]
     }
 

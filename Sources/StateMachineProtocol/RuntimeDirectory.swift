@@ -105,14 +105,17 @@ public enum Door: String, CaseIterable, Codable, Sendable {
         }
     }
 
-    /// What it takes, for a machine that has events or has none.
-    package func operations(withEvents hasEvents: Bool) -> [Operation] {
-        Operation.allCases.filter { self.takes($0) && (hasEvents || !$0.isOfEvents) }
+    /// What it takes, for a machine that has events or has none, and that other hosts share or do not.
+    package func operations(withEvents hasEvents: Bool, shared isShared: Bool) -> [Operation] {
+        Operation.allCases.filter {
+            self.takes($0) && (hasEvents || !$0.isOfEvents) && (isShared || !$0.isOfSharing)
+        }
     }
 
     /// The answer to `help`.
-    package func help(withEvents hasEvents: Bool) -> String {
-        let lines = self.operations(withEvents: hasEvents).map { operation in
+    package func help(withEvents hasEvents: Bool, shared isShared: Bool) -> String {
+        let operations = self.operations(withEvents: hasEvents, shared: isShared)
+        let lines = operations.map { operation in
             switch operation {
             case .get: "get                        the state"
             case .set: "set STATE [key=value …]    change it"
@@ -129,6 +132,7 @@ public enum Door: String, CaseIterable, Codable, Sendable {
             case .reload:
                 "reload                     read the settings and the machine's file again"
             case .stats: "stats                      who is connected, how far behind; counters"
+            case .hosts: "hosts                      the hosts that share the machine"
             case .describe: "describe                   states, operations, errors, limits"
             case .ping: "ping                       the seq that all before it have reached"
             case .help: "help                       this"

@@ -97,6 +97,13 @@ struct SharedDaemonsTests {
                                 #"{"op":"set","state":"open","data":{"by":"\#(by)"}}"#
                             )
                             #expect(opened.ok == true, "\(opened)")
+                            // What was answered at one host is known at each that asks a quorum.
+                            let fresh = try await daemons[(index + 1) % 3].ask(
+                                \.control,
+                                #"{"op":"get","fresh":true}"#
+                            )
+                            #expect(fresh.seq == opened.seq)
+                            #expect(fresh.item("by")?.string("host") == by)
                             let closed = try await BuiltProduct.statectl.run(
                                 ["--runtime-directory", daemon.directory, "set", "closed"]
                             )
@@ -173,6 +180,14 @@ struct SharedDaemonsTests {
                     let read = try await b.ask(\.control, #"{"op":"get"}"#)
                     #expect(read.state == "closed")
                     #expect(read.int("staleMs") ?? 0 >= 600)
+                    let fresh = try await b.ask(\.control, #"{"op":"get","fresh":true}"#)
+                    #expect(fresh.error == "unavailable", "\(fresh)")
+                    let hosts = try await b.ask(\.control, #"{"op":"hosts"}"#)
+                    #expect(hosts.ok == true, "\(hosts)")
+                    #expect(hosts.has("staleMs"))
+                    let engine = try await b.ask(\.control, #"{"op":"stats"}"#).item("engine")
+                    #expect(engine?.bool("up") == false)
+                    #expect(engine?.string("reason") == "engine")
                     kill(pid, SIGCONT)
                     line = try await watch.next()
                     #expect(line.type == "shared")
@@ -184,6 +199,10 @@ struct SharedDaemonsTests {
                     )
                     #expect(opened.ok == true, "\(opened)")
                     #expect(opened.seq == 1)
+                    let counts = try await a.ask(\.control, #"{"op":"stats"}"#).item("engine")
+                    #expect(counts?.bool("up") == true)
+                    #expect(counts?.int("connects") ?? 0 >= 1)
+                    #expect(counts?.item("commits")?.int("totalUs") ?? 0 > 0)
                     #expect(try await watch.next().seq == 1)
                     #expect(!(try await b.ask(\.control, #"{"op":"get"}"#).has("staleMs")))
                 }

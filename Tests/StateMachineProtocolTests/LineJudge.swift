@@ -43,7 +43,7 @@ struct LineJudge: Sendable {
             return 0
         case .send, .update, .get, .unwatch, .hold, .release, .guard, .vote, .history, .reload,
             .describe,
-            .stats, .ping,
+            .stats, .hosts, .ping,
             .help:
             return 0
         }

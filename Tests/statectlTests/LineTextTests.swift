@@ -35,6 +35,71 @@ import Testing
         )
     }
 
+    @Test func aMachineOfSeveralHostsIsShownWithThem() throws {
+        let old = try Line.of(
+            #"{"type":"reply","ok":true,\#(Self.active),"staleMs":3120,"by":{"host":"b","uid":0,"pid":4711}}"#
+        )
+        #expect(
+            LineText.fixed().report(old)
+                == "authentication(phase: active)   12 s ago   #41   by root@b (4711)   may be 3.1 s old"
+        )
+        // Another host's users are known by their numbers.
+        let other = try Line.of(
+            #"{"type":"reply","ok":true,\#(Self.active),"by":{"host":"b","uid":7,"pid":4711,"comm":"deploy"}}"#
+        )
+        #expect(
+            LineText.fixed().report(other)
+                == "authentication(phase: active)   12 s ago   #41   by uid 7@b (4711, deploy)"
+        )
+        let position =
+            #""seq":41,"state":"authentication","data":{"phase":"active"},"cursor":"7f3a9c:41""#
+        for (members, text) in [
+            (
+                #""up":false,"reason":"engine","staleMs":3120,"#,
+                "— may be 3.1 s old, and cannot be changed: no quorum of the engine has answered"
+            ),
+            (#""up":false,"reason":"later","#, "— may be old, and cannot be changed: later"),
+            (#""up":true,"#, "— is what all hosts have again"),
+        ] {
+            let line = #"{"type":"shared",\#(members)\#(position)}"#
+            #expect(try self.event(line) == "21:55:15.120  \(text)")
+        }
+    }
+
+    @Test func hostsAreATable() throws {
+        let reply = try Line.of(
+            #"""
+            {"type":"reply","ok":true,"hosts":[\#
+            {"host":"a","here":true,"version":"0.3.0","up":true,"seq":41,"lag":0,"session":"7f","form":"1","declaration":"x","boot":"k"},\#
+            {"host":"b","version":"0.3.0","up":true,"seq":39,"lag":2,"session":"694d","form":"1","declaration":"y","boot":"k","offset":-12},\#
+            {"host":"c.example","version":"0.2.9","up":true,"seq":41,"lag":0,"session":"80","form":"2","declaration":"z","boot":"k","offset":1500}\#
+            ]}
+            """#
+        )
+        #expect(
+            LineText.fixed().hosts(reply) == """
+                host       version  seq  behind  session   clock
+                a          0.3.0     41       0  7f         here
+                b          0.3.0     39       2  694d     -12 ms  its file differs
+                c.example  0.2.9     41       0  80       +1.5 s  its file has other states  its clock differs; is NTP running?
+                """
+        )
+        #expect(
+            LineText.fixed().sharing(reply).map { $0.text(.plain) } == [
+                "a", "with b, c.example", "b: its file differs",
+                "c.example: its file has other states",
+                "c.example: its clock differs; is NTP running?",
+            ]
+        )
+        let stale = try Line.of(#"{"type":"reply","ok":true,"hosts":[],"staleMs":5200}"#)
+        #expect(
+            LineText.fixed().hosts(stale) == """
+                host  version  seq  behind  session  clock
+                — as it was 5.2 s ago: no quorum has answered
+                """
+        )
+    }
+
     /// As `status`, `top` and `machines` show it, too.
     @Test(arguments: [
         (

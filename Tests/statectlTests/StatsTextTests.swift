@@ -95,6 +95,33 @@ import Testing
         )
     }
 
+    @Test func whatAHostCountsOfASharedMachineIsMetrics() throws {
+        let text = try self.metrics(
+            stats: #"""
+                {"type":"reply","ok":true,"uptimeMs":1,"counters":{},"connections":[],"seq":5,"engine":{"up":false,\#
+                "reason":"engine","staleMs":3120,"hosts":3,"connects":2,"overtaken":7,"tickets":1,"unsure":1,"sessionsLost":0,\#
+                "caughtUp":9,"watchGaps":4,"epochs":1,"commits":{"us":[1000,250000],"counts":[5,2,1],"totalUs":1250000}}}
+                """#
+        )
+        for (name, samples) in [
+            ("engine_up", ["} 0"]), ("stale_seconds", ["} 3.120"]), ("hosts", ["} 3"]),
+            ("connects_total", ["} 2"]), ("overtaken_total", ["} 7"]), ("tickets_total", ["} 1"]),
+            ("unsure_total", ["} 1"]), ("session_lost_total", ["} 0"]),
+            ("catch_up_changes_total", ["} 9"]), ("watch_gaps_total", ["} 4"]),
+            ("epoch_changes_total", ["} 1"]),
+            (
+                "commit_seconds_bucket",
+                [#",le="0.001"} 5"#, #",le="0.25"} 7"#, #",le="+Inf"} 8"#]
+            ),
+            ("commit_seconds_sum", ["} 1.250000"]), ("commit_seconds_count", ["} 8"]),
+        ] {
+            #expect(self.family(name, text) == samples, "\(name)")
+        }
+        #expect(text.contains("# TYPE statemachine_commit_seconds histogram\n"))
+        #expect(!text.contains("TYPE statemachine_commit_seconds_sum"))
+        #expect(try !self.metrics().contains("engine_up"))
+    }
+
     @Test func theStateAndItsFieldsAreMetrics() throws {
         let text = try self.metrics(
             stats: #"""

@@ -7,7 +7,7 @@ import Synchronization
 /// Where a machine that several hosts share records its changes, and learns of theirs: in the engine.
 ///
 /// Everything happens on one event loop, in one order: what ``SharedMachine`` decides is done here, so nothing of another host is entered
-/// between a group of this one and its answer. Guarded state: `performer`, which belongs to that loop, and `arrivals`, behind its lock.
+/// between a group of this one and its answer. Guarded state: `performer`, which belongs to that loop; `arrivals` and `counted`, each behind its lock.
 package final class SharedRecording: Recording, MachineSharing {
     package struct Settings: Sendable {
         package var endpoints: [EtcdEndpoint]
@@ -53,6 +53,7 @@ package final class SharedRecording: Recording, MachineSharing {
 
     /// When a quorum was last asked that has said where the machine is, in microseconds of ``KernelClock``; 0: never.
     private let asked = Atomic<Int64>(0)
+    private let counted = Lock(SharingCounts())
 
     /// - Parameters:
     ///   - settings: which machine, and where.
@@ -74,7 +75,8 @@ package final class SharedRecording: Recording, MachineSharing {
             performer.begin(
                 moving: machine,
                 arrived: { epoch in self.arrivals.withLock { $0.append(epoch) } },
-                answered: { self.asked.store($0, ordering: .relaxed) }
+                answered: { self.asked.store($0, ordering: .relaxed) },
+                counted: { counts in self.counted.withLock { $0 = counts } }
             )
         }
     }
@@ -91,6 +93,12 @@ package final class SharedRecording: Recording, MachineSharing {
     package func confirm(_ done: @escaping @Sendable (SharingTrouble?) -> Void) {
         self.onLoop { $0.confirm(done) }
     }
+
+    package func hosts(_ done: @escaping @Sendable (SharingHosts) -> Void) {
+        self.onLoop { $0.hosts(done) }
+    }
+
+    package var counts: SharingCounts { self.counted.withLock { $0 } }
 
     package func onNews(_ handler: @escaping @Sendable (SharingNews) -> Void) {
         self.onLoop { $0.tell(handler) }

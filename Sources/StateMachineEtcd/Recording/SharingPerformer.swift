@@ -35,6 +35,12 @@ final class SharingPerformer {
     private var machine: Machine?
     private var noteArrival: @Sendable (Epoch) -> Void = { _ in }
     private var noteAnswer: @Sendable (Int64) -> Void = { _ in }
+    private var noteCounts: @Sendable (SharingCounts) -> Void = { _ in }
+    private var connects: UInt64 = 0
+    private var commits = SharingCounts.Times()
+    /// What was told last.
+    private var counts = SharingCounts()
+    private var hosts: HostList
     /// When each look was begun from which freshness counts, and which was not answered.
     private var looks: [UInt64: Int64] = [:]
     /// Where it is, once all that it was told is entered; nil: it is not known where it is.
@@ -46,7 +52,7 @@ final class SharingPerformer {
     /// Others' holds and guards, by key.
     private var voters: Set<SharedKeys.Voter> = []
     /// The group that is to be committed, and who waits for that.
-    private var group: (changes: [Change], done: @Sendable (Recorded) -> Void)?
+    private var group: (changes: [Change], begun: Int64, done: @Sendable (Recorded) -> Void)?
     /// Whether the next group was judged before all was entered that had happened.
     private var isCrossed = false
     private var asked: [UInt64: @Sendable (SharingTrouble?) -> Void] = [:]
@@ -60,6 +66,7 @@ final class SharingPerformer {
     ) {
         (self.settings, self.form, self.loop) = (settings, form, loop)
         self.keys = SharedKeys(machine: settings.machine)
+        self.hosts = HostList(self.keys)
         let beginning = Place(seq: 0, value: form.schema.initial, at: .now, stay: 0)
         var shared = SharedMachine.Settings(
             self.keys,
@@ -80,13 +87,16 @@ final class SharingPerformer {
     ///   - machine: the one that it moves.
     ///   - arrived: called with the numbering of each arrival before the machine adopts that.
     ///   - answered: called with when a quorum was asked that has just said where the machine is.
+    ///   - counted: called with what has been counted, whenever that has changed.
     func begin(
         moving machine: Machine,
         arrived: @escaping @Sendable (Epoch) -> Void,
-        answered: @escaping @Sendable (Int64) -> Void
+        answered: @escaping @Sendable (Int64) -> Void,
+        counted: @escaping @Sendable (SharingCounts) -> Void
     ) {
         guard !self.isStopped, self.machine == nil else { return }
         (self.machine, self.noteArrival, self.noteAnswer) = (machine, arrived, answered)
+        self.noteCounts = counted
         self.session = SessionKeeper(
             for: self.settings.timeToLive,
             within: self.settings.callTimeout,
@@ -127,8 +137,10 @@ final class SharingPerformer {
         switch news {
         case .up(let connection, _):
             self.connection = connection
+            self.connects += 1
             self.session?.connected(connection)
             self.tell(troubles: [])
+            self.hosts { _ in }
             self.thisHappened(.connected)
         case .down(let troubles):
             self.connection = nil
@@ -166,7 +178,11 @@ final class SharingPerformer {
         )
         let bound = NIOLoopBound(self, eventLoop: self.loop)
         self.watch = self.connection?.watch(watch) { news in
-            bound.value.thisHappened(.watched(number, news))
+            let performer = bound.value
+            if case .changed(let events, _) = news {
+                performer.hosts.came(events, at: performer.clock.moment.wall)
+            }
+            performer.thisHappened(.watched(number, news))
         }
     }
 
@@ -211,6 +227,16 @@ final class SharingPerformer {
             }
         }
         self.isPerforming = false
+        self.count()
+    }
+
+    private func count() {
+        var counts = self.decisions.counts
+        (counts.connects, counts.commits) = (self.connects, self.commits)
+        counts.hosts = self.hosts.count
+        guard counts != self.counts else { return }
+        self.counts = counts
+        self.noteCounts(counts)
     }
 
     private func perform(_ action: SharedMachine.Action) {
@@ -249,6 +275,20 @@ final class SharingPerformer {
         self.thisHappened(.asked(self.questions))
     }
 
+    /// Asks a quorum which hosts there are; where none answers, they are as they were seen last.
+    func hosts(_ done: @escaping @Sendable (SharingHosts) -> Void) {
+        guard let connection else { return done(self.hosts.listed(isFresh: false)) }
+        let bound = NIOLoopBound(self, eventLoop: self.loop)
+        connection.call(self.hosts.request, within: self.settings.callTimeout) { outcome in
+            let performer = bound.value
+            guard case .answered(let answer) = outcome else {
+                return done(performer.hosts.listed(isFresh: false))
+            }
+            performer.hosts.seen(answer)
+            done(performer.hosts.listed(isFresh: true))
+        }
+    }
+
     // MARK: - Groups
 
     func record(_ records: [Record], _ done: @escaping @Sendable (Recorded) -> Void) {
@@ -271,7 +311,7 @@ final class SharingPerformer {
             )
         }
         let isJudged = !exchange(&self.isCrossed, with: false)
-        self.group = (changes, done)
+        self.group = (changes, self.clock.moment.uptime, done)
         self.thisHappened(
             .proposed(
                 SharedMachine.Group(
@@ -286,7 +326,10 @@ final class SharingPerformer {
         guard let group = self.group.take() else { return }
         switch answer {
         case .committed:
-            if let last = group.changes.last { self.place = last.place }
+            if let last = group.changes.last {
+                self.place = last.place
+                self.commits.add(self.clock.moment.uptime - group.begun)
+            }
             group.done(.committed)
         case .failed(let why): group.done(.failed(why))
         case .overtaken(let blocks): group.done(.overtaken(self.changes(blocks)))

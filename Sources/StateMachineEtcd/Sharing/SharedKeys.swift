@@ -43,6 +43,7 @@ package struct SharedKeys: Hashable, Sendable {
     package var head: String { "\(self.prefix)head" }
     package var settings: String { "\(self.prefix)settings" }
     package var voters: KeyRange { KeyRange(prefix: "\(self.prefix)voters/") }
+    package var hosts: KeyRange { KeyRange(prefix: "\(self.prefix)hosts/") }
     package var queue: KeyRange { KeyRange(prefix: "\(self.prefix)queue/") }
 
     package func block(_ epoch: Epoch, first: UInt64) -> String {

@@ -105,6 +105,9 @@ package struct SharedMachine: Sendable {
     /// How often something of others' was told; a group says what it knew of.
     package private(set) var news: UInt64 = 0
 
+    /// What has happened so often; of connections and times it counts nothing.
+    private(set) var counts = SharingCounts()
+
     /// What is to be remembered, once the changes that were told are.
     package var memory: Restoration.Memory? { self.mirror.memory }
 
@@ -152,6 +155,7 @@ package struct SharedMachine: Sendable {
     // MARK: - Session, connection and time
 
     private mutating func endSession() {
+        self.counts.sessionsLost += 1
         self.mirror.endSession()
         // They end with the session.
         self.strays = []
@@ -236,6 +240,11 @@ package struct SharedMachine: Sendable {
 
     private mutating func answer(_ answer: Answer) {
         guard let pending else { return }
+        switch answer {
+        case .overtaken: self.counts.overtaken += 1
+        case .unsure: self.counts.unsure += 1
+        case .committed, .failed: break
+        }
         self.pending = nil
         self.orphan = nil
         self.isPausing = true
@@ -304,6 +313,7 @@ package struct SharedMachine: Sendable {
         }
         if let pending {
             if pending.group.isEmpty ? queue.needsQuiet : queue.needsTicket {
+                self.counts.tickets += 1
                 self.send(.put(queue.free), self.keys.put(queue.free, lease: session))
             } else if pending.group.isEmpty {
                 // The look answers it.
@@ -665,6 +675,7 @@ package struct SharedMachine: Sendable {
         guard let news = self.mirror.comeUp(to: head, reading) else {
             return self.enter(head, .missed(head.seq - memory.seq), reading)
         }
+        self.counts.caughtUp += news.blocks.reduce(0) { $0 + UInt64($1.changes.count) }
         self.tell(news)
         self.isCurrent = self.mirror.isCurrent
         if !self.isCurrent { self.wantsLook = true }
@@ -673,6 +684,7 @@ package struct SharedMachine: Sendable {
     /// Begins where the head is, without the changes that led there.
     private mutating func enter(_ head: Head, _ arrival: Arrival, _ reading: SharedReading) {
         let news: EngineMirror.News
+        if arrival == .restarted { self.counts.epochs += 1 }
         if case .missed = arrival {
             news = self.mirror.enter(head, reading, isAnother: false)
             self.tell(.reached(head.seq))
@@ -709,6 +721,7 @@ package struct SharedMachine: Sendable {
         guard self.memory != nil else { return }
         self.watch.came(through: through)
         guard let news = self.mirror.follow(events, through: through) else {
+            self.counts.watchGaps += 1
             self.watch.close()
             self.wantsLook = true
             return

@@ -26,10 +26,107 @@ package protocol MachineSharing: AnyObject, Sendable {
     /// - Parameter done: called once, from anywhere; nil, or why it may be elsewhere.
     func confirm(_ done: @escaping @Sendable (SharingTrouble?) -> Void)
 
+    /// Asks the engine which hosts share the machine; called once, from anywhere.
+    func hosts(_ done: @escaping @Sendable (SharingHosts) -> Void)
+
+    /// What has been counted since the start.
+    var counts: SharingCounts { get }
+
     /// Calls `handler` with what has changed, one after the other, and soon with what is known to be so.
     ///
     /// There is one handler; a later one replaces it. Until it is called the machine is not known to be up. Called from anywhere.
     func onNews(_ handler: @escaping @Sendable (SharingNews) -> Void)
+}
+
+/// The hosts that share a machine, in the order of their names.
+package struct SharingHosts: Sendable {
+    /// One that has a session with the engine.
+    package struct Host: Hashable, Sendable {
+        package let name: String
+        /// Of its program.
+        package let version: String
+        /// Where it was when it last said so.
+        package let seq: UInt64
+        /// The lease, in hexadecimal digits.
+        package let session: String
+        /// Tells its states apart from those of another file or program.
+        package let form: String
+        /// The hash of its machine's file; empty: it has none.
+        package let declaration: String
+        /// Tells one start of its computer apart from another.
+        package let boot: String
+        /// How far its clock is ahead of this host's, in milliseconds; nil if it has not told the time while this host listened.
+        package let offset: Int64?
+
+        package init(
+            _ name: String,
+            version: String,
+            seq: UInt64,
+            session: String,
+            form: String,
+            declaration: String,
+            boot: String,
+            offset: Int64?
+        ) {
+            (self.name, self.version, self.seq, self.session) = (name, version, seq, session)
+            (self.form, self.declaration, self.boot) = (form, declaration, boot)
+            self.offset = offset
+        }
+    }
+
+    package let hosts: [Host]
+    /// Whether a quorum has just said so; if not, it was so when one last did.
+    package let isFresh: Bool
+
+    package init(_ hosts: [Host], isFresh: Bool) { (self.hosts, self.isFresh) = (hosts, isFresh) }
+}
+
+/// What a host counts of a machine that it shares, since it has started.
+package struct SharingCounts: Hashable, Sendable {
+    /// How long commits took, in classes.
+    package struct Times: Hashable, Sendable {
+        /// The bounds of the classes in microseconds; the last class has none.
+        ///
+        /// A commit takes one to four milliseconds in one place; a leader's end takes seconds.
+        package static let bounds: [Int64] = [
+            1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 250_000, 1_000_000, 5_000_000,
+        ]
+
+        /// How many there were in each.
+        package private(set) var counts = [UInt64](repeating: 0, count: Self.bounds.count + 1)
+        /// Of all of them together, in microseconds.
+        package private(set) var total: Int64 = 0
+
+        package init() {}
+
+        package mutating func add(_ microseconds: Int64) {
+            let index = Self.bounds.firstIndex { microseconds <= $0 } ?? Self.bounds.count
+            self.counts[index] += 1
+            self.total += microseconds
+        }
+    }
+
+    /// Groups that were judged again, since another host was first.
+    package var overtaken: UInt64 = 0
+    /// Tickets that were put.
+    package var tickets: UInt64 = 0
+    /// Groups of which nobody knew in time what has become of them.
+    package var unsure: UInt64 = 0
+    /// Connections to the engine.
+    package var connects: UInt64 = 0
+    /// Sessions that have ended before the daemon did.
+    package var sessionsLost: UInt64 = 0
+    /// Changes of others that a read has brought and not the watch.
+    package var caughtUp: UInt64 = 0
+    /// How often the watch lacked something.
+    package var watchGaps: UInt64 = 0
+    /// How often the machine went on in a new epoch.
+    package var epochs: UInt64 = 0
+    /// Hosts that have a session, as far as was seen.
+    package var hosts = 0
+    package var commits = Times()
+
+    package init() {}
 }
 
 /// What is told of a machine that hosts share.
@@ -59,5 +156,19 @@ package enum SharingTrouble: String, CaseIterable, Comparable, Sendable {
 
     package static func < (left: Self, right: Self) -> Bool {
         Self.allCases.firstIndex(of: left) ?? 0 < Self.allCases.firstIndex(of: right) ?? 0
+    }
+
+    /// For people.
+    package var sentence: String {
+        switch self {
+        case .layout: "a later program has written the machine; upgrade this one"
+        case .form:
+            "the machine is in a state that this host's file does not have; give it the same file"
+        case .certificate: "the engine does not take the certificate"
+        case .permission: "the engine does not permit it"
+        case .engine: "no quorum of the engine has answered"
+        case .full: "the engine is full"
+        case .session: "this host has no session with the engine"
+        }
     }
 }

@@ -15,6 +15,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     case reload
     case describe
     case stats
+    case hosts
     case ping
     case help
 
@@ -28,7 +29,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
 
     private var ownKeys: [RequestKey] {
         switch self {
-        case .unwatch, .reload, .describe, .stats, .ping, .help: []
+        case .unwatch, .reload, .describe, .stats, .hosts, .ping, .help: []
         case .get: GetCall.arguments.keys
         case .set: SetCall.arguments.keys
         case .send: SendCall.arguments.keys
@@ -49,11 +50,15 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     /// Whether only a machine that has events takes it.
     package var isOfEvents: Bool { self == .send || self == .update }
 
+    /// Whether only a machine that several hosts share takes it.
+    package var isOfSharing: Bool { self == .hosts }
+
     /// Whether it changes nothing; the events door takes these too.
     package var isReading: Bool {
         switch self {
         case .set, .send, .update, .hold, .release, .guard, .vote, .reload: false
-        case .get, .watch, .unwatch, .wait, .history, .describe, .stats, .ping, .help: true
+        case .get, .watch, .unwatch, .wait, .history, .describe, .stats, .hosts, .ping, .help:
+            true
         }
     }
 }
@@ -67,7 +72,7 @@ package enum RequestKey: String, CaseIterable, Sendable {
     case before, maxMs, onTimeout, why
     case hold, ask, allow, limit
     case order, after, by, outline, progress
-    case required, untilMs, possible
+    case required, untilMs, possible, fresh
     case name = "as"
 
     /// By their spelling, each with its number.

@@ -4,11 +4,14 @@ public import StateMachineCore
 package struct GetCall: RequestArguments {
     /// Whether the answer says what whoever asks may do there, and what is against the rest.
     package var showsPossible = false
+    /// Whether it is asked first whether that is where the machine is for all hosts that share it.
+    package var isFresh = false
 
     package init() {}
 
     static let arguments: RequestTable<Self> = [
-        .init(.possible, \.showsPossible, .bool, unless: false) { $0.showsPossible = $1 }
+        .init(.possible, \.showsPossible, .bool, unless: false) { $0.showsPossible = $1 },
+        .init(.fresh, \.isFresh, .bool, unless: false) { $0.isFresh = $1 },
     ]
 }
 
@@ -248,6 +251,12 @@ extension Request {
         call.showsPossible = true
         return Request(.get(call))
     }()
+    /// Requests the current state, confirmed by a quorum where several hosts share the machine; refused if there is none.
+    public static let getFresh: Request = {
+        var call = GetCall()
+        call.isFresh = true
+        return Request(.get(call))
+    }()
     /// Ends the watch that has no id.
     public static let unwatch = Request(.unwatch)
     /// Requests the states, operations and limits.
@@ -256,6 +265,8 @@ extension Request {
     public static let stats = Request(.stats)
     /// Has the daemon read its settings and the machine's file again, as its own user and root may.
     public static let reload = Request(.reload)
+    /// Requests the hosts that share the machine.
+    public static let hosts = Request(.hosts)
     /// Requests a sign of life.
     public static let ping = Request(.ping)
     /// Requests a short text for people.

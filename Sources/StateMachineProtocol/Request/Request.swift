@@ -23,6 +23,7 @@ public struct Request: Hashable, Sendable {
         case reload
         case describe
         case stats
+        case hosts
         case ping
         case help
     }
@@ -42,7 +43,7 @@ public struct Request: Hashable, Sendable {
         let operation = self.operation
         var members = [JSONMember(RequestKey.op.rawValue, .string(operation.rawValue))]
         switch self.call {
-        case .unwatch, .reload, .describe, .stats, .ping, .help: break
+        case .unwatch, .reload, .describe, .stats, .hosts, .ping, .help: break
         case .get(let call): members += call.written(for: operation)
         case .set(let call): members += call.written(for: operation)
         case .send(let call): members += call.written(for: operation)
@@ -72,7 +73,7 @@ extension Request.Call {
         case .update(let call): call.act(in: present)
         case .hold, .guard: .vote
         case .get, .watch, .unwatch, .wait, .release, .vote, .history, .reload, .describe, .stats,
-            .ping, .help:
+            .hosts, .ping, .help:
             nil
         }
     }
@@ -94,6 +95,7 @@ extension Request.Call {
         case .reload: .reload
         case .describe: .describe
         case .stats: .stats
+        case .hosts: .hosts
         case .ping: .ping
         case .help: .help
         }

@@ -95,6 +95,7 @@ extension Request.Call {
         case .reload: self = try keys.call(.reload, of: operation)
         case .describe: self = try keys.call(.describe, of: operation)
         case .stats: self = try keys.call(.stats, of: operation)
+        case .hosts: self = try keys.call(.hosts, of: operation)
         case .ping: self = try keys.call(.ping, of: operation)
         case .help: self = try keys.call(.help, of: operation)
         case .set: self = .set(try keys.arguments(of: operation))
@@ -121,6 +122,7 @@ extension Request.Call {
         case .reload: self = .reload
         case .describe: self = .describe
         case .stats: self = .stats
+        case .hosts: self = .hosts
         case .ping: self = .ping
         case .help: self = .help
         case .history:

@@ -117,7 +117,8 @@ extension Schema {
         case .history(var call):
             call.only = try read(given: call.only, isOld: true)
             return .history(call)
-        case .get, .unwatch, .release, .vote, .reload, .describe, .stats, .ping, .help:
+        case .get, .unwatch, .release, .vote, .reload, .describe, .stats, .hosts, .ping,
+            .help:
             return call
         }
     }

@@ -222,10 +222,10 @@ final class Output {
     /// Keeps the answer to a request that is stored first, until ``giveLateReply(_:)``.
     func replyLater(_ line: [UInt8]) { self.lateReply = line }
 
-    /// Gives that answer, or what `answer` makes of it.
-    func giveLateReply(_ answer: ([UInt8]) -> [UInt8] = { $0 }) {
+    /// Gives that answer, or what `answer` makes of it; changes up to `seq` go before it.
+    func giveLateReply(after seq: UInt64 = 0, _ answer: ([UInt8]) -> [UInt8] = { $0 }) {
         guard let line = self.lateReply.take() else { return }
-        self.reply(answer(line))
+        self.reply(answer(line), after: seq)
         self.want()
     }
 

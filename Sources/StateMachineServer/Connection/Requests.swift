@@ -132,18 +132,8 @@ extension Connection {
                     "nothing is set on \(self.door.fileName); ask on \(Door.control.fileName) what is possible"
                 )
             }
-            ServerLine.writeReply(
-                to: &self.server.scratch.line,
-                id: id,
-                self.server.report.counting(self.server.stays?.leftMs),
-                rest: { writer in
-                    self.server.writeOrigin(of: self.server.snapshot.seq, to: &writer)
-                    self.server.writeAges(to: &writer)
-                    self.server.writeObstacles(to: &writer)
-                    guard call.showsPossible else { return }
-                    self.server.writePossible(for: self.output.client, to: &writer)
-                }
-            )
+            if call.isFresh { return self.confirm(call, id: id) }
+            self.writeState(call, id: id)
             self.output.replyWithLine(after: self.server.past.ring.head)
         case .set(let call):
             try self.sets.set(call.placed(by: self.server.past.seq(of:)), id: id)
@@ -171,6 +161,8 @@ extension Connection {
             try self.reload(id: id)
         case .stats:
             self.output.reply(self.server.stats(id: id))
+        case .hosts:
+            try self.hosts(id: id)
         case .ping:
             let seq = self.server.report.seq
             self.output.reply(ServerLine.reply(id: id, own: { $0.number("seq", seq) }))
@@ -179,6 +171,22 @@ extension Connection {
         case .help:
             self.output.reply(self.server.help(at: self.door, id: id))
         }
+    }
+
+    /// Writes the answer to `get` into the server's line.
+    func writeState(_ call: GetCall, id: RequestID?) {
+        ServerLine.writeReply(
+            to: &self.server.scratch.line,
+            id: id,
+            self.server.report.counting(self.server.stays?.leftMs),
+            rest: { writer in
+                self.server.writeOrigin(of: self.server.snapshot.seq, to: &writer)
+                self.server.writeAges(to: &writer)
+                self.server.writeObstacles(to: &writer)
+                guard call.showsPossible else { return }
+                self.server.writePossible(for: self.output.client, to: &writer)
+            }
+        )
     }
 
     /// Has the settings and the machine's file read again, as its own user and root may; answers when that is done.

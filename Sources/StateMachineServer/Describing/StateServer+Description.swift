@@ -22,7 +22,10 @@ extension StateServer {
 
     /// What `help` answers at a door.
     func help(at door: Door, id: RequestID?) -> [UInt8] {
-        let text = door.help(withEvents: self.schema.hasStays)
+        let text = door.help(
+            withEvents: self.schema.hasStays,
+            shared: self.sharing != nil
+        )
         return ServerLine.reply(id: id, own: { $0.string("help", text) })
     }
 
@@ -66,7 +69,10 @@ extension StateServer {
                 if let breaker = schema.rules?.breaker {
                     writer.json("breaker", breaker.json)
                 }
-                let operations = door.operations(withEvents: events != nil)
+                let operations = door.operations(
+                    withEvents: events != nil,
+                    shared: self.sharing != nil
+                )
                 let all = ErrorCode.allCases + (self.sharing == nil ? [] : ErrorCode.ofSharing)
                 let errors = all.filter { events != nil || !ErrorCode.ofEvents.contains($0) }
                 writer.json("operations", .strings(operations.map(\.rawValue)))

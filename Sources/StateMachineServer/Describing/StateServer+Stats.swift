@@ -11,6 +11,7 @@ extension StateServer {
                 writer.number("uptimeMs", self.uptimeMs)
                 if let began { writer.time("began", began) }
                 writer.json("counters", self.counters.json)
+                if let sharing { writer.json("engine", sharing.described) }
                 self.counters.transitions.write(to: &writer)
                 writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
                 self.writeVoters(to: &writer)
@@ -57,6 +58,18 @@ extension StateServer {
         }
         let others = max(0, holds.count - most) + max(0, guards.count - most)
         if others > 0 { writer.number(.more, others) }
+    }
+}
+
+extension Sharing {
+    /// Whether the machine is shown as all hosts have it, and what has been counted of that.
+    fileprivate var described: JSONValue {
+        var members = [JSONMember("up", .bool(self.trouble == nil))]
+        if let trouble = self.trouble {
+            members.append(JSONMember("reason", .string(trouble.rawValue)))
+        }
+        if let staleMs = self.staleMs { members.append(JSONMember("staleMs", .integer(staleMs))) }
+        return .object(members + (self.engine.counts.json.members ?? []))
     }
 }
 

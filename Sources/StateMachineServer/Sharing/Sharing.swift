@@ -39,16 +39,22 @@ final class Sharing {
     /// Why a request cannot be carried out here and now; nil if it may be.
     func objection(to operation: Operation) -> WireError? {
         switch operation {
-        case .describe, .help, .unwatch: return nil
+        case .describe, .help, .unwatch, .stats, .hosts: return nil
         case .hold, .guard:
             return WireError(
                 .unavailable,
                 "a machine that several hosts share has no holds and no guards yet"
             )
-        case .get, .set, .send, .update, .watch, .wait, .release, .vote, .history, .stats, .ping,
+        case .get, .set, .send, .update, .watch, .wait, .release, .vote, .history, .ping,
             .reload:
             return self.isPlaced ? nil : WireError(.unavailable, self.refusal)
         }
+    }
+
+    /// The refusal of what a quorum has to confirm, and cannot.
+    func refusal(because trouble: SharingTrouble) -> WireError {
+        let why = self.trouble == trouble ? self.sentence : trouble.sentence
+        return WireError(.unavailable, why ?? trouble.sentence)
     }
 
     /// What is said before it is known where the machine is.
@@ -66,21 +72,5 @@ final class Sharing {
         guard !self.isPlaced else { return }
         self.isPlaced = true
         for body in exchange(&self.waiting, with: []) { body() }
-    }
-}
-
-extension SharingTrouble {
-    /// For people.
-    fileprivate var sentence: String {
-        switch self {
-        case .layout: "a later program has written the machine; upgrade this one"
-        case .form:
-            "the machine is in a state that this host's file does not have; give it the same file"
-        case .certificate: "the engine does not take the certificate"
-        case .permission: "the engine does not permit it"
-        case .engine: "no quorum of the engine has answered"
-        case .full: "the engine is full"
-        case .session: "this host has no session with the engine"
-        }
     }
 }

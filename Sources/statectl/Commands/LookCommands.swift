@@ -24,6 +24,12 @@ struct GetCommand: DaemonCommand {
 
     @OptionGroup var machines: SeveralMachines
 
+    @Flag(
+        help:
+            "Where several hosts share the machine: the state that all have by now, or exit code 69."
+    )
+    var fresh = false
+
     @Argument(
         help: .value("pattern", "Of several machines those whose state matches one of these.")
     )
@@ -45,7 +51,7 @@ struct GetCommand: DaemonCommand {
         for target in try self.machines.targets(self.options, self.format) {
             let own = try await target.attempt {
                 let client = try await target.client
-                var line = try await client.accepted(.get)
+                var line = try await client.accepted(self.fresh ? .getFresh : .get)
                 if !self.patterns.isEmpty {
                     guard let reply = try await looks.look(at: target, client), reply.isOK == true
                     else { return }
@@ -79,7 +85,7 @@ struct StatusCommand: DaemonCommand {
             What runs is read from the report of statemachine-runner; if there is no runner, or it has ended, the \
             text says so. What keeps the machine from what is due, or from changing at all, is said with the state. \
             With --json one object: state, data, seq, at, stay, due, by, cause, forced, trouble, suspended, overdue, possible, holds, guards, \
-            watching, and runner, which is null or has pid, isThere, running, next, lastFailure, left and commands.
+            watching, hosts, and runner, which is null or has pid, isThere, running, next, lastFailure, left and commands.
 
             Examples:
 
@@ -99,6 +105,7 @@ struct StatusCommand: DaemonCommand {
         if !options.json, status.state.stay != nil {
             status.describe(try await client.reply(to: .describe))
         }
+        if status.stats["engine"] != nil { status.hosts = try await client.reply(to: .hosts) }
         try StandardOutput.offer(
             options.json
                 ? status.object.description : options.text.status(status)
@@ -115,6 +122,8 @@ struct MachineStatus {
     var runner: RunnerState?
     /// Whether the control door is not open to this user, so that it is not said what can be done.
     var isReader = false
+    /// The answer to `hosts`, of a machine that several hosts share.
+    var hosts: Line?
     /// The machine's name in its file, as far as that has been looked up.
     private(set) var machine: String?
     /// Whether the machine has commands for a runner, as far as that has been looked up.
@@ -157,7 +166,7 @@ struct MachineStatus {
     var object: JSONValue {
         let keys = [
             "state", "data", "seq", "at", "stay", "due", "by", "cause", "forced", "ageMs", "stayMs",
-            "trouble", "suspended", "overdue", "possible",
+            "staleMs", "trouble", "suspended", "overdue", "possible",
         ]
         return .object(
             self.state.members(keys)
@@ -165,7 +174,9 @@ struct MachineStatus {
                     JSONMember("holds", .array(self.holds)),
                     JSONMember("guards", .array(self.guards)),
                     JSONMember("watching", .array(self.watching)),
-                    JSONMember("runner", self.runner?.object ?? .null),
+                ]
+                + (self.hosts?["hosts"].map { [JSONMember("hosts", $0)] } ?? []) + [
+                    JSONMember("runner", self.runner?.object ?? .null)
                 ]
         )
     }
@@ -397,6 +408,31 @@ struct StatsCommand: DaemonCommand {
     }
 }
 
+struct HostsCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hosts",
+        abstract: "List the hosts that share the machine.",
+        discussion: """
+            Of a machine that several hosts share by etcd: each host that is there, its program's version, the number of the \
+            change that it has come to, by how many it is behind this one, its session, and how far its clock is ahead of \
+            this host's. A remark says which host's file differs from this one's. With --json the daemon's answer: hosts, each \
+            with host, here, version, up, seq, lag, session, form, declaration, boot and offset in milliseconds.
+
+            Examples:
+
+              statectl hosts
+              statectl hosts && statectl get --fresh
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    func run() async throws {
+        let reply = try await self.options.client.accepted(.hosts)
+        try self.options.print(reply) { $0.hosts(reply) }
+    }
+}
+
 struct PingCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
@@ -413,11 +449,17 @@ struct PingCommand: DaemonCommand {
 
     @OptionGroup var options: SharedOptions
 
+    @Flag(
+        help:
+            "Where several hosts share the machine: ask a quorum of the engine too, as a set does."
+    )
+    var fresh = false
+
     func run() async throws {
         let client = try self.options.client
         let clock = ContinuousClock()
         let began = clock.now
-        let reply = try await client.accepted(.ping)
+        let reply = try await client.accepted(self.fresh ? .getFresh : .ping)
         let took = began.duration(to: clock.now)
         try self.options.print(reply) { $0.answer(reply, after: took) }
     }

@@ -26,7 +26,8 @@ struct Statectl: DaemonCommand {
                 name: "Look",
                 subcommands: [
                     GetCommand.self, StatusCommand.self, TopCommand.self, MachinesCommand.self,
-                    HistoryCommand.self, DescribeCommand.self, StatsCommand.self, PingCommand.self,
+                    HistoryCommand.self, DescribeCommand.self, StatsCommand.self, HostsCommand.self,
+                    PingCommand.self,
                 ]
             ),
             CommandGroup(

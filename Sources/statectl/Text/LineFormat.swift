@@ -55,7 +55,7 @@ struct LineFormat: Sendable, Equatable {
         "trouble",
     ]
     /// The names inside `by`.
-    private static let actor = ["uid", "pid", "comm", "unit"]
+    private static let actor = ["host", "uid", "pid", "comm", "unit"]
 
     /// The names that have to be those of a field of the state.
     var fields: [String] { self.paths.map { $0[0] }.filter { !Self.known.contains($0) } }

@@ -37,6 +37,7 @@ struct LineText {
     /// What keeps the machine from what is asked for, or is due: `denied by hold 7 of anna (812): unsaved work`.
     private func obstacles(_ line: Line) -> [String] {
         var texts: [String] = []
+        if let age = Self.staleness(line) { texts.append("may be \(age) old") }
         if let overdue = line[.overdue], let denial = self.denial(overdue) { texts.append(denial) }
         if let breaker = line[.suspended] { texts.append(Self.suspension(breaker)) }
         if let trouble = line.trouble { texts.append("changes are refused: \(trouble.printable)") }
@@ -71,6 +72,8 @@ struct LineText {
         case .live: self.aside("— up to date at #\(line.number)")
         case .declared: self.aside(self.declared(line))
         case .other where line.isStuck: RowText(text: self, columns: columns).text(line)
+        case .other where line.isUp != nil:
+            self.notice(line).map { self.marked($0, as: line.isUp == true ? .aside : .notice) }
         case .reply, .ask, .bye, .other: nil
         }
     }
@@ -123,9 +126,12 @@ struct LineText {
         return "\(self.user(row)) (\(all.joined(separator: ", ")))"
     }
 
+    /// The user's name, at a host if several share the machine: what another host calls a user is known of root alone.
     private func user(_ row: JSONValue) -> String {
         let uid = row["uid"]?.integer.flatMap { UInt32(exactly: $0) }
-        return uid.flatMap(self.userName)?.printable ?? "uid \(row["uid"]?.shortText ?? "?")"
+        let host = row["host"]?.string.map { "@\($0.printable)" }
+        let name = host == nil || uid == 0 ? uid.flatMap(self.userName)?.printable : nil
+        return (name ?? "uid \(row["uid"]?.shortText ?? "?")") + (host ?? "")
     }
 
     /// Who asked for it, and why, and whether no hold and no guard was asked.
@@ -142,6 +148,12 @@ struct LineText {
 
     /// What to tell a reader who believes that nothing is missing.
     func notice(_ line: Line) -> String? {
+        if let isUp = line.isUp {
+            guard !isUp else { return "— is what all hosts have again" }
+            let why = line.reason.map { SharingTrouble(rawValue: $0)?.sentence ?? $0 } ?? "?"
+            let age = Self.staleness(line).map { "may be \($0) old" } ?? "may be old"
+            return "— \(age), and cannot be changed: \(why.printable)"
+        }
         let count = line.missed.map { ", \($0) missed" } ?? "; changes may have been missed"
         return switch line.resync {
         case nil: nil
@@ -176,6 +188,11 @@ struct LineText {
     /// How long ago, in the one unit that fits best.
     static func age(of moment: WallTime, at now: WallTime) -> String {
         self.ago(.microseconds(now.microseconds - moment.microseconds))
+    }
+
+    /// How old what the line says may be, as it says where several hosts share the machine; nil: it is what all have.
+    static func staleness(_ line: Line) -> String? {
+        line[.staleMs]?.integer.map { SpanText.text($0 * 1000) }
     }
 
     static func ago(_ age: Duration) -> String {
@@ -257,6 +274,11 @@ extension LineText {
 extension Line {
     /// The number of its change, as far as it says.
     var number: String { self.seq.map(String.init) ?? "?" }
+}
+
+extension Line {
+    /// Whether the machine is what all its hosts have, of a line that says that.
+    var isUp: Bool? { self.kind == .other("shared") ? self["up"]?.bool : nil }
 }
 
 extension NamedState {

@@ -20,6 +20,7 @@ extension LineText {
     func rows(of status: MachineStatus) -> [[StyledText]] {
         let runner = status.runner
         var rows = [("state", self.parts(of: status.state, mark: status.mark))]
+        if let hosts = status.hosts { rows.append(("shared", self.sharing(hosts))) }
         rows += status.links.map { ("sees", self.link($0)) }
         rows += status.holds.map { ("held", self.voter($0)) }
         rows += status.guards.map { ("guarded", self.voter($0)) }

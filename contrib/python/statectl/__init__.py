@@ -30,6 +30,7 @@ from ._errors import (
     ProtocolError,
     Refused,
     ShuttingDown,
+    Unavailable,
     Timeout,
     TooLong,
     UnknownEvent,
@@ -47,5 +48,5 @@ __all__ = [
     "State", "Change", "Gap", "Gone", "Back", "Declared", "Idle", "Item", "Question", "By", "Due", "Place", "History",
     "Error", "Unreachable", "Disconnected", "NoAnswer", "ProtocolError", "Refused", "Denied", "Illegal", "Conflict",
     "BadData", "UnknownState", "UnknownEvent", "Forbidden", "Timeout", "FailedState", "Declined", "TooLong", "Limited",
-    "ShuttingDown", "Internal",
+    "ShuttingDown", "Unavailable", "Internal",
 ]

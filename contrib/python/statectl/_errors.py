@@ -9,7 +9,7 @@ from ._items import State
 __all__ = [
     "Error", "Unreachable", "Disconnected", "NoAnswer", "ProtocolError", "Refused", "Denied", "Illegal", "Conflict",
     "BadData", "UnknownState", "UnknownEvent", "Forbidden", "Timeout", "FailedState", "Declined", "TooLong", "Limited",
-    "ShuttingDown", "Internal",
+    "ShuttingDown", "Unavailable", "Internal",
 ]
 
 
@@ -146,6 +146,18 @@ class ShuttingDown(Refused):
     """The daemon went down before this was decided; nothing was changed."""
 
 
+class Unavailable(Refused):
+    """Several hosts share the machine, and no quorum of its engine answers this one: what it shows may be old.
+
+    Nothing was changed; if `is_unsure`, that is not known, and if it was, it comes as a change.
+    """
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether what was asked for may have been done."""
+        return self.answer.get("unsure") is True
+
+
 class Internal(Refused):
     """The daemon could not do its work, for a full disk for one; nothing was changed."""
 
@@ -164,6 +176,7 @@ _BY_CODE: dict[str, type[Refused]] = {
     "too-long": TooLong,
     "limit": Limited,
     "shutting-down": ShuttingDown,
+    "unavailable": Unavailable,
     "internal": Internal,
 }
 

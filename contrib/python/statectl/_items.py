@@ -57,12 +57,17 @@ def _at(cursor: str, number: int) -> str:
 
 
 class By(_Value):
-    """Who asked for a change: `uid`, which may be trusted, and `pid`, `comm` and `unit`, which are for people."""
+    """Who asked for a change: `uid`, which may be trusted, and `pid`, `comm` and `unit`, which are for people.
 
-    __slots__ = ("uid", "pid", "comm", "unit")
+    `host` is where, if several hosts share the machine; of another host nothing of it may be trusted.
+    """
 
-    def __init__(self, uid: int, pid: int, comm: Optional[str] = None, unit: Optional[str] = None) -> None:
-        self.uid, self.pid, self.comm, self.unit = uid, pid, comm, unit
+    __slots__ = ("uid", "pid", "comm", "unit", "host")
+
+    def __init__(
+        self, uid: int, pid: int, comm: Optional[str] = None, unit: Optional[str] = None, host: Optional[str] = None
+    ) -> None:
+        self.uid, self.pid, self.comm, self.unit, self.host = uid, pid, comm, unit, host
 
 
 class Place(_Value):

@@ -431,9 +431,13 @@ def time(line: Mapping[str, Any], key: str) -> datetime.datetime:
 
 def _by(line: Mapping[str, Any]) -> By:
     by = members(line, "by")
-    comm, unit = by.get("comm"), by.get("unit")
+    comm, unit, host = by.get("comm"), by.get("unit"), by.get("host")
     return By(
-        count(by, "uid"), count(by, "pid"), comm if type(comm) is str else None, unit if type(unit) is str else None
+        count(by, "uid"),
+        count(by, "pid"),
+        comm if type(comm) is str else None,
+        unit if type(unit) is str else None,
+        host if type(host) is str else None,
     )
 
 

@@ -21,6 +21,7 @@ from ._errors import (
     ProtocolError,
     Refused,
     ShuttingDown,
+    Unavailable,
     Timeout,
     Unreachable,
     refusal,
@@ -149,8 +150,13 @@ class Machine:
 
     # Reading
 
-    def get(self) -> State:
-        """The state as it is, with who asked for it and why. Waits for the answer; over a restart it is asked again."""
+    def get(self, *, fresh: bool = False) -> State:
+        """The state as it is, with who asked for it and why. Waits for the answer; over a restart it is asked again.
+
+        Where several hosts share the machine, `fresh` is the state that all have by now, or raises Unavailable.
+        """
+        if fresh:
+            return self._read(wire.state, self._ask("get", wire.request("get", fresh=True)))
         reply = self._ask("get", _GET, is_again=True)
         if reply is self._got_line:
             return self._got._copy()
@@ -195,7 +201,7 @@ class Machine:
             except Lost as lost:
                 self._drop(shared)
                 retry = lost.retry
-            except ShuttingDown:
+            except (ShuttingDown, Unavailable):
                 self._drop(shared)
             except ProtocolError:
                 self._drop(shared)
@@ -321,6 +327,15 @@ class Machine:
         Waits for the answer; over a restart it is asked again.
         """
         return _content(self._ask("stats", wire.request("stats")))
+
+    def hosts(self) -> list[dict[str, Any]]:
+        """The hosts that share the machine, each a row of the protocol's answer to `hosts`.
+
+        Waits for the answer; over a restart it is asked again. Raises Refused with the code `not-found` if no other host
+        shares it.
+        """
+        rows = _content(self._ask("hosts", wire.request("hosts"))).get("hosts")
+        return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
     def ping(self) -> int:
         """The seq of the newest change. Waits for the answer; over a restart it is asked again."""
@@ -742,7 +757,13 @@ class Watch:
                         return Gone(lost.reason)
                     continue
                 if line is not None:
-                    self._following.take(line, items)
+                    try:
+                        self._following.take(line, items)
+                    except Unavailable:
+                        # The daemon is there, and does not know yet where the machine is.
+                        self._hang_up()
+                        self._retry_at = clock() + self._backoff.next()
+                        continue
                     if items:
                         return items.pop()
                 if until is not None and clock() >= until:

@@ -292,6 +292,7 @@ def test_a_hold_of_a_name_lasts_until_its_time_or_its_release(face, daemon):
 
 @pytest.mark.parametrize("code, kind", [
     ("refused", statectl.Declined), ("limit", statectl.Limited), ("shutting-down", statectl.ShuttingDown),
+    ("unavailable", statectl.Unavailable),
     ("internal", statectl.Internal), ("forbidden", statectl.Forbidden), ("brand-new", statectl.Refused),
     ("denied", statectl.Denied), ("suspended", statectl.Refused),
 ])

@@ -732,3 +732,28 @@ def test_many_tasks_share_one_connection(daemon):
             return states
 
     assert all(state.seq == 0 for state in asyncio.run(asyncio.wait_for(main(), BOUND)))
+
+
+def test_who_follows_a_shared_machine_waits_until_it_is_known_where_that_is(face, fake):
+    unknown = {"type": "reply", "ok": False, "error": "unavailable", "message": "no quorum has answered"}
+    by = {"host": "a", "uid": 7, "pid": 8}
+    state = json.dumps({**STATE, "type": "state", "by": by}).encode() + b"\n"
+    daemon = fake(Fake.saying(), Fake.saying(unknown), Fake.saying(unknown), Fake.saying(state))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        watch = machine.watch()
+        first = next(watch)
+        assert isinstance(first, statectl.State) and (first.seq, first.by.host) == (1, "a")
+    daemon = fake(Fake.saying(unknown), Fake.saying(unknown), Fake.saying(STATE, STATE))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        assert machine.wait("ready").seq == 1
+    unsure = {**unknown, "unsure": True}
+    daemon = fake(Fake.saying(unsure, STATE, unknown))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        with pytest.raises(statectl.Unavailable) as raised:
+            machine.set("ready")
+        assert raised.value.is_unsure
+        assert machine.get(fresh=True).seq == 1
+        with pytest.raises(statectl.Unavailable) as raised:
+            machine.get(fresh=True)
+        assert not raised.value.is_unsure
+    assert daemon.requests[-1] == {"op": "get", "fresh": True, **({"id": daemon.requests[-1]["id"]} if "id" in daemon.requests[-1] else {})}

@@ -1,0 +1,113 @@
+import NIOCore
+import StateMachineProtocol
+
+/// Answers that the engine is asked for first; nothing more is read from the client until then.
+extension Connection {
+    /// Answers `get` with the state that all hosts have, once a quorum has confirmed it; at once where the machine is this host's alone.
+    func confirm(_ call: GetCall, id: RequestID?) {
+        guard let sharing = self.server.sharing else {
+            self.writeState(call, id: id)
+            return self.output.replyWithLine(after: self.server.past.ring.head)
+        }
+        self.output.replyLater(ServerLine.refusal(id: id, .goingDown))
+        let connection = NIOLoopBound(self, eventLoop: self.server.loop)
+        sharing.engine.confirm { trouble in
+            connection.eventLoop.execute { connection.value.confirmed(call, trouble, id: id) }
+        }
+    }
+
+    private func confirmed(_ call: GetCall, _ trouble: SharingTrouble?, id: RequestID?) {
+        if let trouble {
+            return self.output.giveLateReply { line in
+                (self.server.sharing?.refusal(because: trouble))
+                    .map { ServerLine.refusal(id: id, $0) } ?? line
+            }
+        }
+        // What others have done by then may be on its way here.
+        let connection = NIOLoopBound(self, eventLoop: self.server.loop)
+        self.server.afterCommits {
+            let server = connection.value.server
+            connection.value.output.giveLateReply(after: server.past.ring.head) { _ in
+                connection.value.writeState(call, id: id)
+                return server.scratch.line.bytes
+            }
+        }
+    }
+
+    /// Answers with the hosts that share the machine.
+    func hosts(id: RequestID?) throws(WireError) {
+        guard let sharing = self.server.sharing else {
+            throw WireError(
+                .notFound,
+                "no other host shares this machine; statemachine-cluster serves one that is shared"
+            )
+        }
+        self.output.replyLater(ServerLine.refusal(id: id, .goingDown))
+        let connection = NIOLoopBound(self, eventLoop: self.server.loop)
+        sharing.engine.hosts { hosts in
+            connection.eventLoop.execute { connection.value.give(hosts, id: id) }
+        }
+    }
+
+    private func give(_ hosts: SharingHosts, id: RequestID?) {
+        guard let sharing = self.server.sharing else { return }
+        self.output.giveLateReply { _ in
+            ServerLine.reply(
+                id: id,
+                own: {
+                    $0.write(hosts, at: sharing.engine.host, head: self.server.report.seq)
+                },
+                rest: { if let staleMs = sharing.staleMs { $0.number(.staleMs, staleMs) } }
+            )
+        }
+    }
+}
+
+extension WireError {
+    /// What a request is answered that was put to the engine when the daemon went.
+    fileprivate static let goingDown = WireError(
+        .shuttingDown,
+        "the daemon is going down; ask again"
+    )
+}
+
+extension LineWriter {
+    /// The hosts, of which `own` is where this is said, and has come to `head`.
+    fileprivate mutating func write(_ all: SharingHosts, at own: String, head: UInt64) {
+        self.objects("hosts", all.hosts) { writer, host in
+            writer.string("host", host.name)
+            if host.name == own { writer.bool("here", true) }
+            writer.string("version", host.version)
+            // Nobody knows whether a host is there that no quorum shows.
+            if all.isFresh { writer.bool("up", true) } else { writer.json("up", .null) }
+            let seq = host.name == own ? head : host.seq
+            writer.number(.seq, seq)
+            writer.number("lag", head - min(seq, head))
+            writer.string("session", host.session)
+            writer.string("form", host.form)
+            if !host.declaration.isEmpty { writer.string(.declaration, host.declaration) }
+            writer.string("boot", host.boot)
+            if let offset = host.offset, host.name != own { writer.number("offset", offset) }
+        }
+    }
+}
+
+extension SharingCounts {
+    /// As `stats` has them.
+    var json: JSONValue {
+        let counts: [(String, UInt64)] = [
+            ("connects", self.connects), ("overtaken", self.overtaken), ("tickets", self.tickets),
+            ("unsure", self.unsure), ("sessionsLost", self.sessionsLost),
+            ("caughtUp", self.caughtUp), ("watchGaps", self.watchGaps), ("epochs", self.epochs),
+        ]
+        let commits = JSONValue.object([
+            JSONMember("us", .array(Times.bounds.map { .integer($0) })),
+            JSONMember("counts", .array(self.commits.counts.map { .integer($0) })),
+            JSONMember("totalUs", .integer(self.commits.total)),
+        ])
+        return .object(
+            [JSONMember("hosts", .integer(self.hosts))]
+                + counts.map { JSONMember($0, .integer($1)) } + [JSONMember("commits", commits)]
+        )
+    }
+}
