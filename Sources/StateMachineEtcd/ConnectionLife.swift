@@ -152,7 +152,7 @@ final class ConnectionLife: ChannelInboundHandler {
             .peerCertificate
         self.close(
             self.credentials?.trouble(error, with: self.endpoint, shown: shown)
-                ?? "the connection to \(self.endpoint) has failed: \("\(error)".excerpt)"
+                ?? "the connection to \(self.endpoint) has failed: \(ConnectionTrouble.cause(error))"
         )
     }
 
@@ -275,13 +275,23 @@ package struct ConnectionTrouble: Error, Hashable, CustomStringConvertible {
                 "there is no host \(endpoint.host); correct engine-endpoints, or the name service"
             )
         case let error as NIOConnectionError:
-            let cause = error.connectionErrors.first.map { "\($0.error)".excerpt } ?? "no address"
+            let cause = error.connectionErrors.first.map { Self.cause($0.error) } ?? "no address"
             self.init("nobody answers at \(endpoint) (\(cause)); is etcd running there?")
         case ChannelError.connectTimeout(let limit):
             self.init(
                 "\(endpoint) has not answered for \(limit.nanoseconds / 1_000_000) ms; is that host up, and its port open?"
             )
-        default: self.init("there is no connection to \(endpoint): \("\(error)".excerpt)")
+        default: self.init("there is no connection to \(endpoint): \(Self.cause(error))")
+        }
+    }
+
+    /// What an error says to who does not know the libraries.
+    fileprivate static func cause(_ error: any Error) -> String {
+        switch error {
+        case let error as IOError: String(cString: strerror(error.errnoCode))
+        case is NIOHTTP2Errors.UnableToParseFrame, is NIOHTTP2Errors.BadClientMagic:
+            "what answers there does not speak HTTP/2; is it etcd?"
+        default: "\(error)".excerpt
         }
     }
 }

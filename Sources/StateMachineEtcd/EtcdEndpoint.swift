@@ -26,8 +26,8 @@ package struct EtcdEndpoint: Hashable, Sendable, CustomStringConvertible {
         var rest = text.dropFirst(scheme.count)
         if rest.last == "/" { rest = rest.dropLast() }
         guard let colon = rest.lastIndex(of: ":"),
-            let port = UInt16(rest[rest.index(after: colon)...]), port > 0
-        else { throw wrong("has to end with a port") }
+            let port = Self.port(rest[rest.index(after: colon)...])
+        else { throw wrong("has to end with a port from 1 to 65535") }
         var host = rest[..<colon]
         if host.first == "[", host.last == "]" {
             host = host.dropFirst().dropLast()
@@ -44,7 +44,9 @@ package struct EtcdEndpoint: Hashable, Sendable, CustomStringConvertible {
                 default: false
                 }
             }
-            guard characters, (1...253).contains(host.utf8.count) else {
+            // A name begins with something else than what joins its parts.
+            let begins = host.utf8.first.map { !".-".utf8.contains($0) } ?? false
+            guard characters, begins, host.utf8.count <= 253, !host.contains("..") else {
                 throw wrong("has to have a host's name or address")
             }
         }
@@ -83,6 +85,14 @@ package struct EtcdEndpoint: Hashable, Sendable, CustomStringConvertible {
     private var isLoopback: Bool {
         self.host == "localhost" || self.host == "::1"
             || self.host.hasPrefix("127.") && self.name == nil
+    }
+
+    private static func port(_ digits: Substring) -> UInt16? {
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits)
+        else {
+            return nil
+        }
+        return port == 0 ? nil : port
     }
 
     private static func isAddress(_ host: some StringProtocol) -> Bool {

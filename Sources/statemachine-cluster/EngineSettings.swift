@@ -37,6 +37,13 @@ enum EngineSettings {
                 "engine-endpoints has https://, and engine-ca is not set; set it to the authority of etcd's certificates"
             )
         }
+        if settings.text(.engineCA) == nil,
+            let idle = [Setting.engineCertificate, .engineKey].first(where: settings.isGiven)
+        {
+            problems.append(
+                "\(settings.named(idle)) is set, and engine-ca is not, so that nothing is encrypted; set that too, or remove it"
+            )
+        }
         let name = settings.text(.engineMachine) ?? settings.text(.instance) ?? machine
         if name == nil {
             problems.append(

@@ -240,7 +240,7 @@ extension String {
 extension String {
     /// Whether it can be a part of one of the engine's keys.
     package func isEngineKey(longest: Int) -> Bool {
-        (1...longest).contains(self.utf8.count)
+        (1...longest).contains(self.utf8.count) && self.utf8.first != UInt8(ascii: ".")
             && self.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),

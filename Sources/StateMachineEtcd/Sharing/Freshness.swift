@@ -68,20 +68,4 @@ package struct Freshness: Sendable {
         if self.good > self.overdue { self.troubles.remove(.engine) }
     }
 }
-
-extension SharingTrouble {
-    /// What somebody who is refused for it is told.
-    var refusal: String {
-        switch self {
-        case .layout:
-            "the engine has the machine in a layout of a later program; upgrade this one"
-        case .form: "the machine is in a state that this host's file does not have"
-        case .certificate: "the engine does not take the certificate"
-        case .permission: "the engine does not permit it"
-        case .engine: "no quorum of the engine can be reached"
-        case .full: "the engine is full"
-        case .session: "there is no session with the engine"
-        }
-    }
-}
 #endif

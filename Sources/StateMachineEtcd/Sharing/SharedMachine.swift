@@ -217,7 +217,7 @@ package struct SharedMachine: Sendable {
     private mutating func tell(_ event: Freshness.Event) {
         if let news = self.freshness.thisHappened(event) { self.actions.append(.tell(news)) }
         guard let reason = self.freshness.reason else { return }
-        if let pending, !pending.isSent { self.answer(.failed(reason.refusal)) }
+        if let pending, !pending.isSent { self.answer(.failed(reason.sentence)) }
         self.actions += self.questions.drop().map { .notFresh($0, reason) }
     }
 
@@ -232,7 +232,7 @@ package struct SharedMachine: Sendable {
             look: self.sent + 1,
             session: self.session
         )
-        if let reason = self.freshness.reason { return self.answer(.failed(reason.refusal)) }
+        if let reason = self.freshness.reason { return self.answer(.failed(reason.sentence)) }
         guard group.news == self.news else { return self.answer(.overtaken([])) }
         self.actions.append(.arm(.group(self.groups), self.settings.setTimeout))
         if group.isEmpty { self.wantsLook = true }
@@ -304,7 +304,7 @@ package struct SharedMachine: Sendable {
         guard self.freshness.reason == nil else { return }
         // Of the session that has ended, and has not been applied.
         if let pending, !pending.group.voters.isEmpty, pending.session != session {
-            self.answer(.failed(Freshness.Reason.session.refusal))
+            self.answer(.failed(Freshness.Reason.session.sentence))
         }
         let queue = self.mirror.queue
         if !self.strays.isEmpty, queue.isOurTurn {
@@ -484,7 +484,7 @@ package struct SharedMachine: Sendable {
     private mutating func undone() {
         self.doubted = nil
         self.pending?.isSent = false
-        if let reason = self.freshness.reason { self.answer(.failed(reason.refusal)) }
+        if let reason = self.freshness.reason { self.answer(.failed(reason.sentence)) }
     }
 
     // MARK: - What was seen

@@ -165,7 +165,8 @@ package enum SharingTrouble: String, CaseIterable, Comparable, Sendable {
         case .form:
             "the machine is in a state that this host's file does not have; give it the same file"
         case .certificate: "the engine does not take the certificate"
-        case .permission: "the engine does not permit it"
+        case .permission:
+            "the engine does not let this host's user read and write the machine's keys; grant it a role that may"
         case .engine: "no quorum of the engine has answered"
         case .full: "the engine is full"
         case .session: "this host has no session with the engine"

@@ -279,7 +279,7 @@ final class Sets: @unchecked Sendable {
             let error =
                 self.server.sharing == nil
                 ? WireError(.internal, Refusal.notRecorded(why))
-                : WireError(.unavailable, "the change was not made: \(why)")
+                : WireError(.unavailable, "nothing was changed: \(why)")
             self.refuse(id, error, current)
         case .unsure(let why):
             let code: ErrorCode = self.server.sharing == nil ? .internal : .unavailable

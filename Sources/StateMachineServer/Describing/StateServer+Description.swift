@@ -8,11 +8,12 @@ extension StateServer {
 
     /// Where the machine stands and what declares it, for the log.
     var beginning: Logger.Metadata {
-        var metadata: Logger.Metadata = [
-            "state": "\(self.states.loggedText(of: self.snapshot.value))",
-            "seq": "\(self.snapshot.seq)",
-            "since": "\(self.snapshot.at.rfc3339)",
-        ]
+        var metadata: Logger.Metadata = [:]
+        if self.sharing?.isPlaced != false {
+            metadata["state"] = "\(self.states.loggedText(of: self.snapshot.value))"
+            metadata["seq"] = "\(self.snapshot.seq)"
+            metadata["since"] = "\(self.snapshot.at.rfc3339)"
+        }
         guard let declaration = self.schema.declaration else { return metadata }
         metadata["machine"] = declaration.machine.map { "\($0)" }
         metadata["declaration"] = "\(declaration.hash.prefix(12))"
