@@ -134,6 +134,8 @@ extension Line {
         case .limit:
             "the daemon has reached its limit of \(self[.max]?.description ?? "?") "
                 + "(\(self[.limit]?.string ?? "connections")); try again later"
+        case .session:
+            "this host has lost its session with the engine, and all that the connection held"
         case .refused: "the daemon cannot start: \(self.message ?? "no reason given")"
         case .tooLong, nil:
             "the daemon closed the connection (\(self.reason ?? "no reason given"))"

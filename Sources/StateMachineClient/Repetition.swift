@@ -125,7 +125,7 @@ extension ClientError {
         case .dismissed(let line):
             switch line.farewell {
             case .limit, .refused: .unsent
-            case .restart, .shutdown, nil: .unknown
+            case .restart, .shutdown, .session, nil: .unknown
             case .tooLong: .settled
             }
         case .notFound, .noInstance, .pathTooLong, .timedOut, .malformed, .lineTooLong,

@@ -9,7 +9,7 @@ import Testing
 /// Daemons of several hosts that share a machine over a real etcd, as clients see them at their sockets.
 @Suite(.enabled(if: EtcdProcess.isInstalled))
 struct SharedDaemonsTests {
-    private static let machine = """
+    static let machine = """
         machine: gate
         start: closed
         states:
@@ -17,7 +17,7 @@ struct SharedDaemonsTests {
           open: {fields: {by: string}, to: [closed]}
         """
 
-    private static func arguments(_ host: String, _ endpoint: EtcdEndpoint) -> [String] {
+    static func arguments(_ host: String, _ endpoint: EtcdEndpoint) -> [String] {
         [
             "--log-level", "error", "--engine-endpoints", "\(endpoint)", "--host", host,
             "--session-ttl", "5s", "--check-interval", "200ms", "--stale-after", "600ms",
@@ -26,7 +26,7 @@ struct SharedDaemonsTests {
     }
 
     /// Runs the daemon of one host.
-    private static func run(
+    static func run(
         _ host: String,
         at endpoint: EtcdEndpoint,
         in directory: String,
@@ -48,7 +48,7 @@ struct SharedDaemonsTests {
     }
 
     /// A watch of a daemon that shows what all have, from its first `state` line on.
-    private static func watch(_ daemon: DaemonProcess) async throws -> LineSocket {
+    static func watch(_ daemon: DaemonProcess) async throws -> LineSocket {
         let socket = try daemon.connect(\.events)
         var line = try await socket.next()
         while line.type != "state" {
@@ -60,7 +60,7 @@ struct SharedDaemonsTests {
     }
 
     /// Waits until the daemon takes changes.
-    private static func isUp(_ daemon: DaemonProcess) async throws {
+    static func isUp(_ daemon: DaemonProcess) async throws {
         let socket = try await Self.watch(daemon)
         // What is told behind the state says that it does not.
         while try await daemon.ask(\.control, #"{"op":"get"}"#).has("staleMs") {
@@ -70,7 +70,7 @@ struct SharedDaemonsTests {
     }
 
     /// The next lines that are changes, as they came.
-    private static func changes(_ socket: LineSocket, _ count: Int) async throws -> [String] {
+    static func changes(_ socket: LineSocket, _ count: Int) async throws -> [String] {
         var changes: [String] = []
         while changes.count < count {
             let line = try await socket.next()

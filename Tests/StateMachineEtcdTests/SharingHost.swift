@@ -78,7 +78,7 @@ final class SharingHost<State: EnumState>: Sendable {
         }
         self.recording = recording
         recording.onNews { [news] in news.record($0) }
-        recording.begin(moving: self.machine.machine)
+        recording.begin(moving: self.machine.machine, continuing: nil)
     }
 
     static func all(_ names: [String], at endpoint: EtcdEndpoint) async -> [SharingHost] {
@@ -122,7 +122,7 @@ final class SharingHost<State: EnumState>: Sendable {
         news.last { news in
             switch news {
             case .up, .down: true
-            case .unreachable: false
+            case .unreachable, .sessionEnded, .over: false
             }
         }
     }

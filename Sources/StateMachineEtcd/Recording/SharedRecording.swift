@@ -22,6 +22,13 @@ package final class SharedRecording: Recording, MachineSharing {
         package var staleAfter = Duration.seconds(3)
         package var callTimeout = Duration.seconds(1)
         package var setTimeout = Duration.seconds(5)
+        /// Which daemon this is, among all that ever ran for this host.
+        package var instance = UInt64.random(in: 0...UInt64.max).digits(16, radix: 16)
+        /// Leases of an earlier life of this host, under which keys of its own may be; oldest first.
+        package var leases: [Int64] = []
+        /// Has the host's own leases on its disk before it calls what it is given, from anywhere.
+        package var remember: @Sendable ([Int64], _ done: @escaping @Sendable () -> Void) -> Void =
+            { $1() }
 
         package init(
             _ endpoints: [EtcdEndpoint],
@@ -54,6 +61,8 @@ package final class SharedRecording: Recording, MachineSharing {
     /// When a quorum was last asked that has said where the machine is, in microseconds of ``KernelClock``; 0: never.
     private let asked = Atomic<Int64>(0)
     private let counted = Lock(SharingCounts())
+    /// Until when the session can be counted on, by the same clock; 0: there is none.
+    private let deadline = Atomic<Int64>(0)
 
     /// - Parameters:
     ///   - settings: which machine, and where.
@@ -70,16 +79,28 @@ package final class SharedRecording: Recording, MachineSharing {
 
     // MARK: - MachineSharing
 
-    package func begin(moving machine: Machine) {
+    package func begin(moving machine: Machine, continuing session: SharedSession?) {
         self.onLoop { performer in
             performer.begin(
                 moving: machine,
+                continuing: session,
                 arrived: { epoch in self.arrivals.withLock { $0.append(epoch) } },
                 answered: { self.asked.store($0, ordering: .relaxed) },
-                counted: { counts in self.counted.withLock { $0 = counts } }
+                counted: { self.deadline.store($0, ordering: .sequentiallyConsistent) },
+                tallied: { counts in self.counted.withLock { $0 = counts } }
             )
         }
     }
+
+    package var isSessionSure: Bool {
+        KernelClock().moment.uptime < self.deadline.load(ordering: .sequentiallyConsistent)
+    }
+
+    package func session(_ done: @escaping @Sendable (SharedSession?) -> Void) {
+        self.onLoop { done($0.continuation) }
+    }
+
+    package func leaveSession() { self.onLoop { $0.leaveSession() } }
 
     package var ageMs: Int64? {
         let asked = self.asked.load(ordering: .relaxed)

@@ -13,9 +13,11 @@ final class SharingPerformer {
     private let loop: any EventLoop
     private let clock = KernelClock()
 
-    /// Who is told how it is, and how it is; nil: nothing is known yet.
-    private var tell: @Sendable (SharingNews) -> Void = { _ in }
+    /// Who is told how it is, and how it is; nil: nobody yet, and nothing is known yet.
+    private var tell: (@Sendable (SharingNews) -> Void)?
     private var standing: SharingNews?
+    /// What has happened and was told to nobody yet.
+    private var untold: [SharingNews] = []
     private var troubles: [String] = []
 
     private var decisions: SharedMachine
@@ -28,7 +30,9 @@ final class SharingPerformer {
     private var client: EtcdClient?
     private var connection: EtcdConnection?
     private var watch: RunningWatch?
-    private var session: SessionKeeper?
+    private var session: SessionPerformer?
+    /// Whether another process continues the session.
+    private var isSessionLeft = false
     private var timers: [SharedMachine.Timer: Scheduled<Void>] = [:]
 
     // The machine.
@@ -41,6 +45,8 @@ final class SharingPerformer {
     /// What was told last.
     private var counts = SharingCounts()
     private var hosts: HostList
+    /// Which daemon this is, among all that ever ran for this host.
+    private var instance: String
     /// When each look was begun from which freshness counts, and which was not answered.
     private var looks: [UInt64: Int64] = [:]
     /// Where it is, once all that it was told is entered; nil: it is not known where it is.
@@ -67,6 +73,7 @@ final class SharingPerformer {
         (self.settings, self.form, self.loop) = (settings, form, loop)
         self.keys = SharedKeys(machine: settings.machine)
         self.hosts = HostList(self.keys)
+        self.instance = settings.instance
         let beginning = Place(seq: 0, value: form.schema.initial, at: .now, stay: 0)
         var shared = SharedMachine.Settings(
             self.keys,
@@ -78,6 +85,8 @@ final class SharingPerformer {
         shared.checkInterval = settings.checkInterval
         shared.staleAfter = settings.staleAfter
         shared.setTimeout = settings.setTimeout
+        // Whoever continues a session continues it later; a microsecond is too short for an attempt.
+        shared.attempts = UInt64(max(0, self.clock.moment.uptime))
         self.decisions = SharedMachine(shared)
     }
 
@@ -85,23 +94,23 @@ final class SharingPerformer {
     ///
     /// - Parameters:
     ///   - machine: the one that it moves.
+    ///   - left: the session that the last process has left; nil: none.
     ///   - arrived: called with the numbering of each arrival before the machine adopts that.
     ///   - answered: called with when a quorum was asked that has just said where the machine is.
-    ///   - counted: called with what has been counted, whenever that has changed.
+    ///   - tallied: called with what has been counted, whenever that has changed.
+    ///   - counted: called with until when the session can be counted on; 0: there is none.
     func begin(
         moving machine: Machine,
+        continuing left: SharedSession?,
         arrived: @escaping @Sendable (Epoch) -> Void,
         answered: @escaping @Sendable (Int64) -> Void,
-        counted: @escaping @Sendable (SharingCounts) -> Void
+        counted: @escaping @Sendable (Int64) -> Void,
+        tallied: @escaping @Sendable (SharingCounts) -> Void
     ) {
         guard !self.isStopped, self.machine == nil else { return }
         (self.machine, self.noteArrival, self.noteAnswer) = (machine, arrived, answered)
-        self.noteCounts = counted
-        self.session = SessionKeeper(
-            for: self.settings.timeToLive,
-            within: self.settings.callTimeout,
-            on: self.loop
-        ) { [unowned self] in self.thisHappened(.session($0)) }
+        self.noteCounts = tallied
+        self.beginSession(continuing: left, counted)
         let bound = NIOLoopBound(self, eventLoop: self.loop)
         self.client = EtcdClient(
             self.settings.endpoints,
@@ -123,12 +132,80 @@ final class SharingPerformer {
         for done in self.asked.values { done(.engine) }
         self.asked = [:]
         guard let session = self.session.take() else { return done() }
-        session.stop {
+        session.stop(leaving: self.isSessionLeft) {
             self.client.take()?.stop()
             self.machine = nil
             done()
         }
     }
+
+    // MARK: - The session
+
+    private func beginSession(
+        continuing left: SharedSession?,
+        _ counted: @escaping @Sendable (Int64) -> Void
+    ) {
+        // Whatever begins now, what the last process held by a session that has ended is no longer there.
+        let isOver = left.map { $0.deadline <= self.clock.moment.uptime } ?? true
+        self.instance = left?.instance ?? self.instance
+        let settings = Session.Settings(self.keys, host: self.settings.host, self.record)
+        let decisions: Session
+        if let left, !isOver {
+            decisions = Session(
+                settings,
+                continuing: Session.Continuation(lease: left.lease, deadline: left.deadline)
+            )
+            self.thisHappened(.tookOver(left.voters))
+            self.thisHappened(.session(left.lease))
+        } else {
+            decisions = Session(settings, remembering: self.settings.leases)
+            self.tell(.sessionEnded)
+        }
+        self.session = SessionPerformer(
+            decisions,
+            within: self.settings.callTimeout,
+            on: self.loop,
+            remembering: self.settings.remember,
+            noteDeadline: counted
+        ) { [unowned self] in self.sessionWent($0) }
+    }
+
+    /// What the host's record says that stays the same.
+    private var record: HostRecord {
+        let declaration = self.form.schema.declaration
+        return HostRecord(
+            instance: self.instance,
+            boot: BootID.current ?? "unknown",
+            version: StateMachineVersion.current,
+            layouts: SharedSettings.newestLayout...SharedSettings.newestLayout,
+            form: self.form.hash,
+            declaration: declaration?.hash ?? "none",
+            session: 0,
+            secondsToLive: UInt64(max(0, self.settings.timeToLive.components.seconds)),
+            seq: 0,
+            wall: .now
+        )
+    }
+
+    private func sessionWent(_ news: SessionPerformer.News) {
+        switch news {
+        case .session(let lease):
+            // Whoever holds something is told before anything else is done.
+            if lease == nil { self.tell(.sessionEnded) }
+            self.thisHappened(.session(lease))
+        case .tookOver(let voters): self.thisHappened(.tookOver(Set(voters.keys)))
+        case .over(let why): self.tell(.over(why))
+        }
+    }
+
+    /// What another process needs to continue the session; nil: there is none.
+    var continuation: SharedSession? {
+        self.session?.continuation.map {
+            SharedSession(lease: $0.lease, deadline: $0.deadline, instance: self.instance)
+        }
+    }
+
+    func leaveSession() { self.isSessionLeft = true }
 
     // MARK: - The connection
 
@@ -199,19 +276,25 @@ final class SharingPerformer {
     /// Tells `handler` from now on, and how it is now.
     func tell(_ handler: @escaping @Sendable (SharingNews) -> Void) {
         self.tell = handler
+        for news in exchange(&self.untold, with: []) { handler(news) }
         if let standing = self.standing { handler(standing) }
         if !self.troubles.isEmpty { handler(.unreachable(self.troubles)) }
     }
 
     private func tell(standing: SharingNews) {
         self.standing = standing
-        self.tell(standing)
+        self.tell?(standing)
     }
 
     private func tell(troubles: [String]) {
         guard troubles != self.troubles else { return }
         self.troubles = troubles
-        self.tell(.unreachable(troubles))
+        self.tell?(.unreachable(troubles))
+    }
+
+    /// Tells what has happened once, and does not stay.
+    private func tell(_ news: SharingNews) {
+        if let tell { tell(news) } else { self.untold.append(news) }
     }
 
     // MARK: - Deciding and doing
@@ -330,6 +413,7 @@ final class SharingPerformer {
                 self.place = last.place
                 self.commits.add(self.clock.moment.uptime - group.begun)
             }
+            self.reached()
             group.done(.committed)
         case .failed(let why): group.done(.failed(why))
         case .overtaken(let blocks): group.done(.overtaken(self.changes(blocks)))
@@ -337,9 +421,14 @@ final class SharingPerformer {
         }
     }
 
+    private func reached() {
+        if let place { self.session?.reached(place.seq) }
+    }
+
     // MARK: - What others do
 
     private func adopt(_ changes: [Change]) {
+        self.reached()
         guard let machine, self.place != nil else { return }
         let isUnderWay = machine.adopt(changes)
         // A group that is here is answered as such.

@@ -151,6 +151,9 @@ package struct Session: Sendable {
         }
     }
 
+    /// The lease that was granted last, while it is of use.
+    package var lease: Int64? { self.current?.lease }
+
     /// Whether what this session holds is certainly there at that moment.
     package func isSure(at moment: StayMoment) -> Bool {
         self.continuation.map { moment.uptime < $0.deadline } ?? false

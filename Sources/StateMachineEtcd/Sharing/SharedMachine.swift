@@ -93,7 +93,7 @@ package struct SharedMachine: Sendable {
 
     private var pending: Pending?
     private var groups: UInt64 = 0
-    private var attempts: UInt64 = 0
+    private var attempts: UInt64
     private var isPausing = false
     private var orphan: (ticket: SharedKeys.Ticket, created: Int64)?
     private var questions = FreshQuestions()
@@ -116,6 +116,7 @@ package struct SharedMachine: Sendable {
     ///   - memory: what was remembered in an earlier life.
     package init(_ settings: Settings, remembering memory: Restoration.Memory? = nil) {
         self.settings = settings
+        self.attempts = settings.attempts
         self.mirror = EngineMirror(settings, remembering: memory)
     }
 

@@ -18,6 +18,8 @@ extension SharedMachine {
         package var checkInterval = Duration.seconds(1)
         package var staleAfter = Duration.seconds(3)
         package var setTimeout = Duration.seconds(5)
+        /// No attempt of an earlier process in the same session has a higher number.
+        package var attempts: UInt64 = 0
 
         package init(_ keys: SharedKeys, host: String, beginning: SharedChange, form: String) {
             (self.keys, self.host, self.beginning, self.form) = (keys, host, beginning, form)

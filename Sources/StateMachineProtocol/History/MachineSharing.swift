@@ -6,7 +6,11 @@ package import StateMachineCore
 package protocol MachineSharing: AnyObject, Sendable {
     /// Has the machine, whose log this is, adopt where it is and what others make of it, from now on; called once, by whoever
     /// already hears what happens to the machine.
-    func begin(moving machine: Machine)
+    ///
+    /// - Parameters:
+    ///   - machine: the one that is moved.
+    ///   - session: what the last process has left; nil: nothing.
+    func begin(moving machine: Machine, continuing session: SharedSession?)
 
     /// The name that the machine has for all of its hosts.
     var machineName: String { get }
@@ -31,6 +35,15 @@ package protocol MachineSharing: AnyObject, Sendable {
 
     /// What has been counted since the start.
     var counts: SharingCounts { get }
+
+    /// Whether what connections hold at this host is certainly in force at this moment, for the other hosts too.
+    var isSessionSure: Bool { get }
+
+    /// Calls `done`, from anywhere, with what another process needs to continue the session; nil: there is none.
+    func session(_ done: @escaping @Sendable (SharedSession?) -> Void)
+
+    /// Leaves the session to another process: it does not end with this one.
+    func leaveSession()
 
     /// Calls `handler` with what has changed, one after the other, and soon with what is known to be so.
     ///
@@ -137,6 +150,26 @@ package enum SharingNews: Hashable, Sendable {
     case down(SharingTrouble)
     /// No member of the engine can be reached, and for each why; empty: one can.
     case unreachable([String])
+    /// The session has ended, and what connections hold by it: the other hosts are about to see that.
+    case sessionEnded
+    /// The daemon has to end until somebody mends what the sentence says.
+    case over(String)
+}
+
+/// A host's session, as one process leaves it to the next.
+package struct SharedSession: Hashable, Sendable {
+    package let lease: Int64
+    /// Until when it can be counted on, in microseconds of ``KernelClock``.
+    package let deadline: Int64
+    /// Which daemon has begun it, among all that ever ran for this host.
+    package let instance: String
+    /// The numbers of what connections hold by it.
+    package var voters: Set<UInt64>
+
+    package init(lease: Int64, deadline: Int64, instance: String, voters: Set<UInt64> = []) {
+        (self.lease, self.deadline, self.instance) = (lease, deadline, instance)
+        self.voters = voters
+    }
 }
 
 /// Why a shared machine may be elsewhere than it is here, or cannot be changed, in the words of the wire; of several the first is told.

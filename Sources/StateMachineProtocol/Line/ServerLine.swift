@@ -24,6 +24,8 @@ package enum ServerLine {
         case tooLong = "too-long"
         /// The daemon does not start; `message` says why.
         case refused
+        /// The host no longer counts on its session with the engine, nor on what the connection held.
+        case session
     }
 
     /// A reply of success; `own` writes the keys that only this reply has, `rest` those at the end.

@@ -405,6 +405,18 @@ final class Connection {
         }
     }
 
+    /// Ends it if it has holds or guards, which are gone with the host's session.
+    func sessionEnded() {
+        guard !self.voters.isEmpty else { return }
+        self.waits.drop()
+        // What it has asked for will not be there.
+        self.output.dropLateReply()
+        self.dismiss(ServerLine.bye(.session))
+        self.output.beginTurn()
+        self.pump()
+        self.flushed()
+    }
+
     /// Answers the waits and queues a goodbye, for ``writeLast(until:)`` and ``flushLast()``.
     func dismiss(for reason: ServerLine.ByeReason) {
         guard !self.lifecycle.isGone else { return self.forget() }

@@ -229,6 +229,9 @@ final class Output {
         self.want()
     }
 
+    /// Gives no answer: the connection ends.
+    func dropLateReply() { self.lateReply = nil }
+
     /// Queues a line; `replies` is 1 if it counts as a reply in flight, and `mark` is what happens when its
     /// turn comes.
     func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0, mark: Mark? = nil) {

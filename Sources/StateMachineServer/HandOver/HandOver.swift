@@ -28,7 +28,9 @@ extension DaemonRun {
 
     /// Leaves the connections with the service manager; if that fails, tells clients to come back.
     func handOverConnections(of server: StateServer) async throws {
-        let left = try await server.loop.flatSubmit { server.handOverConnections() }.get()
+        let session = await self.session()
+        let left = try await server.loop.flatSubmit { server.handOverConnections(with: session) }
+            .get()
         // A history keeps the required guards, which belong to no connection.
         let isOfUse =
             !left.descriptors.isEmpty
@@ -38,6 +40,7 @@ extension DaemonRun {
             try left.store($0)
         }
         if isStored == true {
+            if session != nil { self.sharing?.leaveSession() }
             left.close()
             self.logger.notice(
                 "\(CataloguedMessage.handedOver.rawValue)",
@@ -54,6 +57,16 @@ extension DaemonRun {
     }
 }
 
+extension DaemonRun {
+    /// What the next process needs to continue the session of a machine that hosts share; nil: there is none.
+    private func session() async -> SharedSession? {
+        guard let sharing else { return nil }
+        return await withCheckedContinuation { continuation in
+            sharing.session { continuation.resume(returning: $0) }
+        }
+    }
+}
+
 extension StateServer {
     /// Takes all connections off their channels, to be left with the service manager.
     ///
@@ -62,8 +75,11 @@ extension StateServer {
     /// Those that are on their way out already are told to go. Undecided sets are refused, as at
     /// any end; nothing is decided any more.
     ///
+    /// - Parameter session: that of a machine that hosts share, which the next process continues.
     /// - Returns: the connections to be left, once all others are gone.
-    func handOverConnections() -> EventLoopFuture<OutgoingConnections> {
+    func handOverConnections(
+        with session: SharedSession?
+    ) -> EventLoopFuture<OutgoingConnections> {
         self.loop.preconditionInEventLoop()
         let promise = self.loop.makePromise(of: OutgoingConnections.self)
         self.drainSets {
@@ -83,7 +99,8 @@ extension StateServer {
                     seq: self.past.ring.head,
                     lastNumber: self.voters.lastNumber,
                     connections: records,
-                    kept: self.voters.unattached
+                    kept: self.voters.unattached,
+                    session: session.map { HandOverRecord.Session($0) }
                 ),
                 descriptors: descriptors
             )

@@ -62,6 +62,38 @@ struct HandOverRecord: Codable, Equatable {
     var connections: [Connection]
     /// The required guards, of use if no history keeps them; nil from a version without them.
     var kept: [KeptVoter]?
+    /// The session by which this host holds something of a machine that hosts share; nil if there is none.
+    var session: Session?
+
+    /// A host's session with the engine.
+    struct Session: Codable, Equatable {
+        /// A number in decimal, which may be larger than any that JSON's readers keep.
+        var lease: String
+        /// In microseconds of uptime.
+        var deadline: UInt64
+        var instance: String
+
+        init(_ session: SharedSession) {
+            self.lease = "\(session.lease)"
+            self.deadline = UInt64(max(0, session.deadline))
+            self.instance = session.instance
+        }
+    }
+}
+
+extension SharedSession {
+    /// The one that the last process has left, with the numbers of what its connections hold by it; nil if the record makes no sense.
+    init?(_ record: HandOverRecord.Session, holding voters: Set<UInt64>) {
+        guard let lease = Int64(record.lease), let deadline = Int64(exactly: record.deadline) else {
+            return nil
+        }
+        self.init(
+            lease: lease,
+            deadline: deadline,
+            instance: record.instance,
+            voters: voters
+        )
+    }
 }
 
 extension HandOverRecord {

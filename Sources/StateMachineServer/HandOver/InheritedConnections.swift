@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import StateMachineCore
+import StateMachineProtocol
 import Systemd
 
 /// What the last process recorded of a connection, and that process's whole record.
@@ -27,6 +28,9 @@ struct InheritedConnections: Sendable {
 
     /// The required guards, if no history kept them.
     let kept: [KeptVoter]
+
+    /// The session by which the last process held something of a machine that hosts share, and all that is still held; nil: there is none.
+    let session: SharedSession?
 
     /// The names in the manager's store of everything that was handed over.
     ///
@@ -70,6 +74,13 @@ struct InheritedConnections: Sendable {
         self.connections = connections
         self.kept = handOvers.last?.kept ?? []
         self.lastNumber = handOvers.map(\.lastNumber).max() ?? 0
+        let rows = connections.flatMap(\.inheritance.record.standing)
+        let voters = rows.compactMap { row in
+            if case .voter(let voter) = row { voter.number } else { nil }
+        }
+        self.session = handOvers.last?.session.flatMap {
+            SharedSession($0, holding: Set(voters))
+        }
         let hasStore = !handed.connections.isEmpty || !handed.records.isEmpty
         let own = hasStore ? [HandedSockets.connectionName, HandedSockets.recordName] : []
         self.names = own + Set(handed.garbage.map(\.name)).sorted()

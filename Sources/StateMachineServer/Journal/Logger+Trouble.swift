@@ -32,6 +32,10 @@ extension Logger {
                 "the engine cannot be reached, trying again",
                 metadata: ["error": "\(troubles.joined(separator: "; ").printable)"]
             )
+        // What has ended with it is in force nowhere, and the trouble is told.
+        case .sessionEnded: break
+        case .over(let why):
+            self.critical("ending until that is mended", metadata: ["error": "\(why.printable)"])
         }
     }
 

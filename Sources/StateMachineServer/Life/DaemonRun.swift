@@ -29,12 +29,14 @@ struct DaemonRun: Service, CustomStringConvertible {
     var manager: ServiceManager { ServiceManager(logger: self.logger) }
 
     /// How it ends.
-    private enum End {
+    private enum End: Equatable {
         case stop
         /// Another daemon is about to take this one's place.
         case restart
         /// The same, but nobody has been told yet: ``SuccessionNeeded`` is thrown.
         case succession
+        /// It cannot run like this, and why: `DaemonError` is thrown.
+        case failure(String)
     }
 
     /// A service group asks for it; otherwise it would print the whole daemon by reflection.
@@ -70,7 +72,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let taken = InheritedConnections(handed, logger: self.logger)
         try await Self.finally(group.shutdownGracefully) {
-            let server = try await self.makeServer(on: group)
+            let server = try await self.makeServer(on: group, continuing: taken.session)
             let end = {
                 let tasks = try await server.loop.submit {
                     server.stop()
@@ -106,7 +108,10 @@ struct DaemonRun: Service, CustomStringConvertible {
         try await end()
     }
 
-    private func makeServer(on group: MultiThreadedEventLoopGroup) async throws -> StateServer {
+    private func makeServer(
+        on group: MultiThreadedEventLoopGroup,
+        continuing session: SharedSession?
+    ) async throws -> StateServer {
         let loop = group.next()
         let bell = try await LoopBell.make(on: group)
         let slots = ResourceLimits.clients
@@ -127,7 +132,7 @@ struct DaemonRun: Service, CustomStringConvertible {
                 sharing: self.sharing
             )
             // Not before: where the machine arrives is to be heard.
-            self.sharing?.begin(moving: self.machine)
+            self.sharing?.begin(moving: self.machine, continuing: session)
             return server
         }.get()
     }
@@ -192,6 +197,7 @@ struct DaemonRun: Service, CustomStringConvertible {
         // Not through `self`, as above.
         self.sharing?.onNews { [logger, weak server] news in
             logger.log(news)
+            if case .over(let why) = news { wishes.continuation.yield(.end(because: why)) }
             guard let server else { return }
             server.loop.execute { server.happened(news) }
         }
@@ -214,7 +220,8 @@ struct DaemonRun: Service, CustomStringConvertible {
         await self.manager.tell("stopping") { try $0.stopping() }
         for listener in listeners { try await listener.close() }
         switch end {
-        case .stop: try await loop.flatSubmit { server.sayGoodbye(.shutdown) }.get()
+        case .stop, .failure:
+            try await loop.flatSubmit { server.sayGoodbye(.shutdown) }.get()
         case .restart, .succession: try await self.handOverConnections(of: server)
         }
         // Holds and guards that end with their connections are answered on the loop, which ends next.
@@ -226,7 +233,11 @@ struct DaemonRun: Service, CustomStringConvertible {
         await self.settleHistory()
         watchdog?.cancel()
         try await server.finishLog()
-        if end == .succession { throw SuccessionNeeded() }
+        switch end {
+        case .stop, .restart: break
+        case .succession: throw SuccessionNeeded()
+        case .failure(let why): throw DaemonError(lasting: why)
+        }
     }
 
     /// Says if clients are turned away before their limit is reached, as descriptors are few.
@@ -321,6 +332,8 @@ struct DaemonRun: Service, CustomStringConvertible {
         case restart
         /// SIGHUP, or a client: read the settings and the machine's file again, and tell how that went.
         case reload(telling: @Sendable (ReloadResult) -> Void)
+        /// It cannot run like this.
+        case end(because: String)
     }
 
     /// Waits for the end, and meanwhile does what signals and clients ask for.
@@ -346,10 +359,14 @@ struct DaemonRun: Service, CustomStringConvertible {
             }
             defer { group.cancelAll() }
             for await wish in heard {
-                guard case .reload(let tell) = wish else { return .restart }
-                let result = await reload()
-                tell(result)
-                if result.needsSuccessor { return .succession }
+                switch wish {
+                case .restart: return .restart
+                case .end(let why): return .failure(why)
+                case .reload(let tell):
+                    let result = await reload()
+                    tell(result)
+                    if result.needsSuccessor { return .succession }
+                }
             }
             return .stop
         }

@@ -281,12 +281,18 @@ final class StateServer: @unchecked Sendable {
     func happened(_ news: SharingNews) {
         guard let sharing = self.sharing else { return }
         let former = sharing.trouble
+        if case .sessionEnded = news { self.sessionEnded() }
         sharing.happened(news)
         self.trouble = sharing.sentence
         self.status?.troubled(by: self.trouble)
         guard sharing.trouble != former else { return }
         for user in self.users.withResting { user.readers.wakeAll() }
         self.scheduleFlush()
+    }
+
+    /// Whoever holds something here is told before others see that it is gone.
+    private func sessionEnded() {
+        for connection in Array(self.clients) { connection.sessionEnded() }
     }
 
     private func endBurst() {

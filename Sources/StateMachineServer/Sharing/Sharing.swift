@@ -33,6 +33,7 @@ final class Sharing {
         case .up: self.trouble = nil
         case .down(let trouble): self.trouble = trouble
         case .unreachable(let troubles): self.unreachable = troubles
+        case .sessionEnded, .over: break
         }
     }
 

@@ -250,6 +250,8 @@ final class HoldsAndGuards {
 
     // MARK: - Their end
 
+    var isEmpty: Bool { self.voters.isEmpty }
+
     /// How many holds and how many guards there are.
     var counts: (holds: Int, guards: Int) {
         let holds = self.voters.count { $0.terms.isHold }

@@ -34,7 +34,7 @@ enum ExitStatus: Int32, Error {
             switch line.reason.flatMap({ ServerLine.ByeReason(rawValue: $0) }) {
             case .limit, .tooLong: self = .no
             case .refused: self = .unreachable
-            case .restart, .shutdown, nil: self = .lost
+            case .restart, .shutdown, .session, nil: self = .lost
             }
         case .refused(let line):
             // Whether it has happened shows later, as after a connection that was lost.
