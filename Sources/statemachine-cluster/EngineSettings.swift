@@ -32,7 +32,8 @@ enum EngineSettings {
             )
         }
         let credentials = read { () throws(SettingError) in try Self.credentials(settings) }
-        if settings.text(.engineCA) == nil, endpoints?.contains(where: \.isEncrypted) == true {
+        if Self.file(.engineCA, settings) == nil, endpoints?.contains(where: \.isEncrypted) == true
+        {
             problems.append(
                 "engine-endpoints has https://, and engine-ca is not set; set it to the authority of etcd's certificates"
             )
@@ -107,9 +108,20 @@ enum EngineSettings {
     private static func credentials(
         _ settings: Settings
     ) throws(SettingError) -> EtcdCredentials? {
-        let (certificate, key) = (settings.text(.engineCertificate), settings.text(.engineKey))
-        guard let authority = settings.text(.engineCA) else { return nil }
-        return try EtcdCredentials(authority: authority, certificate: certificate, key: key)
+        guard let authority = Self.file(.engineCA, settings) else { return nil }
+        return try EtcdCredentials(
+            authority: authority,
+            certificate: Self.file(.engineCertificate, settings),
+            key: Self.file(.engineKey, settings)
+        )
+    }
+
+    /// The file that is set, else the credential of the setting's name that systemd has handed over; nil: there is none.
+    private static func file(_ setting: Setting, _ settings: Settings) -> String? {
+        if let path = settings.text(setting) { return path }
+        guard let directory = getenv("CREDENTIALS_DIRECTORY") else { return nil }
+        let path = "\(String(cString: directory))/\(setting.key)"
+        return access(path, F_OK) == 0 ? path : nil
     }
 
     /// What the kernel calls this host.

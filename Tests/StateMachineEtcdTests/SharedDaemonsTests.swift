@@ -277,6 +277,36 @@ struct SharedDaemonsTests {
         #expect(checked.errors.contains(sentence), "\(checked.errors)")
     }
 
+    @Test(.timeLimit(.minutes(1))) func systemdHandsOverWhoThisHostIs() async throws {
+        try await withTemporaryDirectory { directory in
+            for file in ["engine-ca", "other-ca"] {
+                try "no certificate".write(
+                    toFile: "\(directory)/\(file)",
+                    atomically: true,
+                    encoding: .utf8
+                )
+            }
+            let arguments = [
+                "--check-config", "--instance", "gate", "--config", "/dev/null",
+                "--engine-endpoints", "https://etcd.example:2379",
+            ]
+            for (given, file) in [
+                ([String](), "\(directory)/engine-ca"),
+                (["--engine-ca", "\(directory)/other-ca"], "\(directory)/other-ca"),
+            ] {
+                let checked = try await BuiltProduct.cluster.run(
+                    arguments + given,
+                    environment: ["CREDENTIALS_DIRECTORY": directory]
+                )
+                #expect(checked.status == .exited(78))
+                #expect(
+                    checked.errors.contains("engine-ca: \(file) cannot be read"),
+                    "\(checked.errors)"
+                )
+            }
+        }
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func whatEachHostWouldDoByItselfIsRefused() async throws {
         try await withTemporaryDirectory { directory in

@@ -43,15 +43,15 @@ extension Setting {
             )
         case .engineCA:
             .sharing(
-                .file(default: "none"),
+                .credential,
                 "The certificates by one of which those of etcd have to be signed."
             )
         case .engineCertificate:
             .sharing(
-                .file(default: "none"),
+                .credential,
                 "This host's certificate; its common name is a user of etcd."
             )
-        case .engineKey: .sharing(.file(default: "none"), "The key of that certificate.")
+        case .engineKey: .sharing(.credential, "The key of that certificate.")
         case .engineMachine:
             .sharing(
                 .key(
@@ -253,6 +253,13 @@ extension Setting {
 
     /// A gibibyte; the ring's memory is allotted at the start.
     static let mostBytes = 1 << 30
+}
+
+extension Setting.Kind {
+    /// A file that a service is handed over by `LoadCredential=` under the setting's name.
+    static let credential = Self.file(
+        default: "the credential of that name that systemd hands over, else none"
+    )
 }
 
 extension Setting.Row {
