@@ -27,6 +27,8 @@ class Seen:
     sets: list = field(default_factory=list)
     # Of each host the lines of changes that its watch has shown, by seq, as they came.
     streams: dict = field(default_factory=dict)
+    # Of each host those that its watch could not show, as the daemon was not there: from, to.
+    gaps: dict = field(default_factory=dict)
     # Sentences about lines that should not have come.
     strange: list = field(default_factory=list)
 
@@ -41,7 +43,8 @@ def violations(seen):
                 yield f"change {seq} is other at {host}: {line.decode()} and not {log[seq].decode()}"
     last = max(log, default=0)
     for host, lines in seen.streams.items():
-        missing = [seq for seq in range(1, last + 1) if seq not in lines]
+        gaps = seen.gaps.get(host, [])
+        missing = [seq for seq in range(1, last + 1) if seq not in lines and not any(begin <= seq <= end for begin, end in gaps)]
         if missing:
             yield f"{host} has not shown {len(missing)} changes, the first of them {missing[0]}"
     for seq, line in sorted(log.items()):

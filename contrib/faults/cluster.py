@@ -121,7 +121,10 @@ class Cluster:
             member.serve(self.members)
         await self.is_well()
         for host in self.hosts:
-            host.serve(self.programs, self.file, self.members, self.settings)
+            self.serve(host)
+
+    def serve(self, host):
+        host.serve(self.programs, self.file, self.members, self.settings)
 
     async def is_well(self):
         """Waits until each member serves."""
