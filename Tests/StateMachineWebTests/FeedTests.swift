@@ -44,6 +44,17 @@ struct FeedTests {
         #expect(feed.read(&position).isEmpty)
     }
 
+    @Test func whetherAllHostsHaveItIsToldInItsPlace() throws {
+        let feed = try self.feed(upTo: 2)
+        var (position, _) = try self.position(feed.start(after: nil))
+        let text =
+            #"{"type":"shared","up":false,"reason":"engine","seq":2,"state":"s2","data":{},"cursor":"aaaaaaaa:2"}"#
+        feed.take(try #require(Line(Array(text.utf8))))
+        feed.take(try Self.line("change", 3))
+        let told = self.text(feed.read(&position))
+        #expect(told.hasPrefix("event: shared\ndata: \(text)\n\nid: aaaaaaaa:3\nevent: change\n"))
+    }
+
     @Test(arguments: 1...5) func aReaderThatComesAgainMissesNothing(_ seen: Int) throws {
         let feed = try self.feed(upTo: 5)
         var (position, first) = try self.position(feed.start(after: "aaaaaaaa:\(seen)"))

@@ -189,6 +189,9 @@ extension Line {
         return (examined, whole)
     }
 
+    /// Whether the machine is what all its hosts have, of a line that says so.
+    package var isUp: Bool? { self.kind == .other("shared") ? self["up"]?.bool : nil }
+
     /// How long ago the newest change was made, by a clock that nobody sets; nil if the daemon does not say.
     package var age: Duration? { self.milliseconds(.ageMs) }
 

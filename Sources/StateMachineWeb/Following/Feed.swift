@@ -54,6 +54,8 @@ final class Feed: Sendable {
                 guarded.ring.append(ServerEvent(kind, line))
             case .declared:
                 guarded.ring.append(ServerEvent(kind: .declared, data: line.text))
+            case .other where line.isUp != nil:
+                guarded.ring.append(ServerEvent(kind: .shared, data: line.text))
             case .live, .beat, .reply, .ask, .bye, .other: break
             }
         }
@@ -205,6 +207,8 @@ struct ServerEvent: Sendable {
         case back
         /// Another file declares the states from here on.
         case declared
+        /// Whether the state is what all hosts of the machine have, from here on.
+        case shared
     }
 
     /// The beginning of a stream: after how many milliseconds to reconnect when it has ended.

@@ -95,6 +95,8 @@ final class Machine: Sendable {
                     case .line(let line):
                         // Whoever hears it asks for the graph, which is another one from now on.
                         if line.kind == .declared || !self.feed.isPresent { await self.forget() }
+                        // Whoever hears it asks what keeps the machine from changing.
+                        if line.isUp != nil { await self.stats.forget() }
                         self.feed.take(line)
                     case .interrupted(let error, _, _):
                         self.feed.lost(error.description, hasFarewell: error.isEnd)

@@ -65,7 +65,8 @@ const clock = (at) => at.toLocaleTimeString([], { hour: "2-digit", minute: "2-di
 function who(by) {
   if (!by) return "";
   const name = by.unit ?? by.comm;
-  return name ? `${plain(name, 60)} (uid ${plain(by.uid)})` : `uid ${plain(by.uid)}, pid ${plain(by.pid)}`;
+  const user = `uid ${plain(by.uid)}${by.host === undefined ? "" : `@${plain(by.host, 60)}`}`;
+  return name ? `${plain(name, 60)} (${user})` : `${user}, pid ${plain(by.pid)}`;
 }
 
 // What a hold or guard is about, and who has it, from a row of `stats` or of who denied.
@@ -186,7 +187,7 @@ class Card {
     if (kind === "state" || kind === "change") {
       if (this.isGone !== true) this.link("live");
       this[kind](line);
-    } else if (kind === "declared") {
+    } else if (kind === "declared" || kind === "shared") {
       this.askAround();
     } else if (kind === "gone") {
       this.link("gone", "the daemon is gone");
@@ -806,7 +807,7 @@ function read() {
     // A browser gives up for good where a proxy answers instead; the place is kept by hand then.
     if (source?.readyState === EventSource.CLOSED) setTimeout(() => source && read(), 3000);
   };
-  for (const kind of ["state", "change", "declared", "gone", "back", "beat"]) {
+  for (const kind of ["state", "change", "declared", "shared", "gone", "back", "beat"]) {
     source.addEventListener(kind, (event) => {
       const told = { kind, id: event.lastEventId, line: JSON.parse(event.data) };
       hear(told);

@@ -276,11 +276,6 @@ extension Line {
     var number: String { self.seq.map(String.init) ?? "?" }
 }
 
-extension Line {
-    /// Whether the machine is what all its hosts have, of a line that says that.
-    var isUp: Bool? { self.kind == .other("shared") ? self["up"]?.bool : nil }
-}
-
 extension NamedState {
     /// The state as it would stand in Swift: `authentication(phase: active)`, `ready(true)`.
     var text: String { self.name.printable + self.valuesText }
