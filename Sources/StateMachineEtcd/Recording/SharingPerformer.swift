@@ -97,8 +97,8 @@ final class SharingPerformer {
     ///   - left: the session that the last process has left; nil: none.
     ///   - arrived: called with the numbering of each arrival before the machine adopts that.
     ///   - answered: called with when a quorum was asked that has just said where the machine is.
-    ///   - tallied: called with what has been counted, whenever that has changed.
     ///   - counted: called with until when the session can be counted on; 0: there is none.
+    ///   - tallied: called with what has been counted, whenever that has changed.
     func begin(
         moving machine: Machine,
         continuing left: SharedSession?,
