@@ -2,6 +2,7 @@
 import Glibc
 import StateMachineEmbedding
 import StateMachineEtcd
+import StateMachineProtocol
 
 /// How a machine is shared, by the settings.
 enum EngineSettings {
@@ -56,7 +57,7 @@ enum EngineSettings {
                     + "set engine-machine to a word of letters, digits and any of - _ . of at most 64 characters"
             )
         }
-        let host = settings.text(.host) ?? Self.hostName
+        let host = settings.text(.host) ?? HostName.current
         if !host.isEngineKey(longest: 253) {
             problems.append(
                 "this host's name \"\(host)\" cannot be its name among the machine's hosts; set host to another"
@@ -122,16 +123,6 @@ enum EngineSettings {
         guard let directory = getenv("CREDENTIALS_DIRECTORY") else { return nil }
         let path = "\(String(cString: directory))/\(setting.key)"
         return access(path, F_OK) == 0 ? path : nil
-    }
-
-    /// What the kernel calls this host.
-    private static var hostName: String {
-        var name = [CChar](repeating: 0, count: 256)
-        guard gethostname(&name, name.count - 1) == 0 else { return "" }
-        return String(
-            decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
-            as: UTF8.self
-        )
     }
 }
 #endif

@@ -44,13 +44,15 @@ import Testing
                 == "authentication(phase: active)   12 s ago   #41   by root@b (4711)   may be 3.1 s old"
         )
         // Another host's users are known by their numbers.
-        let other = try Line.of(
-            #"{"type":"reply","ok":true,\#(Self.active),"by":{"host":"b","uid":7,"pid":4711,"comm":"deploy"}}"#
-        )
-        #expect(
-            LineText.fixed().report(other)
-                == "authentication(phase: active)   12 s ago   #41   by uid 7@b (4711, deploy)"
-        )
+        for (host, user) in [("b", "uid 7@b"), ("kiosk", "anna@kiosk")] {
+            let line = try Line.of(
+                #"{"type":"reply","ok":true,\#(Self.active),"by":{"host":"\#(host)","uid":7,"pid":4711,"comm":"deploy"}}"#
+            )
+            #expect(
+                LineText.fixed().report(line)
+                    == "authentication(phase: active)   12 s ago   #41   by \(user) (4711, deploy)"
+            )
+        }
         let position =
             #""seq":41,"state":"authentication","data":{"phase":"active"},"cursor":"7f3a9c:41""#
         for (members, text) in [

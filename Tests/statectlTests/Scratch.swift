@@ -35,7 +35,8 @@ extension LineText {
         LineText(
             style: style,
             now: WallTime(microseconds: 1_795_211_715_120_007),
-            userName: { $0 == 0 ? "root" : nil },
+            userName: { [0: "root", 7: "anna"][$0] },
+            host: "kiosk",
             localTime: { moment in
                 let parts = moment.rfc3339.split(separator: "T")
                 return LocalTime(date: String(parts[0]), time: String(parts[1].prefix(12)))

@@ -232,6 +232,7 @@ extension SharedOptions {
             style: style,
             now: .now,
             userName: { Account(of: $0)?.name },
+            host: HostName.current,
             localTime: { LocalTime($0, inUTC: self.utc) },
             width: StandardOutput.columns
         )

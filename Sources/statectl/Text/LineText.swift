@@ -8,6 +8,8 @@ struct LineText {
     let style: Style
     let now: WallTime
     let userName: (UInt32) -> String?
+    /// What this host is called, whose users those are.
+    let host: String
     let localTime: (WallTime) -> LocalTime?
     /// Columns of the terminal; nil if lines may have any length.
     var width: Int?
@@ -126,12 +128,14 @@ struct LineText {
         return "\(self.user(row)) (\(all.joined(separator: ", ")))"
     }
 
-    /// The user's name, at a host if several share the machine: what another host calls a user is known of root alone.
+    /// The user's name, at a host if several share the machine: what another one calls a user is known of root alone.
     private func user(_ row: JSONValue) -> String {
         let uid = row["uid"]?.integer.flatMap { UInt32(exactly: $0) }
-        let host = row["host"]?.string.map { "@\($0.printable)" }
-        let name = host == nil || uid == 0 ? uid.flatMap(self.userName)?.printable : nil
-        return (name ?? "uid \(row["uid"]?.shortText ?? "?")") + (host ?? "")
+        let host = row["host"]?.string
+        let isKnown = host == nil || host == self.host || uid == 0
+        let name = isKnown ? uid.flatMap(self.userName)?.printable : nil
+        return (name ?? "uid \(row["uid"]?.shortText ?? "?")")
+            + (host.map { "@\($0.printable)" } ?? "")
     }
 
     /// Who asked for it, and why, and whether no hold and no guard was asked.
