@@ -58,6 +58,20 @@ package struct DeclaredDaemon: Sendable {
         }
     }
 
+    /// Where a machine that other hosts share records its changes.
+    package struct Engine {
+        let recording: any Recording & MachineSharing
+        /// Takes what has changed of the settings; throws `ReloadRefusal` if that is no good.
+        let reload: @Sendable (Settings) throws -> Void
+
+        package init(
+            _ recording: any Recording & MachineSharing,
+            reload: @escaping @Sendable (Settings) throws -> Void
+        ) {
+            (self.recording, self.reload) = (recording, reload)
+        }
+    }
+
     /// Serves a machine that other hosts share until a signal ends it.
     ///
     /// - Parameters:
@@ -67,7 +81,7 @@ package struct DeclaredDaemon: Sendable {
     @MainActor
     package func serve(
         _ start: DaemonStart,
-        sharedBy engine: (Schema) throws -> any Recording & MachineSharing
+        sharedBy engine: (Schema) throws -> Engine
     ) async throws {
         if let declared = try DeclaredMachine.read(start.settings) {
             for warning in declared.warnings { start.logger.warning("\(warning)") }
@@ -81,11 +95,13 @@ package struct DeclaredDaemon: Sendable {
                 making: {
                     StateMachine<DeclaredState>(resuming: $0, recording: $1, isPlaced: false)
                 },
-                sharing: engine,
-                redeclare: {
-                    let declared = try DeclaredMachine.reread(self.reloaded())
+                sharing: engine.recording,
+                redeclare: { [reload = engine.reload] in
+                    let settings = try self.reloaded()
+                    let declared = try DeclaredMachine.reread(settings)
                     let isSame = declared.schema.declaration?.hash == schema.declaration?.hash
                     guard isSame else { throw Self.restartNeeded }
+                    try reload(settings)
                     return Redeclaration(schema, warnings: declared.warnings)
                 }
             )
@@ -95,11 +111,13 @@ package struct DeclaredDaemon: Sendable {
             try await start.serve(
                 schema,
                 making: { StateMachine<AppState>(resuming: $0, recording: $1, isPlaced: false) },
-                sharing: engine,
-                redeclare: {
-                    guard try DeclaredMachine.read(self.reloaded()) == nil else {
+                sharing: engine.recording,
+                redeclare: { [reload = engine.reload] in
+                    let settings = try self.reloaded()
+                    guard try DeclaredMachine.read(settings) == nil else {
                         throw Self.restartNeeded
                     }
+                    try reload(settings)
                     return Redeclaration(schema, warnings: [])
                 }
             )

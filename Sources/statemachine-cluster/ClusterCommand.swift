@@ -78,7 +78,19 @@ struct ClusterCommand: DaemonCommand {
                             "\(settings.endpoints.map(\.description).joined(separator: ", "))",
                     ]
                 )
-                return SharedRecording(settings, schema, on: group.next())
+                let recording = SharedRecording(settings, schema, on: group.next())
+                return DeclaredDaemon.Engine(recording) { reloaded in
+                    do throws(ConfigurationError) {
+                        let settings = try EngineSettings.read(
+                            reloaded,
+                            of: schema.declaration?.machine
+                        )
+                        // Files of the same names may have others' content by now.
+                        if let credentials = settings.credentials { recording.use(credentials) }
+                    } catch {
+                        throw ReloadRefusal(error.problems)
+                    }
+                }
             }
         } catch {
             try await group.shutdownGracefully()

@@ -30,6 +30,7 @@ struct SharedDaemonsTests {
         _ host: String,
         at endpoint: EtcdEndpoint,
         in directory: String,
+        _ more: [String] = [],
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws {
         let place = "\(directory)/\(host)"
@@ -38,7 +39,7 @@ struct SharedDaemonsTests {
             .cluster,
             in: place,
             machine: Self.machine,
-            arguments: Self.arguments(host, endpoint),
+            arguments: Self.arguments(host, endpoint) + more,
             body
         )
         #expect(
@@ -243,6 +244,53 @@ struct SharedDaemonsTests {
                 )
                 #expect(refused.error == "unavailable", "\(refused)")
             }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)), .enabled(if: Certificates.canBeMade))
+    func certificatesAreReadAgainAtAReload() async throws {
+        try await withTemporaryDirectory { directory in
+            let ours = try await Certificates(in: directory, named: "ours")
+            let others = try await Certificates(in: directory, named: "others")
+            try await ours.make("etcd", for: "IP:127.0.0.1")
+            for authority in [ours, others] { try await authority.make("a") }
+            let etcd = try await EtcdProcess(
+                in: directory,
+                certificates: ours.arguments("etcd", trusting: ours)
+            )
+            let (certificate, key) = ("\(directory)/a.crt", "\(directory)/a.key")
+            @Sendable func install(_ authority: Certificates) throws {
+                for (file, own) in [
+                    (authority.certificate("a"), certificate), (authority.key("a"), key),
+                ] {
+                    try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: own))
+                }
+            }
+            try install(others)
+            try await Self.run(
+                "a",
+                at: etcd.endpoint,
+                in: directory,
+                [
+                    "--engine-ca", ours.certificate("ca"), "--engine-certificate", certificate,
+                    "--engine-key", key,
+                ]
+            ) { a in
+                var status = try await a.ask(\.control, #"{"op":"stats"}"#)
+                while status.string("trouble")?.contains("engine-certificate") != true {
+                    try await Task.sleep(for: .milliseconds(50))
+                    status = try await a.ask(\.control, #"{"op":"stats"}"#)
+                }
+                try install(ours)
+                try a.send(.terminalClosed)
+                try await Self.isUp(a)
+                let opened = try await a.ask(
+                    \.control,
+                    #"{"op":"set","state":"open","data":{"by":"a"}}"#
+                )
+                #expect(opened.ok == true, "\(opened)")
+            }
+            try await etcd.process.end(by: SIGKILL)
         }
     }
 

@@ -125,6 +125,9 @@ package final class SharedRecording: Recording, MachineSharing {
         self.onLoop { $0.tell(handler) }
     }
 
+    /// Connects anew, as whoever these say that this host is.
+    package func use(_ credentials: EtcdCredentials) { self.onLoop { $0.use(credentials) } }
+
     // MARK: - Recording
 
     package var isCurrent: Bool { self.loop.inEventLoop }

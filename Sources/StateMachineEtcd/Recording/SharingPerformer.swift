@@ -121,6 +121,8 @@ final class SharingPerformer {
         ) { bound.value.thisHappened($0) }
     }
 
+    func use(_ credentials: EtcdCredentials) { self.client?.use(credentials) }
+
     /// Ends it; nothing is entered or told any more.
     func stop(_ done: @escaping () -> Void) {
         guard !self.isStopped else { return done() }
