@@ -6,6 +6,7 @@ import Subprocess
 import TestSupport
 import Testing
 
+@testable import StateMachineCore
 @testable import StateMachineEtcd
 
 /// The sessions of hosts that share a machine over a real etcd: who is there, and who may be.
@@ -31,6 +32,39 @@ struct SharedSessionTests {
             }
             // Its end has ended the session: nobody waits for its time to be over.
             #expect(try await Self.record("a", in: etcd) == nil)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func whatAHostHeldWhenItWasKilledIsItsOwnAgain() async throws {
+        try await EtcdProcess.run { etcd, _ in
+            let a = await SharingHost<Lantern>("a", at: etcd.endpoint)
+            let b = await SharingHost<Lantern>("b", at: etcd.endpoint)
+            let hold = KeptVoter(
+                number: 3,
+                name: nil,
+                peer: Peer(uid: 0, pid: 1),
+                request: #"{"op":"hold","before":"lit"}"#.octets,
+                since: .now
+            )
+            #expect(await b.record(.voter(hold)) == nil)
+            #expect(await a.attempt(.lit(by: "a", 1)).fate == .refused)
+            let leases = b.remembered
+            await b.vanish()
+            #expect(await a.attempt(.lit(by: "a", 2)).fate == .refused)
+            let again = SharingHost<Lantern>(
+                unplaced: "b",
+                at: etcd.endpoint,
+                remembering: leases
+            )
+            await again.isUp()
+            #expect(again.tookOver == [hold])
+            #expect(again.remembered.count == 2)
+            #expect(await a.attempt(.lit(by: "a", 3)).fate == .refused)
+            #expect(await again.record(.voterEnded(3)) == nil)
+            #expect(await a.attempt(.lit(by: "a", 4)).fate == .made)
+            await again.end()
+            await a.end()
         }
     }
 

@@ -42,6 +42,8 @@ final class SharingHost<State: EnumState>: Sendable {
     private let changes = Recorder<Heard>()
     private let arrivals = Recorder<Epoch>()
     private let registration: Registration
+    /// Its leases, as it has remembered them last.
+    private let leases = Recorder<[Int64]>()
 
     /// A host that has come to where the others are.
     convenience init(_ name: String, at endpoint: EtcdEndpoint) async {
@@ -50,7 +52,8 @@ final class SharingHost<State: EnumState>: Sendable {
         await self.isUp()
     }
 
-    init(unplaced name: String, at endpoint: EtcdEndpoint) {
+    /// One that knows these leases of an earlier life.
+    init(unplaced name: String, at endpoint: EtcdEndpoint, remembering leases: [Int64] = []) {
         self.name = name
         var settings = SharedRecording.Settings([endpoint], machine: "lantern", host: name)
         settings.timeToLive = .seconds(5)
@@ -58,6 +61,11 @@ final class SharingHost<State: EnumState>: Sendable {
         settings.staleAfter = .milliseconds(600)
         settings.callTimeout = .milliseconds(400)
         settings.setTimeout = .seconds(1)
+        settings.leases = leases
+        settings.remember = { [leases = self.leases] remembered, done in
+            leases.record(remembered)
+            done()
+        }
         let coding = StateCoding<State>()
         let recording = SharedRecording(
             settings,
@@ -66,6 +74,11 @@ final class SharingHost<State: EnumState>: Sendable {
         )
         let beginning = Place(seq: 0, value: coding.schema.initial, at: .now, stay: 0)
         self.machine = StateMachine(resuming: beginning, recording: recording, isPlaced: false)
+        let schema = coding.schema
+        self.machine.machine.findVoters(
+            at: { schema.buckets(of: $0) },
+            on: { schema.stretches(of: $0) }
+        )
         let (changes, arrivals) = (self.changes, self.arrivals)
         (self.registration, _, _) = self.machine.machine.follow(on: .immediate) { change in
             if change.isArrival {
@@ -122,7 +135,7 @@ final class SharingHost<State: EnumState>: Sendable {
         news.last { news in
             switch news {
             case .up, .down: true
-            case .unreachable, .sessionEnded, .over: false
+            case .unreachable, .tookOver, .asked, .askEnded, .sessionEnded, .over: false
             }
         }
     }
@@ -146,6 +159,28 @@ final class SharingHost<State: EnumState>: Sendable {
         await withCheckedContinuation { continuation in
             self.recording.confirm { continuation.resume(returning: $0) }
         }
+    }
+
+    /// Has a hold recorded, or its end; nil, or why it is not.
+    func record(_ record: Record) async -> StateMachineCore.Refusal? {
+        await withCheckedContinuation { continuation in
+            self.machine.machine.record([record]) { continuation.resume(returning: $0) }
+        }
+    }
+
+    var remembered: [Int64] { self.leases.heard.last ?? [] }
+
+    /// The holds of an earlier life that it has taken over.
+    var tookOver: [KeptVoter] {
+        self.news.heard.flatMap { news in
+            if case .tookOver(let voters) = news { voters } else { [] as [KeptVoter] }
+        }
+    }
+
+    /// Ends it as kill -9 does: the engine is not told.
+    func vanish() async {
+        self.recording.leaveSession()
+        await self.end()
     }
 
     /// Ends it: its session goes with it.

@@ -16,6 +16,7 @@ package struct ActivatedDaemon: Sendable {
     /// It gets the descriptors in order. With `logsToJournal`, `$JOURNAL_STREAM` tells it that its
     /// stderr leads to the journal. `command` comes before the daemon on the command line.
     package init(
+        _ program: BuiltProduct = .statemachine,
         in directory: String,
         notify: NotifySocket,
         handing: [Descriptor] = [],
@@ -42,7 +43,7 @@ package struct ActivatedDaemon: Sendable {
         // Only the process itself knows its number for $LISTEN_PID.
         let script = #"export LISTEN_PID=$$ WATCHDOG_PID=$$; exec "$@""#
         self.process = try SpawnedProcess(
-            ["/bin/sh", "-c", script, "sh"] + command + [try BuiltProduct.statemachine.path]
+            ["/bin/sh", "-c", script, "sh"] + command + [program.path]
                 + ["--runtime-directory", self.directory] + arguments,
             environment: variables,
             notify: notify,

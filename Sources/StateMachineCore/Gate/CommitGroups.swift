@@ -166,6 +166,9 @@ struct CommitGroups: Sendable {
         return records
     }
 
+    /// Has what nobody is told of make a group by itself again, though the last group has failed.
+    mutating func tryAgain() { self.isFailing = false }
+
     /// Has something recorded first in the next group, in place of what is there of the same.
     mutating func note(_ record: Record) { self.standing.note(record) }
 

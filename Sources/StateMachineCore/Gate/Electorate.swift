@@ -185,17 +185,16 @@ extension Machine {
         return search(motion, hasBounds)
     }
 
-    /// What some of the voters are called that stand there, or are asked about every motion: all, if they are fewer than
-    /// `limit`; nil for one of the process itself.
+    /// Some of the voters that stand there, or are asked about every motion: all, if they are fewer than `limit`.
     package func voters(
         at numbers: [Int],
         on stretches: [Stretch],
         atMost limit: Int
-    ) -> [Vote.Claim?] {
+    ) -> [Machine.Voter] {
         self.holder.withLock {
             $0.gate.voters.voters(at: numbers, on: stretches, atMost: limit)
         }
-        .map(\.terms.claim)
+        .map(\.terms)
     }
 
     /// The voters who want to be asked about a motion.

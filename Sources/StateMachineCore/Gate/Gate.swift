@@ -266,6 +266,9 @@ struct Gate: Sendable {
         self.foreign = (self.foreign ?? []) + foreign
     }
 
+    /// Has what could not be recorded, and nobody is told of, recorded; then the caller has to pump.
+    mutating func logRecovered() { self.groups.tryAgain() }
+
     /// Has something recorded in the next group of which nobody is told; then the caller has to pump.
     mutating func noted(_ record: Record) { self.groups.note(record) }
 

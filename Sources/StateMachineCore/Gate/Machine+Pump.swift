@@ -84,6 +84,12 @@ extension Machine {
         self.pump()
     }
 
+    /// Has recorded what could not be, and waits for a group: the log takes records again.
+    package func logRecovered() {
+        self.holder.withLock { $0.gate.logRecovered() }
+        self.pump()
+    }
+
     /// Enters what others have made of a machine with a log, in order; nobody is answered.
     ///
     /// What has been evaluated is evaluated again, and an open question is put anew: also where nothing was made, since

@@ -132,6 +132,7 @@ final class Ballot: Poll, @unchecked Sendable {
                 label: voter.terms.label,
                 claim: voter.terms.claim,
                 peer: voter.terms.peer,
+                host: voter.terms.host,
                 whenSilent: voter.terms.deadline?.whenSilent ?? voter.terms.whenSilent
                     ?? self.question.whenSilent
             )
@@ -164,6 +165,9 @@ package class Reply: @unchecked Sendable {
     /// - Returns: whether the vote counts; a second or late one does not.
     @discardableResult
     package final func vote(_ vote: Vote) -> Bool { self.poll.vote(vote, by: self.voter) }
+
+    /// Whether both are about one question, put to two voters.
+    package final func isOfOneQuestion(with other: Reply) -> Bool { self.poll === other.poll }
 
     /// Whether the question waits for it.
     package final var isAwaited: Bool { self.poll.awaits(self.voter) }

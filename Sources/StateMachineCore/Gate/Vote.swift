@@ -17,6 +17,8 @@ extension Vote {
         package let claim: Claim?
         /// On whose behalf it votes, if not the process itself.
         package let peer: Peer?
+        /// The host where it was asked for, if that is another one that shares the machine.
+        public let host: String?
         /// Its reason; that may be that its silence counts as a no.
         public let why: String
 
@@ -24,16 +26,23 @@ extension Vote {
         public var number: UInt64? { self.claim.flatMap(\.number) }
 
         /// A no with that reason.
-        package init(label: String, claim: Claim? = nil, peer: Peer? = nil, why: String) {
+        package init(
+            label: String,
+            claim: Claim? = nil,
+            peer: Peer? = nil,
+            at host: String? = nil,
+            why: String
+        ) {
             self.label = label
             self.claim = claim
             self.peer = peer
+            self.host = host
             self.why = why
         }
 
-        /// The no of a client's voter.
-        package init(_ claim: Claim, peer: Peer, why: String) {
-            self.init(label: claim.label, claim: claim, peer: peer, why: why)
+        /// The no of a client's voter, perhaps one of another host.
+        package init(_ claim: Claim, peer: Peer, at host: String? = nil, why: String) {
+            self.init(label: claim.label(at: host), claim: claim, peer: peer, at: host, why: why)
         }
 
         /// The answer to a question whose asking task has been cancelled.
@@ -61,6 +70,11 @@ extension Vote {
             case .guard(let number): "guard \(number)"
             case .link(let name): "link \(name)"
             }
+        }
+
+        /// The same of another host's: `hold 7 at b`.
+        func label(at host: String?) -> String {
+            host.map { "\(self.label) at \($0)" } ?? self.label
         }
     }
 }
@@ -130,6 +144,7 @@ struct VoteTally {
         var label: String
         var claim: Vote.Claim?
         var peer: Peer?
+        var host: String?
         var whenSilent: Vote
     }
 
@@ -184,7 +199,13 @@ struct VoteTally {
         case .yes: self.consents += 1
         case .no(let why):
             self.denials.append(
-                Vote.Denial(label: voter.label, claim: voter.claim, peer: voter.peer, why: why)
+                Vote.Denial(
+                    label: voter.label,
+                    claim: voter.claim,
+                    peer: voter.peer,
+                    at: voter.host,
+                    why: why
+                )
             )
         case .abstain: break
         }

@@ -52,9 +52,11 @@ extension Machine {
         /// Its name when it says no.
         let label: String
         /// What a client has asked for, if it is a client's.
-        let claim: Vote.Claim?
+        package let claim: Vote.Claim?
         /// On whose behalf it votes, if not the process itself.
         let peer: Peer?
+        /// The host where it was asked for, if that is another one that shares the machine.
+        package let host: String?
         /// How long it is waited for; nil: as long as the question says.
         let deadline: VoteDeadline?
         /// What its silence counts as when the question sets the time limit; nil: what the question
@@ -70,15 +72,22 @@ extension Machine {
             self.label = label
             self.claim = nil
             self.peer = peer
+            self.host = nil
             self.deadline = deadline
             self.whenSilent = whenSilent
         }
 
-        /// One of a client's.
-        package init(_ claim: Vote.Claim, peer: Peer, deadline: VoteDeadline?) {
-            self.label = claim.label
+        /// One of a client's, perhaps at another host.
+        package init(
+            _ claim: Vote.Claim,
+            peer: Peer,
+            at host: String? = nil,
+            deadline: VoteDeadline?
+        ) {
+            self.label = claim.label(at: host)
             self.claim = claim
             self.peer = peer
+            self.host = host
             self.deadline = deadline
             self.whenSilent = nil
         }

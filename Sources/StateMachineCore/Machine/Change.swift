@@ -274,6 +274,18 @@ package struct Motion: Equatable, Sendable {
         self.init(from: current, to: proposed, beginsStay: beginsStay, by: nil)
     }
 
+    /// One that is proposed at another host.
+    package init(
+        from current: Place,
+        to proposed: Value,
+        beginsStay: Bool,
+        by peer: Peer?,
+        because cause: String?
+    ) {
+        let origin = Origin.of(peer, because: cause, isForced: false)
+        self.init(from: current, to: proposed, beginsStay: beginsStay, by: origin)
+    }
+
     /// Why, in the words of whoever proposed it.
     package var cause: String? { self.origin?.cause }
     /// Who proposed it from outside the process; nil for the process itself.

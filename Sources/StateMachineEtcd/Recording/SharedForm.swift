@@ -2,6 +2,24 @@
 import StateMachineCore
 import StateMachineProtocol
 
+extension HostRecord {
+    /// What of a host's record stays the same; the rest is its session's.
+    init(_ instance: String, _ form: SharedForm, lasting timeToLive: Duration) {
+        self.init(
+            instance: instance,
+            boot: BootID.current ?? "unknown",
+            version: StateMachineVersion.current,
+            layouts: SharedSettings.newestLayout...SharedSettings.newestLayout,
+            form: form.hash,
+            declaration: form.schema.declaration?.hash ?? "",
+            session: 0,
+            secondsToLive: UInt64(max(0, timeToLive.components.seconds)),
+            seq: 0,
+            wall: .now
+        )
+    }
+}
+
 /// How the changes of a machine are written for its other hosts, and read from them.
 struct SharedForm: Sendable {
     /// The states as this program began with them; a state's own declaration may be a newer one.
@@ -27,6 +45,37 @@ struct SharedForm: Sendable {
         )
     }
 
+    /// Where a motion leads, for a guard that is asked.
+    func shared(_ motion: Motion) -> SharedChange {
+        SharedChange(
+            motion.proposed.name,
+            self.schema.encoded(motion.proposed).data,
+            at: motion.current.at,
+            stay: motion.current.stay,
+            by: motion.by.map { .object($0.sharedMembers) },
+            cause: motion.cause
+        )
+    }
+
+    /// What another host asks of guards here.
+    ///
+    /// - Throws: if one of the states is not there here.
+    func motion(_ ask: SharedAsk) throws(NotCarriedOver) -> Motion {
+        let current = try self.value(ask.current, beside: self.schema.initial)
+        return Motion(
+            from: Place(
+                seq: ask.seq,
+                value: current,
+                at: ask.current.at,
+                stay: ask.current.stay
+            ),
+            to: try self.value(ask.proposed, beside: current),
+            beginsStay: ask.beginsStay,
+            by: Peer(shared: ask.proposed.by),
+            because: ask.proposed.cause
+        )
+    }
+
     /// A place that a machine begins at.
     func shared(_ place: Place) -> SharedChange {
         SharedChange(
@@ -42,6 +91,9 @@ struct SharedForm: Sendable {
         // The names of its members, numbers, and what is known of who asked for it.
         512 + self.schema.encoded(change.new).fragment.count + change.causeLength
     }
+
+    /// About how many bytes a hold or guard takes.
+    static func length(of voter: KeptVoter) -> Int { 512 + 2 * voter.request.count }
 
     /// The state that another host has entered, as what declares the states of `present` has it.
     ///
@@ -76,27 +128,14 @@ struct SharedForm: Sendable {
     // MARK: - Who asked for it
 
     private func members(of peer: Peer, at host: String?) -> [JSONMember] {
-        var members: [JSONMember] = []
-        if let host { members.append(JSONMember("host", .string(host))) }
-        members.append(JSONMember("uid", .integer(Int64(peer.uid))))
-        members.append(JSONMember("pid", .integer(Int64(peer.pid))))
-        if let comm = peer.comm { members.append(JSONMember("comm", .string(comm))) }
-        if let unit = peer.unit { members.append(JSONMember("unit", .string(unit))) }
-        return members
+        (host.map { [JSONMember("host", .string($0))] } ?? []) + peer.sharedMembers
     }
 
-    /// Who has asked for it at the other host, as that wrote it: it is shown, and compared with nothing.
+    /// Who has asked for it at the other host.
     private func origin(of change: SharedChange) -> Origin? {
-        let by = change.by
-        var peer: Peer?
-        if let uid = by?["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
-            let pid = by?["pid"]?.integer.flatMap({ Int32(exactly: $0) })
-        {
-            peer = Peer(uid: uid, pid: pid, comm: by?["comm"]?.string, unit: by?["unit"]?.string)
-        }
-        return .of(
-            peer,
-            at: by?["host"]?.string,
+        .of(
+            Peer(shared: change.by),
+            at: change.by?["host"]?.string,
             because: change.cause,
             isForced: change.isForced
         )

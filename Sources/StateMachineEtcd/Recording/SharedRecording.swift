@@ -45,6 +45,10 @@ package final class SharedRecording: Recording, MachineSharing {
     ///
     /// 1024: as many as proposals. They are one value under one key.
     private static let largestGroup = 1024
+    /// Holds and guards of one group, begun or ended.
+    ///
+    /// 100: etcd takes 128 operations in a transaction.
+    private static let largestElection = 100
     /// Bytes of one group.
     ///
     /// 1 MiB: etcd takes 1.5 MiB in a request.
@@ -57,6 +61,9 @@ package final class SharedRecording: Recording, MachineSharing {
     private let performer: NIOLoopBoundBox<SharingPerformer>
     /// The numberings of the arrivals that were adopted and not taken.
     private let arrivals = Lock<[Epoch]>([])
+
+    /// The holds and guards of other hosts.
+    private let foreign = Lock<[ForeignVoter]>([])
 
     /// When a quorum was last asked that has said where the machine is, in microseconds of ``KernelClock``; 0: never.
     private let asked = Atomic<Int64>(0)
@@ -87,7 +94,8 @@ package final class SharedRecording: Recording, MachineSharing {
                 arrived: { epoch in self.arrivals.withLock { $0.append(epoch) } },
                 answered: { self.asked.store($0, ordering: .relaxed) },
                 counted: { self.deadline.store($0, ordering: .sequentiallyConsistent) },
-                tallied: { counts in self.counted.withLock { $0 = counts } }
+                tallied: { counts in self.counted.withLock { $0 = counts } },
+                held: { voters in self.foreign.withLock { $0 = voters } }
             )
         }
     }
@@ -100,12 +108,18 @@ package final class SharedRecording: Recording, MachineSharing {
         self.onLoop { done($0.continuation) }
     }
 
+    package func vote(_ vote: Vote, on question: ForeignQuestion, by number: UInt64) {
+        self.onLoop { $0.vote(vote, on: question, by: number) }
+    }
+
     package func leaveSession() { self.onLoop { $0.leaveSession() } }
 
     package var ageMs: Int64? {
         let asked = self.asked.load(ordering: .relaxed)
         return asked == 0 ? nil : max(0, KernelClock().moment.uptime - asked) / 1000
     }
+
+    package var foreignVoters: [ForeignVoter] { self.foreign.withLock { $0 } }
 
     package func takeArrival() -> Epoch? {
         self.arrivals.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -135,12 +149,22 @@ package final class SharedRecording: Recording, MachineSharing {
     package var confirms: Bool { true }
 
     package func room(for records: [Record]) -> Int {
-        var (changes, bytes) = (0, 0)
+        var (changes, voters, bytes) = (0, 0, 0)
         for (index, record) in records.enumerated() {
-            guard case .change(let change) = record else { continue }
-            changes += 1
-            bytes += self.form.length(of: change)
-            if changes > Self.largestGroup || bytes > Self.largestBlock { return max(index, 1) }
+            switch record {
+            case .change(let change):
+                changes += 1
+                bytes += self.form.length(of: change)
+            case .voter(let voter):
+                voters += 1
+                bytes += SharedForm.length(of: voter)
+            case .voterEnded: voters += 1
+            case .stay, .times, .links, .declared: break
+            }
+            let fits =
+                changes <= Self.largestGroup && voters <= Self.largestElection
+                && bytes <= Self.largestBlock
+            if !fits { return max(index, 1) }
         }
         return records.count
     }

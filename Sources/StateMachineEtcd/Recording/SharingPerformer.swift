@@ -13,12 +13,7 @@ final class SharingPerformer {
     private let loop: any EventLoop
     private let clock = KernelClock()
 
-    /// Who is told how it is, and how it is; nil: nobody yet, and nothing is known yet.
-    private var tell: (@Sendable (SharingNews) -> Void)?
-    private var standing: SharingNews?
-    /// What has happened and was told to nobody yet.
-    private var untold: [SharingNews] = []
-    private var troubles: [String] = []
+    private var audience = SharingAudience()
 
     private var decisions: SharedMachine
     private var generator = SystemRandomNumberGenerator()
@@ -49,14 +44,13 @@ final class SharingPerformer {
     private var instance: String
     /// When each look was begun from which freshness counts, and which was not answered.
     private var looks: [UInt64: Int64] = [:]
-    /// Where it is, once all that it was told is entered; nil: it is not known where it is.
-    private var place: Place?
-    /// Whether others have entered a state since that there is not here.
-    private var isAstray = false
+    private var entered: EnteredPlace
     /// The machine's numbering, once it is known.
     private var epoch = Epoch.random()
-    /// Others' holds and guards, by key.
-    private var voters: Set<SharedKeys.Voter> = []
+    private let voters: ForeignVoters
+    private var guards: GuardExchange?
+    /// Told of all holds and guards of other hosts when some of them have changed.
+    private var noteVoters: @Sendable ([ForeignVoter]) -> Void = { _ in }
     /// The group that is to be committed, and who waits for that.
     private var group: (changes: [Change], begun: Int64, done: @Sendable (Recorded) -> Void)?
     /// Whether the next group was judged before all was entered that had happened.
@@ -74,6 +68,8 @@ final class SharingPerformer {
         self.keys = SharedKeys(machine: settings.machine)
         self.hosts = HostList(self.keys)
         self.instance = settings.instance
+        self.entered = EnteredPlace(form)
+        self.voters = ForeignVoters(form.schema)
         let beginning = Place(seq: 0, value: form.schema.initial, at: .now, stay: 0)
         var shared = SharedMachine.Settings(
             self.keys,
@@ -99,17 +95,22 @@ final class SharingPerformer {
     ///   - answered: called with when a quorum was asked that has just said where the machine is.
     ///   - counted: called with until when the session can be counted on; 0: there is none.
     ///   - tallied: called with what has been counted, whenever that has changed.
+    ///   - held: called with all holds and guards of other hosts when some of them have changed.
     func begin(
         moving machine: Machine,
         continuing left: SharedSession?,
         arrived: @escaping @Sendable (Epoch) -> Void,
         answered: @escaping @Sendable (Int64) -> Void,
         counted: @escaping @Sendable (Int64) -> Void,
-        tallied: @escaping @Sendable (SharingCounts) -> Void
+        tallied: @escaping @Sendable (SharingCounts) -> Void,
+        held: @escaping @Sendable ([ForeignVoter]) -> Void
     ) {
         guard !self.isStopped, self.machine == nil else { return }
         (self.machine, self.noteArrival, self.noteAnswer) = (machine, arrived, answered)
-        self.noteCounts = tallied
+        (self.noteCounts, self.noteVoters) = (tallied, held)
+        self.guards = GuardExchange(self.settings, self.keys, self.form, on: self.loop) {
+            [unowned self] in self.audience.happened($0)
+        }
         self.beginSession(continuing: left, counted)
         let bound = NIOLoopBound(self, eventLoop: self.loop)
         self.client = EtcdClient(
@@ -130,6 +131,7 @@ final class SharingPerformer {
         for timer in self.timers.values { timer.cancel() }
         self.timers = [:]
         self.watch?.stop()
+        self.guards?.stop()
         self.group.take()?.done(.unsure("the daemon is going down"))
         for done in self.asked.values { done(.engine) }
         self.asked = [:]
@@ -150,7 +152,8 @@ final class SharingPerformer {
         // Whatever begins now, what the last process held by a session that has ended is no longer there.
         let isOver = left.map { $0.deadline <= self.clock.moment.uptime } ?? true
         self.instance = left?.instance ?? self.instance
-        let settings = Session.Settings(self.keys, host: self.settings.host, self.record)
+        let record = HostRecord(self.instance, self.form, lasting: self.settings.timeToLive)
+        let settings = Session.Settings(self.keys, host: self.settings.host, record)
         let decisions: Session
         if let left, !isOver {
             decisions = Session(
@@ -158,10 +161,12 @@ final class SharingPerformer {
                 continuing: Session.Continuation(lease: left.lease, deadline: left.deadline)
             )
             self.thisHappened(.tookOver(left.voters))
+            self.guards?.sessionWent(left.lease)
             self.thisHappened(.session(left.lease))
         } else {
-            decisions = Session(settings, remembering: self.settings.leases)
-            self.tell(.sessionEnded)
+            let leases = self.settings.leases + (left.map { [$0.lease] } ?? [])
+            decisions = Session(settings, remembering: leases)
+            self.audience.happened(.sessionEnded)
         }
         self.session = SessionPerformer(
             decisions,
@@ -172,31 +177,18 @@ final class SharingPerformer {
         ) { [unowned self] in self.sessionWent($0) }
     }
 
-    /// What the host's record says that stays the same.
-    private var record: HostRecord {
-        let declaration = self.form.schema.declaration
-        return HostRecord(
-            instance: self.instance,
-            boot: BootID.current ?? "unknown",
-            version: StateMachineVersion.current,
-            layouts: SharedSettings.newestLayout...SharedSettings.newestLayout,
-            form: self.form.hash,
-            declaration: declaration?.hash ?? "none",
-            session: 0,
-            secondsToLive: UInt64(max(0, self.settings.timeToLive.components.seconds)),
-            seq: 0,
-            wall: .now
-        )
-    }
-
     private func sessionWent(_ news: SessionPerformer.News) {
         switch news {
         case .session(let lease):
             // Whoever holds something is told before anything else is done.
-            if lease == nil { self.tell(.sessionEnded) }
+            if lease == nil { self.audience.happened(.sessionEnded) }
+            self.guards?.sessionWent(lease)
             self.thisHappened(.session(lease))
-        case .tookOver(let voters): self.thisHappened(.tookOver(Set(voters.keys)))
-        case .over(let why): self.tell(.over(why))
+        case .tookOver(let voters):
+            let records = voters.map { KeptVoter($0, reading: $1) }
+            self.audience.happened(.tookOver(records.sorted { $0.number < $1.number }))
+            self.thisHappened(.tookOver(Set(voters.keys)))
+        case .over(let why): self.audience.happened(.over(why))
         }
     }
 
@@ -218,14 +210,16 @@ final class SharingPerformer {
             self.connection = connection
             self.connects += 1
             self.session?.connected(connection)
-            self.tell(troubles: [])
+            self.guards?.connected(connection)
+            self.audience.areNow([])
             self.hosts { _ in }
             self.thisHappened(.connected)
         case .down(let troubles):
             self.connection = nil
             self.watch = nil
             self.session?.disconnected()
-            self.tell(troubles: troubles)
+            self.guards?.disconnected()
+            self.audience.areNow(troubles)
             self.thisHappened(.disconnected)
         }
     }
@@ -243,8 +237,19 @@ final class SharingPerformer {
     private func ended(_ number: UInt64, _ outcome: Outcome<TransactionRequest.Answer>) {
         if let begun = self.looks.removeValue(forKey: number), case .answered = outcome {
             self.noteAnswer(begun)
+            self.endOverdue()
+            self.guards?.tidy()
         }
         self.thisHappened(.ended(number, outcome))
+    }
+
+    /// Ends this host's holds whose time is over, which nobody goes by any longer.
+    private func endOverdue() {
+        let now = self.clock.moment.wall
+        for voter in self.voters.all where voter.host == self.settings.host && voter.isOver(at: now)
+        {
+            self.machine?.note(.voterEnded(voter.record.number))
+        }
     }
 
     private func follow(_ number: UInt64, from start: Int64, after version: Int64) {
@@ -257,12 +262,18 @@ final class SharingPerformer {
         )
         let bound = NIOLoopBound(self, eventLoop: self.loop)
         self.watch = self.connection?.watch(watch) { news in
-            let performer = bound.value
-            if case .changed(let events, _) = news {
-                performer.hosts.came(events, at: performer.clock.moment.wall)
-            }
-            performer.thisHappened(.watched(number, news))
+            bound.value.watched(number, news)
         }
+        self.guards?.began()
+    }
+
+    private func watched(_ number: UInt64, _ news: EngineWatch.News) {
+        if case .changed(let events, _) = news {
+            self.hosts.came(events, at: self.clock.moment.wall)
+        }
+        self.thisHappened(.watched(number, news))
+        // What leads there is entered before a guard is asked.
+        if case .changed(let events, _) = news { self.guards?.happened(events) }
     }
 
     private func arm(_ timer: SharedMachine.Timer, in time: Duration) {
@@ -273,31 +284,8 @@ final class SharingPerformer {
         }
     }
 
-    // MARK: - Who is told
-
     /// Tells `handler` from now on, and how it is now.
-    func tell(_ handler: @escaping @Sendable (SharingNews) -> Void) {
-        self.tell = handler
-        for news in exchange(&self.untold, with: []) { handler(news) }
-        if let standing = self.standing { handler(standing) }
-        if !self.troubles.isEmpty { handler(.unreachable(self.troubles)) }
-    }
-
-    private func tell(standing: SharingNews) {
-        self.standing = standing
-        self.tell?(standing)
-    }
-
-    private func tell(troubles: [String]) {
-        guard troubles != self.troubles else { return }
-        self.troubles = troubles
-        self.tell?(.unreachable(troubles))
-    }
-
-    /// Tells what has happened once, and does not stay.
-    private func tell(_ news: SharingNews) {
-        if let tell { tell(news) } else { self.untold.append(news) }
-    }
+    func tell(_ handler: @escaping @Sendable (SharingNews) -> Void) { self.audience.tell(handler) }
 
     // MARK: - Deciding and doing
 
@@ -334,23 +322,32 @@ final class SharingPerformer {
                 self.client?.abandon(connection, because: why)
             }
         case .answer(let answer): self.answer(answer)
-        case .adopt(let blocks): self.adopt(self.changes(blocks))
+        case .adopt(let blocks): self.adopt(self.follow(blocks))
         case .place(let head, _): self.arrive(head)
         case .voters(let put, let gone):
-            self.voters.formUnion(put.keys)
-            self.voters.subtract(gone)
+            guard let machine else { return }
+            let guards = NIOLoopBound(self.guards, eventLoop: self.loop)
+            self.voters.change(putting: put, removing: gone, in: machine) { [loop] voter, ask in
+                loop.execute { guards.value?.asked(voter, ask) }
+            }
+            self.noteVoters(self.voters.all)
             self.adopt([])
         case .fresh(let question): self.asked.removeValue(forKey: question)?(nil)
         case .notFresh(let question, let reason):
             self.asked.removeValue(forKey: question)?(reason)
-        case .tell(.up): self.tell(standing: .up)
-        case .tell(.down(let reason)): self.tell(standing: .down(reason))
+        case .tell(.up): self.audience.isNow(.up)
+        case .tell(.down(let reason)): self.audience.isNow(.down(reason))
         case .gone(let lease): self.session?.gone(lease)
         case .arm(let timer, let time):
             if case .stale(let look) = timer { self.looks[look] = self.clock.moment.uptime }
             self.arm(timer, in: time)
         case .disarm(let timer): self.timers.removeValue(forKey: timer)?.cancel()
         }
+    }
+
+    /// A guard of this host's answers another host's question.
+    func vote(_ vote: Vote, on question: ForeignQuestion, by number: UInt64) {
+        self.guards?.vote(vote, on: question.id, of: question.host, by: number)
     }
 
     func confirm(_ done: @escaping @Sendable (SharingTrouble?) -> Void) {
@@ -379,28 +376,28 @@ final class SharingPerformer {
     func record(_ records: [Record], _ done: @escaping @Sendable (Recorded) -> Void) {
         guard !self.isStopped else { return done(.failed("the daemon is going down")) }
         var changes: [Change] = []
+        var voters: [UInt64: [UInt8]?] = [:]
+        var lasting: Set<UInt64> = []
         for record in records {
             switch record {
             case .change(let change): changes.append(change)
-            case .voter, .voterEnded:
-                return done(.failed("a shared machine has no holds and no guards yet"))
+            case .voter(let voter):
+                voters.updateValue(SharedVoter(voter).bytes, forKey: voter.number)
+                if voter.until != nil { lasting.insert(voter.number) }
+            case .voterEnded(let number): voters.updateValue(nil, forKey: number)
             // What is so at this host alone, and nothing that the others have to know.
             case .stay, .times, .links, .declared: break
             }
         }
-        guard changes.isEmpty || self.voters.isEmpty else {
-            return done(
-                .failed(
-                    "another host has a hold or guard, and this program cannot ask it; upgrade it"
-                )
-            )
-        }
+        self.guards?.tidy()
         let isJudged = !exchange(&self.isCrossed, with: false)
         self.group = (changes, self.clock.moment.uptime, done)
         self.thisHappened(
             .proposed(
                 SharedMachine.Group(
                     changes.map { self.form.shared($0) },
+                    voters: voters,
+                    lasting: lasting,
                     news: isJudged ? self.decisions.news : self.decisions.news &- 1
                 )
             )
@@ -412,62 +409,53 @@ final class SharingPerformer {
         switch answer {
         case .committed:
             if let last = group.changes.last {
-                self.place = last.place
+                self.entered.entered(last)
                 self.commits.add(self.clock.moment.uptime - group.begun)
             }
             self.reached()
             group.done(.committed)
         case .failed(let why): group.done(.failed(why))
-        case .overtaken(let blocks): group.done(.overtaken(self.changes(blocks)))
+        case .overtaken(let blocks): group.done(.overtaken(self.follow(blocks)))
         case .unsure(let why): group.done(.unsure(why))
         }
     }
 
     private func reached() {
-        if let place { self.session?.reached(place.seq) }
+        guard let place = self.entered.place else { return }
+        self.session?.reached(place.seq)
+        self.guards?.reached(place.seq)
     }
 
     // MARK: - What others do
 
     private func adopt(_ changes: [Change]) {
         self.reached()
-        guard let machine, self.place != nil else { return }
+        guard let machine, self.entered.place != nil else { return }
         let isUnderWay = machine.adopt(changes)
         // A group that is here is answered as such.
         if isUnderWay, self.group == nil { self.isCrossed = true }
     }
 
     /// What to enter for those blocks.
-    private func changes(_ blocks: [Block]) -> [Change] {
-        blocks.flatMap { block in
-            zip(block.first..., block.changes).compactMap { self.entered($1, $0, isArrival: false) }
-        }
+    private func follow(_ blocks: [Block]) -> [Change] {
+        self.entering { $0.follow(blocks) }
     }
 
     /// The machine is where the head is.
     private func arrive(_ head: Head) {
         self.epoch = head.epoch
-        let arrived = self.entered(head.last, head.seq, isArrival: true)
-        if let arrived { self.adopt([arrived]) }
+        self.adopt(self.entering { $0.arrive(at: head).map { [$0] } ?? [] })
     }
 
-    /// What to enter for that change; nil if there is no such state here.
-    ///
-    /// Then the machine stays where it is, and arrives with the first change to a state that there is.
-    private func entered(_ change: SharedChange, _ seq: UInt64, isArrival: Bool) -> Change? {
-        let present = self.place?.value ?? self.form.schema.initial
-        let wasAstray = self.isAstray
-        let new = try? self.form.value(change, beside: present)
-        self.isAstray = new == nil
-        if self.isAstray != wasAstray {
-            self.events.append(.trouble(.form, isThere: self.isAstray))
+    /// What is to be entered; whether the machine is in a state that there is not here is told.
+    private func entering(_ body: (inout EnteredPlace) -> [Change]) -> [Change] {
+        let wasAstray = self.entered.isAstray
+        let changes = body(&self.entered)
+        if self.entered.isAstray != wasAstray {
+            self.events.append(.trouble(.form, isThere: self.entered.isAstray))
         }
-        guard let new else { return nil }
-        let isArrival = isArrival || wasAstray
-        let entered = self.form.change(change, seq, from: present, to: new, isArrival: isArrival)
-        if isArrival { self.noteArrival(self.epoch) }
-        self.place = entered.place
-        return entered
+        for change in changes where change.isArrival { self.noteArrival(self.epoch) }
+        return changes
     }
 }
 #endif

@@ -26,8 +26,9 @@ struct Commit: Sendable {
     /// The revision of the head that it compares.
     let headRevision: Int64
     let request: TransactionRequest
-    /// Own holds and guards that it puts, and those that it ends.
+    /// Own holds and guards that it puts, those that outlive the session, and those that it ends.
     let put: Set<UInt64>
+    let lasting: [UInt64: [UInt8]]
     let ended: Set<UInt64>
     /// The session that what it puts belongs to.
     let session: Int64
@@ -60,8 +61,9 @@ struct Commit: Sendable {
         }
         for (number, value) in group.voters.sorted(by: { $0.key < $1.key }) {
             let key = keys.voter(SharedKeys.Voter(settings.host, number))
+            let lease = group.lasting.contains(number) ? 0 : author.session
             operations.append(
-                value.map { .put(PutRequest(key, $0, lease: author.session)) }
+                value.map { .put(PutRequest(key, $0, lease: lease)) }
                     ?? .delete(DeleteRequest(KeyRange(key)))
             )
         }
@@ -76,7 +78,9 @@ struct Commit: Sendable {
         (self.host, self.voters, self.headRevision) = (
             settings.host, group.voters, mirror.headRevision
         )
-        self.put = Set(group.voters.filter { $0.value != nil }.keys)
+        let put = group.voters.compactMapValues(\.self)
+        self.put = Set(put.keys).subtracting(group.lasting)
+        self.lasting = put.filter { group.lasting.contains($0.key) }
         self.ended = Set(group.voters.filter { $0.value == nil }.keys)
         self.session = author.session
         self.request = keys.commit(

@@ -9,7 +9,7 @@ struct EngineMirror: Sendable {
     struct News {
         /// Without a gap behind where the host was.
         fileprivate(set) var blocks: [Block] = []
-        /// Holds and guards of other hosts.
+        /// Holds and guards of other hosts, and those of this one that outlive its session.
         fileprivate(set) var put: [SharedKeys.Voter: [UInt8]] = [:]
         fileprivate(set) var gone: Set<SharedKeys.Voter> = []
         /// Whether a hold or guard of this host's own is no longer there, which it has not ended.
@@ -34,6 +34,8 @@ struct EngineMirror: Sendable {
     /// No voter of another host is newer that this host has not seen.
     private(set) var votersRevision: Int64 = 0
     private var voters: [SharedKeys.Voter: [UInt8]] = [:]
+    /// Own holds that outlive sessions, and the revisions at which this host has put or ended them: what is older of them is passed over.
+    private var lasting: [UInt64: Int64] = [:]
     /// Holds and guards that this host has put in its session, and the revisions from which on they are there.
     private var own: [UInt64: Int64] = [:]
     private var restoration: Restoration
@@ -74,14 +76,34 @@ struct EngineMirror: Sendable {
     }
 
     /// An own commit was applied at that revision; what it put counts if it did so in this session.
-    mutating func committed(_ commit: Commit, at revision: Int64, in session: Int64?) {
+    ///
+    /// - Returns: what it has changed of that which all hosts go by.
+    mutating func committed(_ commit: Commit, at revision: Int64, in session: Int64?) -> News {
         (self.head, self.headRevision) = (commit.head, revision)
         self.headVersion += 1
         self.votersRevision = max(self.votersRevision, revision)
         self.restoration.reached(revision: revision)
         if let block = commit.block { self.restoration.reached(block.block.last, block.mark) }
-        for number in commit.ended { self.own[number] = nil }
         for number in commit.put where commit.session == session { self.own[number] = revision }
+        var news = News()
+        for number in commit.ended {
+            self.own[number] = nil
+            let voter = SharedKeys.Voter(self.host, number)
+            guard self.voters.removeValue(forKey: voter) != nil else { continue }
+            self.lasting[number] = revision
+            news.gone.insert(voter)
+        }
+        for (number, value) in commit.lasting {
+            let voter = SharedKeys.Voter(self.host, number)
+            (self.voters[voter], self.lasting[number]) = (value, revision)
+            news.put[voter] = value
+        }
+        return news
+    }
+
+    /// Whether what happened to that one at that revision is known better.
+    private func isOld(_ voter: SharedKeys.Voter, _ revision: Int64) -> Bool {
+        voter.host == self.host && revision <= self.lasting[voter.number] ?? 0
     }
 
     /// The head was put as it was.
@@ -143,6 +165,7 @@ struct EngineMirror: Sendable {
             // Revisions begin again, so nothing that was seen counts.
             (self.seen, self.votersRevision) = (0, 0)
             self.own = self.own.mapValues { _ in 0 }
+            self.lasting = [:]
             self.queue.begin(reading.tickets)
         }
         var news = News()
@@ -178,7 +201,15 @@ struct EngineMirror: Sendable {
         }
         self.votersRevision = max(self.votersRevision, reading.revision)
         self.queue.seen(reading.tickets, at: reading.revision)
-        let foreign = reading.voters.filter { $0.key.host != self.host }
+        // Own ones that are leased belong to the session; of the others what this host has done itself may be newer than the reading.
+        var foreign = reading.voters.filter { voter, _ in
+            (voter.host != self.host || !reading.leased.contains(voter))
+                && !self.isOld(voter, reading.revision + 1)
+        }
+        for (voter, value) in self.voters where self.isOld(voter, reading.revision + 1) {
+            foreign[voter] = value
+        }
+        self.lasting = self.lasting.filter { $0.value > reading.revision }
         news.put = foreign.filter { self.voters[$0.key] != $0.value }
         news.gone = Set(self.voters.keys.filter { foreign[$0] == nil })
         news.lacksOwn = self.own.contains { number, revision in
@@ -186,6 +217,16 @@ struct EngineMirror: Sendable {
                 && reading.voters[SharedKeys.Voter(self.host, number)] == nil
         }
         self.voters = foreign
+    }
+
+    /// Whether what has happened to an own one is about one that outlives sessions.
+    private func isLasting(
+        _ voter: SharedKeys.Voter,
+        _ event: WatchEvent,
+        beside news: News
+    ) -> Bool {
+        guard event.isDeletion else { return event.entry.lease == 0 }
+        return self.voters[voter] != nil || news.put[voter] != nil
     }
 
     // MARK: - What the watch brings
@@ -208,7 +249,9 @@ struct EngineMirror: Sendable {
             case .block(memory.epoch, let first) where !event.isDeletion:
                 let mark = Restoration.Mark(first, entry.value)
                 found.append(SharedReading.Found(mark: mark, block: Block(at: first, entry.value)))
-            case .voter(let voter) where voter.host != self.host:
+            case .voter(let voter)
+            where voter.host != self.host || self.isLasting(voter, event, beside: news):
+                if self.isOld(voter, entry.modRevision) { break }
                 if event.isDeletion {
                     news.put[voter] = nil
                     news.gone.insert(voter)

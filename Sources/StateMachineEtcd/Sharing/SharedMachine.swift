@@ -454,7 +454,7 @@ package struct SharedMachine: Sendable {
 
     /// An own transaction was applied: at that revision, or that is known from a later look.
     private mutating func happened(_ commit: Commit, at revision: Int64) {
-        self.mirror.committed(commit, at: revision, in: self.session)
+        self.tellVoters(self.mirror.committed(commit, at: revision, in: self.session))
         self.strays.subtract(commit.ended)
         if let block = commit.block?.block { self.tell(.reached(block.last)) }
         if self.pending?.isSent == true {

@@ -31,11 +31,19 @@ extension SharedMachine {
         package var changes: [SharedChange]
         /// Own holds and guards by number; nil: it ends.
         package var voters: [UInt64: [UInt8]?]
+        /// Those of them that outlive the session.
+        package var lasting: Set<UInt64>
         /// ``SharedMachine/news`` when it was judged: it is judged again if there is more by now.
         package var news: UInt64
 
-        package init(_ changes: [SharedChange], voters: [UInt64: [UInt8]?] = [:], news: UInt64) {
-            (self.changes, self.voters, self.news) = (changes, voters, news)
+        package init(
+            _ changes: [SharedChange],
+            voters: [UInt64: [UInt8]?] = [:],
+            lasting: Set<UInt64> = [],
+            news: UInt64
+        ) {
+            (self.changes, self.voters, self.lasting) = (changes, voters, lasting)
+            self.news = news
         }
 
         /// Whether it only asks whether what was judged is still so.
@@ -99,7 +107,7 @@ extension SharedMachine {
         case answer(Answer)
         case adopt([Block])
         case place(Head, Arrival)
-        /// Holds and guards of other hosts.
+        /// Holds and guards of other hosts, and those of this one that outlive its session.
         case voters(put: [SharedKeys.Voter: [UInt8]], gone: Set<SharedKeys.Voter>)
         /// The host has come up to where a quorum was after it was asked.
         case fresh(UInt64)

@@ -324,6 +324,9 @@ package struct SharedMembers: Sendable {
         try self.member(key, "an object") { $0.members == nil ? nil : $0 }
     }
 
+    /// The members of an object in it.
+    func nested(_ key: String) throws(Malformed) -> SharedMembers { Self(try self.object(key)) }
+
     /// Numbers end where JSON's readers lose digits.
     func number(_ key: String) throws(Malformed) -> UInt64 {
         try self.member(key, "a number from 0 to 2^53 - 1") { value in

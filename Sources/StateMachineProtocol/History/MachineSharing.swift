@@ -36,11 +36,17 @@ package protocol MachineSharing: AnyObject, Sendable {
     /// What has been counted since the start.
     var counts: SharingCounts { get }
 
+    /// The holds and guards of other hosts, and those of this one that outlive its session.
+    var foreignVoters: [ForeignVoter] { get }
+
     /// Whether what connections hold at this host is certainly in force at this moment, for the other hosts too.
     var isSessionSure: Bool { get }
 
     /// Calls `done`, from anywhere, with what another process needs to continue the session; nil: there is none.
     func session(_ done: @escaping @Sendable (SharedSession?) -> Void)
+
+    /// Answers a question of another host's for a guard here.
+    func vote(_ vote: Vote, on question: ForeignQuestion, by number: UInt64)
 
     /// Leaves the session to another process: it does not end with this one.
     func leaveSession()
@@ -150,10 +156,35 @@ package enum SharingNews: Hashable, Sendable {
     case down(SharingTrouble)
     /// No member of the engine can be reached, and for each why; empty: one can.
     case unreachable([String])
+    /// Holds of this host's are in force again that its daemon had when it was killed; comes before it is up.
+    case tookOver([KeptVoter])
+    /// Another host asks guards here; it has one question at a time.
+    case asked(ForeignQuestion)
+    /// Its question is over.
+    case askEnded(host: String)
     /// The session has ended, and what connections hold by it: the other hosts are about to see that.
     case sessionEnded
     /// The daemon has to end until somebody mends what the sentence says.
     case over(String)
+}
+
+/// What another host asks guards of this one; its id tells it apart from all others.
+package struct ForeignQuestion: Hashable, Sendable {
+    package let host: String
+    package let id: UInt64
+    package let motion: Motion
+    /// The numbers of the guards that are asked and were not before.
+    package let guards: [UInt64]
+
+    package init(host: String, id: UInt64, _ motion: Motion, guards: [UInt64]) {
+        (self.host, self.id, self.motion, self.guards) = (host, id, motion, guards)
+    }
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.host == right.host && left.id == right.id && left.guards == right.guards
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.id) }
 }
 
 /// A host's session, as one process leaves it to the next.

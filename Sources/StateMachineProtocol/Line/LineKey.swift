@@ -26,6 +26,8 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var by: LineKey { "by" }
     package static var comm: LineKey { "comm" }
     package static var unit: LineKey { "unit" }
+    /// Of a machine that several hosts share, where somebody is.
+    package static var host: LineKey { "host" }
     package static var cause: LineKey { "cause" }
     static var forced: LineKey { "forced" }
     static var cursor: LineKey { "cursor" }

@@ -200,6 +200,7 @@ package enum ServerLine {
     ///   - report: where the machine is.
     ///   - to: the fragment of the state that would be entered.
     ///   - by: who proposed it; nil for the process itself.
+    ///   - host: where, of a machine that several hosts share.
     ///   - cause: why.
     ///   - leftMs: how much time there is to answer.
     /// - Returns: the line.
@@ -209,6 +210,7 @@ package enum ServerLine {
         _ report: Report,
         to: [UInt8],
         by: Peer?,
+        at host: String?,
         cause: String?,
         leftMs: UInt64
     ) -> [UInt8] {
@@ -216,7 +218,7 @@ package enum ServerLine {
             writer.number(.ask, number)
             writer.position(of: report)
             writer.object(.to, to)
-            if let by { writer.peer(.by, by) }
+            if let by { writer.peer(.by, by, at: host) }
             if let cause { writer.string(.cause, cause) }
             writer.number(.leftMs, leftMs)
         }

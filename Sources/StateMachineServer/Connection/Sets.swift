@@ -266,7 +266,7 @@ final class Sets: @unchecked Sendable {
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
-            let denials = Denials(deciding, and: self.server.voters.present, of: refused.motion)
+            let denials = self.server.denials(deciding, of: refused.motion)
             self.refuse(id, WireError(.denied, denials.message), current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)
             }

@@ -22,7 +22,7 @@ private struct PossibleChanges {
     private enum Prospect {
         /// It leads there.
         case leads(to: String)
-        case denied([SocketVoter])
+        case denied([any ShownVoter])
         case refused(WireError)
         /// Nothing changes.
         case nothing(isHandled: Bool)
@@ -144,15 +144,15 @@ private struct PossibleChanges {
         of name: String,
         at numbers: [Int],
         on stretches: [Stretch] = [],
-        where isConcerned: (SocketVoter) -> Bool
+        where isConcerned: (any ShownVoter) -> Bool
     ) -> Prospect {
         // Most often one of the first denies it, and the others, who may be hundreds, are not looked for.
         for limit in [8, .max] {
             let found = self.server.machine.voters(at: numbers, on: stretches, atMost: limit)
-            var named: [SocketVoter] = []
-            for claim in found where named.count < Self.votersNamed {
-                guard let voter = claim?.number.flatMap({ self.server.voters.voter($0) }),
-                    voter.terms.isBlocking, isConcerned(voter)
+            var named: [any ShownVoter] = []
+            for one in found where named.count < Self.votersNamed {
+                guard let voter = self.server.shown(one), voter.terms.isBlocking,
+                    isConcerned(voter)
                 else { continue }
                 named.append(voter)
             }
@@ -186,7 +186,12 @@ private struct PossibleChanges {
             writer.string("message", error.message)
             if let may = error.may { writer.json("may", .array(may.map { .string($0) })) }
         case .denied(let voters):
-            let denials = Denials(voters.map(\.denial), and: voters, of: nil)
+            let denials = Denials(
+                voters.map(\.denial),
+                and: voters,
+                of: nil,
+                at: self.server.sharing?.engine.host
+            )
             writer.string("error", ErrorCode.denied.rawValue)
             writer.string("message", denials.message)
             denials.write(to: &writer, ownPeer: self.server.ownPeer)

@@ -35,15 +35,22 @@ extension StateServer {
         writer.object(.overdue) { writer in
             writer.number("ms", overdue.ms)
             guard let (deciding, motion) = overdue.denial else { return }
-            Denials(deciding, and: self.voters.present, of: motion)
-                .write(to: &writer, ownPeer: self.ownPeer)
+            self.denials(deciding, of: motion).write(to: &writer, ownPeer: self.ownPeer)
         }
+    }
+
+    /// The denials of those whose votes decided, and of all others who deny the same at once.
+    func denials(_ deciding: [Vote.Denial], of motion: Motion?) -> Denials {
+        Denials(deciding, and: self.shownVoters, of: motion, at: self.sharing?.engine.host)
     }
 
     /// Who may keep which states from being entered, where anybody may.
     private func writeVoters(to writer: inout LineWriter) {
-        var (holds, guards) = ([SocketVoter](), [SocketVoter]())
-        for voter in self.voters.present.sorted(by: { $0.number < $1.number }) {
+        var (holds, guards) = ([any ShownVoter](), [any ShownVoter]())
+        let voters = self.shownVoters.sorted {
+            ($0.host ?? "", $0.number) < ($1.host ?? "", $1.number)
+        }
+        for voter in voters {
             switch voter.terms {
             case .block, .delay: holds.append(voter)
             case .ask, .missing: guards.append(voter)
@@ -51,13 +58,17 @@ extension StateServer {
         }
         let most = ServerLimits.votersShown
         if !holds.isEmpty {
-            writer.objects("holds", holds.prefix(most)) { $1.writeRow(to: &$0) }
+            writer.objects("holds", holds.prefix(most)) { self.writeRow(of: $1, to: &$0) }
         }
         if !guards.isEmpty {
-            writer.objects("guards", guards.prefix(most)) { $1.writeRow(to: &$0) }
+            writer.objects("guards", guards.prefix(most)) { self.writeRow(of: $1, to: &$0) }
         }
         let others = max(0, holds.count - most) + max(0, guards.count - most)
         if others > 0 { writer.number(.more, others) }
+    }
+
+    private func writeRow(of voter: any ShownVoter, to writer: inout LineWriter) {
+        voter.writeRow(to: &writer, at: voter.host ?? self.sharing?.engine.host)
     }
 }
 
@@ -73,13 +84,14 @@ extension Sharing {
     }
 }
 
-extension SocketVoter {
+extension ShownVoter {
     /// One row of `stats`.
-    fileprivate func writeRow(to writer: inout LineWriter) {
+    fileprivate func writeRow(to writer: inout LineWriter, at host: String?) {
         switch self.terms {
         case .block, .delay: writer.number(.hold, self.number)
         case .ask, .missing: writer.number(.guard, self.number)
         }
+        if let host { writer.string(.host, host) }
         writer.number("uid", self.peer.uid)
         writer.number("pid", self.peer.pid)
         writer.program(of: self.peer)
@@ -91,21 +103,23 @@ extension SocketVoter {
         case .ask(let timeoutMs, let allowsOnTimeout):
             writer.number("timeoutMs", timeoutMs)
             writer.string("onTimeout", allowsOnTimeout ? "allow" : "deny")
-            let votes = self.inbox?.votes ?? (allowed: 0, denied: 0)
+            // What a guard of another host has voted is counted there.
+            guard let own = self as? SocketVoter else { break }
+            let votes = own.inbox?.votes ?? (allowed: 0, denied: 0)
             writer.number("allowed", votes.allowed)
             writer.number("denied", votes.denied)
-            if self.isAsked { writer.bool("isAsked", true) }
+            if own.isAsked { writer.bool("isAsked", true) }
         case .missing(let since): writer.time(.missing, since)
         }
         if let name { writer.string(self.terms.isHold ? .named : .required, name) }
-        if let until = self.record.until { writer.time("until", until) }
+        if let until { writer.time("until", until) }
         if self.isAway { writer.bool(.away, true) }
         if self.isVoid { writer.bool("void", true) }
         if let why { writer.string("why", why) }
         let (shown, others) = self.shownPatterns
         writer.json("before", .array(shown))
         if others > 0 { writer.number(.more, others) }
-        writer.time("at", self.record.since)
+        writer.time("at", self.since)
     }
 
     /// As many of its patterns as an answer has room for, and how many there are beside them.

@@ -272,16 +272,6 @@ extension Request {
             return nil
         }
     }
-
-    /// A request that was valid before; nil if it no longer is.
-    init?(again line: some Sequence<UInt8>) {
-        do {
-            guard let request = try Request.parse(Array(line)) else { return nil }
-            self = request
-        } catch {
-            return nil
-        }
-    }
 }
 
 extension Program {

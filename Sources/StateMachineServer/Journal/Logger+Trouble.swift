@@ -32,8 +32,13 @@ extension Logger {
                 "the engine cannot be reached, trying again",
                 metadata: ["error": "\(troubles.joined(separator: "; ").printable)"]
             )
+        case .tookOver(let voters):
+            self.notice(
+                "holds of this host from before its daemon was killed are in force again, waiting for their clients",
+                metadata: ["holds": "\(voters.map { "\($0.number)" }.joined(separator: " "))"]
+            )
         // What has ended with it is in force nowhere, and the trouble is told.
-        case .sessionEnded: break
+        case .sessionEnded, .asked, .askEnded: break
         case .over(let why):
             self.critical("ending until that is mended", metadata: ["error": "\(why.printable)"])
         }

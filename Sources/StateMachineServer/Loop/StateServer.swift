@@ -281,11 +281,20 @@ final class StateServer: @unchecked Sendable {
     func happened(_ news: SharingNews) {
         guard let sharing = self.sharing else { return }
         let former = sharing.trouble
-        if case .sessionEnded = news { self.sessionEnded() }
+        switch news {
+        case .tookOver(let voters): self.voters.takeOver(voters)
+        case .asked(let question):
+            self.catchUp()
+            self.voters.ask(question)
+        case .askEnded(let host): self.voters.askEnded(at: host)
+        case .sessionEnded: self.sessionEnded()
+        case .up, .down, .unreachable, .over: break
+        }
         sharing.happened(news)
         self.trouble = sharing.sentence
         self.status?.troubled(by: self.trouble)
         guard sharing.trouble != former else { return }
+        if sharing.trouble == nil { self.machine.logRecovered() }
         for user in self.users.withResting { user.readers.wakeAll() }
         self.scheduleFlush()
     }
@@ -293,6 +302,7 @@ final class StateServer: @unchecked Sendable {
     /// Whoever holds something here is told before others see that it is gone.
     private func sessionEnded() {
         for connection in Array(self.clients) { connection.sessionEnded() }
+        self.voters.sessionEnded()
     }
 
     private func endBurst() {

@@ -17,6 +17,9 @@ final class Sharing {
 
     init(_ engine: any MachineSharing) { self.engine = engine }
 
+    /// Holds that have a name.
+    var names: SharedNames { SharedNames(self.engine) }
+
     /// How old what is shown may be, while that is not what all have.
     var staleMs: Int64? { self.trouble == nil ? nil : self.engine.ageMs }
 
@@ -33,7 +36,7 @@ final class Sharing {
         case .up: self.trouble = nil
         case .down(let trouble): self.trouble = trouble
         case .unreachable(let troubles): self.unreachable = troubles
-        case .sessionEnded, .over: break
+        case .tookOver, .asked, .askEnded, .sessionEnded, .over: break
         }
     }
 
@@ -41,12 +44,15 @@ final class Sharing {
     func objection(to operation: Operation) -> WireError? {
         switch operation {
         case .describe, .help, .unwatch, .stats, .hosts: return nil
-        case .hold, .guard:
+        // Its number is of this life of the daemon, which knows by then what it had in an earlier one.
+        case .hold where self.isPlaced && self.trouble != nil,
+            .guard where self.isPlaced && self.trouble != nil:
             return WireError(
                 .unavailable,
-                "a machine that several hosts share has no holds and no guards yet"
+                "the \(operation.rawValue) was not taken: \(self.sentence ?? "this host has just started")"
             )
-        case .get, .set, .send, .update, .watch, .wait, .release, .vote, .history, .ping,
+        case .get, .set, .send, .update, .watch, .wait, .hold, .guard, .release, .vote, .history,
+            .ping,
             .reload:
             return self.isPlaced ? nil : WireError(.unavailable, self.refusal)
         }

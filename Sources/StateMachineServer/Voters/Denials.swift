@@ -14,18 +14,26 @@ struct Denials {
     private let more: Int
 
     /// Those that belong to no connection.
-    private let standing: [Vote.Claim: SocketVoter]
+    private let standing: [VoterIdentity: any ShownVoter]
+    /// This host's name, if others share the machine.
+    private let host: String?
 
     /// Lists those whose votes decided, then the others that deny the same at once, by number.
-    init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of motion: Motion?) {
-        let known = Set(deciding.prefix(Self.limit).compactMap(\.claim))
-        let others = blocking.lazy.filter { !known.contains($0.claim) }
+    init(
+        _ deciding: [Vote.Denial],
+        and blocking: [any ShownVoter],
+        of motion: Motion?,
+        at host: String?
+    ) {
+        self.host = host
+        let known = Set(deciding.prefix(Self.limit).compactMap(\.identity))
+        let others = blocking.lazy.filter { !known.contains($0.identity) }
             .compactMap { voter in
                 motion.flatMap { voter.denial(of: $0) }.map { (voter.number, $0) }
             }
             .sorted { $0.0 < $1.0 }
         let standing = blocking.filter { $0.isAway || $0.name != nil }
-        self.standing = Dictionary(standing.map { ($0.claim, $0) }) { first, _ in first }
+        self.standing = Dictionary(standing.map { ($0.identity, $0) }) { first, _ in first }
         let total = deciding.count + others.count
         let left = max(Self.limit - deciding.count, 0)
         self.named = deciding.prefix(Self.limit) + others.prefix(left).map(\.1)
@@ -57,12 +65,13 @@ struct Denials {
             return
         case nil: writer.string("delegate", denial.label)
         }
+        if let host = denial.host ?? self.host { writer.string(.host, host) }
         let peer = denial.peer ?? ownPeer
         writer.number("uid", peer.uid)
         writer.number("pid", peer.pid)
         writer.program(of: peer)
         writer.string("why", denial.why)
-        guard let voter = denial.claim.flatMap({ self.standing[$0] }) else { return }
+        guard let voter = denial.identity.flatMap({ self.standing[$0] }) else { return }
         if case .missing(let since) = voter.terms {
             writer.string(.required, voter.name ?? "?")
             writer.time(.missing, since)
@@ -70,5 +79,12 @@ struct Denials {
             writer.string(.named, name)
         }
         if voter.isAway { writer.bool(.away, true) }
+    }
+}
+
+extension Vote.Denial {
+    /// Whose it is; nil if it is no client's.
+    fileprivate var identity: VoterIdentity? {
+        self.claim.map { VoterIdentity($0, at: self.host) }
     }
 }

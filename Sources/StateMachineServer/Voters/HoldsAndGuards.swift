@@ -39,6 +39,12 @@ final class HoldsAndGuards {
     }
 
     private func begin(_ asked: VoterRequest, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        guard asked.required == nil || self.server.sharing == nil else {
+            throw WireError(
+                .unavailable,
+                "a machine that several hosts share has no required guards yet"
+            )
+        }
         let (all, limits) = (self.server.voters, self.server.limits)
         let (holds, guards) = self.counts
         let isHold = asked.terms.isHold
@@ -76,8 +82,12 @@ final class HoldsAndGuards {
             if voter.inbox?.hasDue == true { self.scheduleQuestions() }
             // What is not recorded is not there.
             if failure != nil { self.end(voter.number) }
+            // Whoever counts on it is told of the session's end instead.
+            guard failure != nil || self.server.sharing?.engine.isSessionSure != false else {
+                return
+            }
             self.answer(failure, id: id) {
-                "\(voter.claim.label) was not taken, as the history cannot be written: \($0)"
+                "\(voter.claim.label) was not taken\(self.cause($0))"
             }
         }
     }
@@ -91,18 +101,22 @@ final class HoldsAndGuards {
     ) throws(WireError) {
         let number = try self.server.voters.hold(name, for: untilMs, by: self.peer, line) {
             failure in
-            self.answer(failure, id: id) {
-                "the hold \(name) was not taken, as the history cannot be written: \($0)"
-            }
+            self.answer(failure, id: id) { "the hold \(name) was not taken\(self.cause($0))" }
         }
         self.output.replyLater(ServerLine.reply(id: id, own: { $0.number(.hold, number) }))
     }
 
     /// Gives the answer to what is recorded by now, or could not be.
     private func answer(_ failure: String?, id: RequestID?, _ message: (String) -> String) {
+        let code: ErrorCode = self.server.sharing == nil ? .internal : .unavailable
         self.output.giveLateReply { reply in
-            failure.map { ServerLine.refusal(id: id, WireError(.internal, message($0))) } ?? reply
+            failure.map { ServerLine.refusal(id: id, WireError(code, message($0))) } ?? reply
         }
+    }
+
+    /// Why nothing could be recorded, as the end of a sentence.
+    private func cause(_ why: String) -> String {
+        self.server.sharing == nil ? ", as the history cannot be written: \(why)" : ": \(why)"
     }
 
     /// Puts a hold or a guard in its place among the machine's voters.
@@ -160,15 +174,19 @@ final class HoldsAndGuards {
         let all = self.server.voters
         if let number = call.number {
             if let kept = all[number] { return try self.release(kept, id: id) }
+            if let kept = self.server.sharing?.names.own(number) {
+                return try self.releaseShared(kept, id: id)
+            }
             guard let voter = all.connected(number), let owner = voter.owner else {
-                throw WireError(.notFound, "there is no hold or guard \(number)")
+                throw WireError(.notFound, self.absence(of: number))
             }
             if owner !== self { try self.checkOwner(owner.peer, of: voter.claim.label) }
             self.output.replyLater(ServerLine.reply(id: id))
             owner.end(number) { failure in
                 self.answer(failure, id: id) {
-                    "\(voter.claim.label) is released, but if the daemon is killed it is in force again for some seconds, "
-                        + "as the history cannot be written: \($0)"
+                    self.server.sharing == nil
+                        ? "\(voter.claim.label) is released, but if the daemon is killed it is in force again for some seconds\(self.cause($0))"
+                        : "\(voter.claim.label) is released, and the other hosts learn that when they can\(self.cause($0))"
                 }
             }
         }
@@ -179,12 +197,30 @@ final class HoldsAndGuards {
             try self.release(kept, id: id)
         }
         if let name = call.name {
+            if let names = self.server.sharing?.names {
+                return try self.releaseShared(names.released(name), id: id)
+            }
             all.endOverdue()
             guard let kept = all[named: name] else {
                 throw WireError(.notFound, "there is no hold \(name)")
             }
             try self.release(kept, id: id)
         }
+    }
+
+    /// What is said of a number that nobody here has: at which other hosts somebody has it, who share the machine.
+    private func absence(of number: UInt64) -> String {
+        guard let sharing = self.server.sharing else {
+            return "there is no hold or guard \(number)"
+        }
+        let others = sharing.engine.foreignVoters.filter { $0.record.number == number }
+        let hosts = others.map(\.host).sorted()
+        guard let first = hosts.first else {
+            return "there is no hold or guard \(number) at this host"
+        }
+        return hosts.count == 1
+            ? "there is no hold or guard \(number) at this host; the one of host \(first) is released there"
+            : "there is no hold or guard \(number) at this host; those of hosts \(hosts.joined(separator: ", ")) are released there"
     }
 
     private func checkOwner(_ owner: Peer, of what: String) throws(WireError) {
@@ -214,6 +250,16 @@ final class HoldsAndGuards {
         self.server.stays?.voterWent()
     }
 
+    /// Ends a hold with a name of a machine that hosts share.
+    private func releaseShared(_ kept: KeptVoter, id: RequestID?) throws(WireError) {
+        let what = "the hold \(kept.name ?? "\(kept.number)")"
+        try self.checkOwner(kept.peer, of: what)
+        self.output.replyLater(ServerLine.reply(id: id))
+        self.server.voters.recordAlone(.voterEnded(kept.number)) { failure in
+            self.answer(failure, id: id) { "\(what) was not released\(self.cause($0))" }
+        }
+    }
+
     // MARK: - Questions
 
     /// The number of a guard's question.
@@ -241,6 +287,7 @@ final class HoldsAndGuards {
                 self.server.report(of: motion.current),
                 to: self.server.states.encoded(motion.proposed).fragment,
                 by: motion.by,
+                at: question.host ?? self.server.sharing?.engine.host,
                 cause: motion.cause,
                 leftMs: leftMs
             )

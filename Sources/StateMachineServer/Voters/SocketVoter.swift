@@ -103,11 +103,6 @@ final class SocketVoter: @unchecked Sendable {
         self.terms = record.missing.map { .missing(since: $0) } ?? asked.terms
     }
 
-    /// Its denial of a change that it denies at once; nil if it allows it, delays it or is asked about it.
-    func denial(of motion: Motion) -> Vote.Denial? {
-        self.terms.isBlocking && self.isConcerned(by: motion) ? self.denial : nil
-    }
-
     /// Its denial of what it denies at once.
     var denial: Vote.Denial {
         Vote.Denial(self.claim, peer: self.peer, why: self.blockingWhy)
@@ -200,13 +195,31 @@ final class SocketVoter: @unchecked Sendable {
         }
     }
 
+    /// Another host asks.
+    ///
+    /// - Returns: what was asked; nil if this is no guard, or its client is not here: then its silence counts.
+    func asked(_ question: ForeignQuestion, by engine: any MachineSharing) -> ForeignAsk? {
+        guard case .ask(let timeoutMs, _) = self.terms, case .here(let owner) = self.client else {
+            return nil
+        }
+        let ask = ForeignAsk(
+            question,
+            to: self.number,
+            within: .milliseconds(timeoutMs),
+            by: engine
+        )
+        self.inbox?.put(ask, number: owner.nextNumber())
+        owner.scheduleQuestions()
+        return ask
+    }
+
     /// Whether it has a question to answer, or one that waits for its client.
     var isAsked: Bool { self.inbox?.isAsked ?? self.postponed?.isAwaited ?? false }
 
     /// Answers its question; false if that was decided without it.
     func vote(_ call: VoteCall) -> Bool {
         let vote: Vote = call.allow ? .yes : .no(call.why ?? self.why ?? "")
-        return self.inbox?.vote(vote) ?? false
+        return self.inbox?.vote(vote, on: call.ask) ?? false
     }
 
     /// Ends it; in an open question that is its vote.

@@ -43,6 +43,8 @@ final class Voters {
     private(set) var lastNumber: UInt64 = 0
     /// When holds of a name are over.
     private let clock: HoldClock
+    /// What other hosts ask guards here, by host.
+    private var foreignAsks: [String: [ForeignAsk]] = [:]
     /// Called with what has become of one that has a name; nil until ``announce(to:)``.
     private var tell: ((News, KeptVoter) -> Void)?
 
@@ -58,6 +60,10 @@ final class Voters {
 
     /// A number for a hold, a guard or a question; none is given twice.
     func nextNumber() -> UInt64 {
+        // An earlier life of this host may have left some.
+        if let highest = self.server.sharing?.names.highestNumber {
+            self.lastNumber = max(self.lastNumber, highest)
+        }
         self.lastNumber += 1
         return self.lastNumber
     }
@@ -78,7 +84,7 @@ final class Voters {
         graceMs: Int
     ) {
         self.lastNumber = max(number, left.map(\.number).max() ?? 0)
-        self.isLasting = past != nil
+        self.isLasting = past != nil || self.server.sharing != nil
         for voter in left { self.recorded[voter.number] = voter }
         self.clock.begin(
             after: left.map(\.since) + [past?.beginning.newest?.at].compactMap(\.self)
@@ -97,10 +103,43 @@ final class Voters {
             self.voting[voter.number] = self.standIn(for: present)
             self.recordLater(voter.number)
         }
+        self.awaitClients(for: graceMs)
+    }
+
+    /// Gives those of the last run whose clients are not here so long to take what is theirs again.
+    private func awaitClients(for graceMs: Int) {
         guard self.voting.values.contains(where: \.isAway) else { return }
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(graceMs))) {
             self.endGrace()
         }
+    }
+
+    /// Takes over those that this host had when its daemon was killed, as other hosts still have them.
+    func takeOver(_ left: [KeptVoter]) {
+        for voter in left where self.voting[voter.number] == nil {
+            self.lastNumber = max(self.lastNumber, voter.number)
+            self.recorded[voter.number] = voter
+            self.kept[voter.number] = voter
+            self.voting[voter.number] = self.standIn(for: voter)
+        }
+        self.awaitClients(for: self.server.limits.graceMs)
+    }
+
+    /// Another host asks guards of this one.
+    func ask(_ question: ForeignQuestion) {
+        guard let engine = self.server.sharing?.engine else { return }
+        let asks = question.guards.compactMap { self.voting[$0]?.asked(question, by: engine) }
+        self.foreignAsks[question.host, default: []] += asks
+    }
+
+    /// That host no longer waits for an answer.
+    func askEnded(at host: String) {
+        for ask in self.foreignAsks.removeValue(forKey: host) ?? [] { ask.end() }
+    }
+
+    /// The host's session has ended: what waits for its client is no longer there.
+    func sessionEnded() {
+        for voter in self.voting.values.filter(\.isAway) { self.end(voter.number) }
     }
 
     /// Reports to `tell` which are missing, unreadable or over, and from now on what becomes of them.
@@ -175,6 +214,18 @@ final class Voters {
         // Never before this returns: the caller has yet to note what is to be answered.
         self.server.machine.record(records) { [loop] refusal in
             loop.execute { answer.value(refusal) }
+        }
+    }
+
+    /// Has the log record what nothing here stands for.
+    ///
+    /// - Parameters:
+    ///   - record: a hold with a name of a machine that hosts share, or the end of one.
+    ///   - done: called later with nil, or with why it could not be recorded.
+    func recordAlone(_ record: Record, done: @escaping Done) {
+        let answer = NIOLoopBound(done, eventLoop: self.loop)
+        self.server.machine.record([record]) { [loop] refusal in
+            loop.execute { answer.value(refusal?.failure) }
         }
     }
 
@@ -307,7 +358,9 @@ final class Voters {
     /// Refuses a required guard of that name if it is another user's, or there is no room.
     func check(_ name: String, by peer: Peer) throws(WireError) {
         try self.checkOwner(peer)
-        guard let kept = self[required: name] else { return try self.checkRoom(for: peer) }
+        guard let kept = self[required: name] else {
+            return try self.checkRoom(for: peer, among: Array(self.kept.values))
+        }
         guard peer.owns(kept.peer) else {
             throw WireError(
                 .forbidden,
@@ -324,8 +377,8 @@ final class Voters {
         )
     }
 
-    private func checkRoom(for peer: Peer) throws(WireError) {
-        let named = self.kept.values.filter { $0.name != nil }
+    private func checkRoom(for peer: Peer, among kept: [KeptVoter]) throws(WireError) {
+        let named = kept.filter { $0.name != nil }
         let isExempt = self.server.users.isPrivileged(peer.uid)
         let reserve = isExempt ? 0 : ServerLimits.requiredGuardsInReserve
         try self.checkRoom(named.count, of: ServerLimits.requiredGuards - reserve, "")
@@ -361,6 +414,21 @@ final class Voters {
         _ line: [UInt8],
         done: @escaping Done
     ) throws(WireError) -> UInt64 {
+        if let names = self.server.sharing?.names {
+            let before = try names.hold(name, by: peer)
+            try self.checkOwner(peer)
+            if before == nil { try self.checkRoom(for: peer, among: names.own) }
+            let kept = KeptVoter(
+                number: before?.number ?? self.nextNumber(),
+                name: name,
+                peer: peer,
+                request: line,
+                since: before?.since ?? .now,
+                until: WallTime(microseconds: WallTime.now.microseconds + Int64(time) * 1000)
+            )
+            self.recordAlone(.voter(kept), done: done)
+            return kept.number
+        }
         guard self.isLasting else {
             throw WireError(
                 .badRequest,
@@ -378,7 +446,7 @@ final class Voters {
                 )
             }
         } else {
-            try self.checkRoom(for: peer)
+            try self.checkRoom(for: peer, among: Array(self.kept.values))
         }
         let now = self.clock.now
         let kept = KeptVoter(

@@ -15,7 +15,7 @@ import Testing
         let rows = try String(contentsOf: Self.page, encoding: .utf8)
             .split(separator: "\n")
             .filter { $0.firstMatch(of: /^\| [PUFRS]\d+ \|/) != nil }
-        #expect(rows.count == 67)
+        #expect(rows.count == 68)
         let simulation = try String(
             contentsOf: Self.tests.appending(path: "SimulationTests.swift"),
             encoding: .utf8

@@ -220,6 +220,7 @@ private struct TicketPlayer: SharingPlayer {
 ///     connected | disconnected | session N|none
 ///     propose STATE …               a group of changes; without a state, asks whether all is as it was
 ///     hold N | release N            a group with a hold
+///     lasting N                     a group with a hold that outlives the session
 ///     answer N                      the engine does what was sent as N, and answers
 ///     lose N                        it does that, and the answer is lost
 ///     drop N                        it does not, and there is no answer
@@ -263,6 +264,8 @@ private struct SharedMachinePlayer: SharingPlayer {
         case "session": return self.tell(.session(event[0] == "none" ? nil : event.number(0)))
         case "propose": return self.propose(event.words, voters: [:])
         case "hold": return self.propose([], voters: [number: Array("{}".utf8)])
+        case "lasting":
+            return self.propose([], voters: [number: Array("{}".utf8)], lasting: [number])
         case "release": return self.propose([], voters: [number: nil])
         case "ask": return self.tell(.asked(number))
         case "answer":
@@ -320,11 +323,22 @@ private struct SharedMachinePlayer: SharingPlayer {
         return .refused(.init(kind: kind, description: word))
     }
 
-    private mutating func propose(_ states: [String], voters: [UInt64: [UInt8]?]) -> [String] {
+    private mutating func propose(
+        _ states: [String],
+        voters: [UInt64: [UInt8]?],
+        lasting: Set<UInt64> = []
+    ) -> [String] {
         self.groups += 1
         let changes = states.map { SharedChange($0, [:], at: WallTime(microseconds: 0), stay: 0) }
         return self.tell(
-            .proposed(SharedMachine.Group(changes, voters: voters, news: self.machine.news))
+            .proposed(
+                SharedMachine.Group(
+                    changes,
+                    voters: voters,
+                    lasting: lasting,
+                    news: self.machine.news
+                )
+            )
         )
     }
 

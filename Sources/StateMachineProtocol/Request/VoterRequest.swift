@@ -1,16 +1,15 @@
-import StateMachineCore
-import StateMachineProtocol
+package import StateMachineCore
 
 /// What a request for a hold or a guard asks for.
-struct VoterRequest {
+package struct VoterRequest: Sendable {
     /// The states whose proposals it votes on.
-    let before: PatternList
-    let why: String?
-    let terms: VoterTerms
+    package let before: PatternList
+    package let why: String?
+    package let terms: VoterTerms
     /// The name that a guard is required as.
-    let required: String?
+    package let required: String?
 
-    init(_ call: HoldCall) {
+    package init(_ call: HoldCall) {
         self.before = call.before
         self.why = call.why
         self.required = nil
@@ -20,7 +19,7 @@ struct VoterRequest {
         }
     }
 
-    init(_ call: GuardCall) {
+    package init(_ call: GuardCall) {
         self.before = call.before
         self.why = call.why
         self.required = call.required
@@ -28,7 +27,7 @@ struct VoterRequest {
     }
 
     /// Nil if the request asks for something else.
-    init?(_ call: Request.Call) {
+    package init?(_ call: Request.Call) {
         switch call {
         case .hold(let call): self.init(call)
         case .guard(let call): self.init(call)
@@ -37,13 +36,13 @@ struct VoterRequest {
     }
 
     /// A request that was kept, as the states are declared now; nil if it can no longer be read.
-    init?(again line: [UInt8], in schema: Schema) {
+    package init?(again line: [UInt8], in schema: Schema) {
         guard let request = Request(again: line) else { return nil }
         self.init(schema.resolvedAgain(request.call))
     }
 
     /// A hold on all states.
-    init(denyingAllOf schema: Schema) {
+    package init(denyingAllOf schema: Schema) {
         self.before = PatternList(schema.names.map { Pattern(typed: $0) })
         self.why = nil
         self.required = nil
@@ -52,7 +51,7 @@ struct VoterRequest {
 }
 
 /// What a hold or a guard does about a proposal of a state that it covers.
-enum VoterTerms {
+package enum VoterTerms: Sendable {
     /// A hold denies it.
     case block
     /// A hold makes it wait.
@@ -63,7 +62,7 @@ enum VoterTerms {
     case missing(since: WallTime)
 
     /// Whether it is denied at once.
-    var isBlocking: Bool {
+    package var isBlocking: Bool {
         switch self {
         case .block, .missing: true
         case .delay, .ask: false
@@ -71,7 +70,7 @@ enum VoterTerms {
     }
 
     /// Whether it is a hold, and not a guard.
-    var isHold: Bool {
+    package var isHold: Bool {
         switch self {
         case .block, .delay: true
         case .ask, .missing: false
@@ -79,7 +78,7 @@ enum VoterTerms {
     }
 
     /// The reason of the no that its silence counts as; nil if it counts as a yes.
-    var silence: String? {
+    package var silence: String? {
         switch self {
         case .ask(_, allowsOnTimeout: false): "timeout"
         case .ask, .block, .delay, .missing: nil
@@ -88,7 +87,7 @@ enum VoterTerms {
 
     /// How long the machine waits for one whose client is away: a guard's question waits for the
     /// client, unless it is only told.
-    var deadlineWhenAway: VoteDeadline {
+    package var deadlineWhenAway: VoteDeadline {
         switch self {
         case .ask(let timeoutMs, _) where timeoutMs > 0:
             VoteDeadline(limit: nil, whenSilent: .yes)
@@ -101,7 +100,7 @@ enum VoterTerms {
     /// - Parameter succeeds: whether it takes the place of one whose client was away, and whose question has waited for
     ///   that: then it has all its time.
     /// - Returns: that.
-    func deadline(succeeding succeeds: Bool = false) -> VoteDeadline {
+    package func deadline(succeeding succeeds: Bool = false) -> VoteDeadline {
         switch self {
         case .block, .missing: VoteDeadline(limit: nil, whenSilent: .yes)
         case .delay(let maxMs):
@@ -116,5 +115,19 @@ enum VoterTerms {
     }
 
     /// What the voter of that number is, to the machine too.
-    func claim(_ number: UInt64) -> Vote.Claim { self.isHold ? .hold(number) : .guard(number) }
+    package func claim(_ number: UInt64) -> Vote.Claim {
+        self.isHold ? .hold(number) : .guard(number)
+    }
+}
+
+extension Request {
+    /// A request that was valid before; nil if it no longer is.
+    package init?(again line: some Sequence<UInt8>) {
+        do {
+            guard let request = try Request.parse(Array(line)) else { return nil }
+            self = request
+        } catch {
+            return nil
+        }
+    }
 }
