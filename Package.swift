@@ -518,6 +518,7 @@ let package = Package(
                 "StateMachineCore",
                 "StateMachineEtcd",
                 "StateMachineProtocol",
+                "StateMachineSQLite",
                 "TestSupport",
                 "statectl",
                 "statemachine-cluster",

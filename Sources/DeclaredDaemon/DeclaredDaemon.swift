@@ -93,7 +93,7 @@ package struct DeclaredDaemon: Sendable {
             try await start.serve(
                 schema,
                 making: {
-                    StateMachine<DeclaredState>(resuming: $0, recording: $1, isPlaced: false)
+                    StateMachine<DeclaredState>(resuming: $0, recording: $1, isPlaced: $2)
                 },
                 sharing: engine.recording,
                 redeclare: { [reload = engine.reload] in
@@ -110,7 +110,7 @@ package struct DeclaredDaemon: Sendable {
             let engine = try engine(schema)
             try await start.serve(
                 schema,
-                making: { StateMachine<AppState>(resuming: $0, recording: $1, isPlaced: false) },
+                making: { StateMachine<AppState>(resuming: $0, recording: $1, isPlaced: $2) },
                 sharing: engine.recording,
                 redeclare: { [reload = engine.reload] in
                     let settings = try self.reloaded()

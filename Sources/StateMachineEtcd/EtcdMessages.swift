@@ -146,22 +146,32 @@ package struct RangeRequest: EtcdRequest, Hashable {
     /// 0: the newest.
     package var revision: Int64 = 0
     package var keysOnly = false
+    /// Whether the last key comes first.
+    package var isDescending = false
 
-    package init(_ keys: KeyRange, limit: Int64 = 0, at revision: Int64 = 0, keysOnly: Bool = false)
-    {
-        (self.keys, self.limit, self.revision, self.keysOnly) = (keys, limit, revision, keysOnly)
+    package init(
+        _ keys: KeyRange,
+        limit: Int64 = 0,
+        at revision: Int64 = 0,
+        keysOnly: Bool = false,
+        isDescending: Bool = false
+    ) {
+        (self.keys, self.limit, self.revision) = (keys, limit, revision)
+        (self.keysOnly, self.isDescending) = (keysOnly, isDescending)
     }
 
     package func write(to writer: inout ProtobufWriter) {
         writer.write(self.keys)
         writer.write(3, self.limit)
         writer.write(4, self.revision)
+        // SortOrder.DESCEND, by the key, which is what is sorted by otherwise, too.
+        if self.isDescending { writer.write(5, 2) }
         writer.write(8, self.keysOnly)
     }
 
     package struct Answer: EtcdMessage, Hashable {
         package private(set) var header = ResponseHeader()
-        /// In the order of the keys.
+        /// In the order of the keys, or from the last one on.
         package private(set) var entries: [KeyValue] = []
         /// Whether the limit has left some out.
         package private(set) var hasMore = false

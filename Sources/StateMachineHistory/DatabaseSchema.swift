@@ -10,6 +10,8 @@ enum DatabaseSchema {
         case stays
         /// The programs that changes came from as well.
         case programs
+        /// Whether each was forced as well.
+        case forced
         /// Everything.
         case all
 
@@ -18,7 +20,8 @@ enum DatabaseSchema {
             let sql = "SELECT name FROM pragma_table_info('change')"
             let columns = Set(try db.all(sql) { $0.text(0) ?? "" })
             guard columns.contains("comm") else { return .stays }
-            return columns.contains("forced") ? .all : .programs
+            guard columns.contains("forced") else { return .programs }
+            return columns.contains("host") ? .all : .forced
         }
     }
 
@@ -158,6 +161,36 @@ enum DatabaseSchema {
             cursors TEXT NOT NULL,
             matched TEXT NOT NULL,
             due TEXT NOT NULL
+        ) STRICT;
+        """,
+        // The host at which a change was asked for, and what this host knows of a machine that it shares with others: who it is
+        // among them, its leases, and by what it knows the engine.
+        """
+        ALTER TABLE change ADD COLUMN host TEXT;
+        DROP VIEW IF EXISTS history;
+        CREATE VIEW history AS
+            SELECT
+                change.seq,
+                strftime('%Y-%m-%dT%H:%M:%S', change.at / 1000000, 'unixepoch')
+                    || printf('.%06dZ', change.at % 1000000) AS time,
+                change.state, change.data,
+                coalesce(change.fromState, before.state) AS fromState,
+                coalesce(change.fromData, before.data) AS fromData,
+                change.uid, change.pid, change.cause, change.stay, change.due,
+                change.comm, change.unit, change.forced, change.host
+            FROM change LEFT JOIN change AS before
+                ON before.seq = change.seq - 1 AND change.fromState IS NULL
+            ORDER BY change.seq;
+        CREATE TABLE sharing (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            instance TEXT NOT NULL,
+            leases TEXT NOT NULL,
+            ended TEXT,
+            revision INTEGER,
+            head INTEGER,
+            block INTEGER,
+            digest INTEGER,
+            begun INTEGER NOT NULL
         ) STRICT;
         """,
     ]

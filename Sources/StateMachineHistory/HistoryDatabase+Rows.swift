@@ -17,14 +17,16 @@ extension HistoryDatabase {
     /// By name: a table of another program may have fewer columns, or another order.
     private static let columns = "seq, at, state, data, fromState, fromData, uid, pid, cause"
 
-    /// Those, the peer's program, whether it was forced, and the columns of a machine with stays; a database may lack them
-    /// until it was migrated.
+    /// Those, the peer's program, whether it was forced, the host, and the columns of a machine with stays; a database may lack
+    /// them until it was migrated.
     var columns: String {
         let extent = self.extent
         let program = extent >= .programs ? ", comm, unit" : ", NULL, NULL"
-        let forced = extent >= .all ? ", forced" : ", NULL"
-        guard self.hasStays else { return Self.columns + program + forced }
-        return Self.columns + program + forced + (extent >= .stays ? ", stay, due" : ", NULL, NULL")
+        let forced = extent >= .forced ? ", forced" : ", NULL"
+        let host = extent >= .all ? ", host" : ", NULL"
+        let columns = Self.columns + program + forced + host
+        guard self.hasStays else { return columns }
+        return columns + (extent >= .stays ? ", stay, due" : ", NULL, NULL")
     }
 
     func newest(_ db: Database) throws -> RecordedTransition? {
@@ -236,9 +238,10 @@ extension RecordedTransition {
             at: WallTime(microseconds: at),
             cause: row.text(8),
             by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0, program: program) } },
+            host: row.text(12),
             isForced: !row.isNull(11),
-            stay: hasStays ? try row.value(12) ?? seq : nil,
-            due: hasStays ? try last.checked(due: row.text(13), of: seq) : nil
+            stay: hasStays ? try row.value(13) ?? seq : nil,
+            due: hasStays ? try last.checked(due: row.text(14), of: seq) : nil
         )
     }
 
@@ -247,6 +250,7 @@ extension RecordedTransition {
         200 + self.new.data.utf8.count + (self.old ?? self.new).data.utf8.count
             + (self.by?.comm?.utf8.count ?? 0) + (self.by?.unit?.utf8.count ?? 0)
             + (self.cause?.utf8.count ?? 0) + (self.due?.utf8.count ?? 0)
+            + (self.host?.utf8.count ?? 0)
     }
 }
 
@@ -330,15 +334,15 @@ extension HistoryDatabase {
         }
     }
 
-    /// Adds the row of a transition that was made or read by opening the history; within a transaction.
+    /// Adds the row of a transition that was made or read by opening the history, or by others; within a transaction.
     func insert(_ transition: RecordedTransition, _ db: Database) throws {
         let by = transition.by
         let stay = transition.stay.flatMap { $0 == transition.seq ? nil : $0 }
         try db.run(
             """
             INSERT INTO change
-                (seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit, stay, due, forced)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit, stay, due, forced, host)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             transition.seq,
             transition.at.microseconds,
@@ -353,7 +357,8 @@ extension HistoryDatabase {
             by?.unit,
             stay,
             transition.due,
-            transition.isForced ? 1 : nil
+            transition.isForced ? 1 : nil,
+            transition.host
         )
     }
 

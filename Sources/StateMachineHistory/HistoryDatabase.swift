@@ -57,8 +57,13 @@ final class HistoryDatabase: @unchecked Sendable {
         self.timeout = timeout
     }
 
-    // The writer goes last, since only it can put the log away.
-    deinit { self.opened.withLock { $0?.reader.close() } }
+    // The writer goes last, since only it can put the log away, and before the directory's lock.
+    deinit {
+        self.opened.withLock { opened in
+            opened?.reader.close()
+            opened = nil
+        }
+    }
 
     /// A connection that writes, and one that reads beside it.
     private typealias Connections = (writer: Database, reader: Database)
@@ -109,6 +114,7 @@ final class HistoryDatabase: @unchecked Sendable {
             let extent = try DatabaseSchema.Extent.of(db)
             self.found.withLock { $0 = extent }
             var past = Past(voters: try self.voters(db))
+            past.sharing = try self.sharing(db)
             guard try db.hasTable("change"), let newest = try self.newest(db) else { return past }
             past.newest = newest
             past.oldest =
@@ -198,38 +204,64 @@ final class HistoryDatabase: @unchecked Sendable {
 
     private func writeBeginning() throws {
         guard let beginning = self.beginning else { return }
-        let (newest, epoch) = (beginning.newest, beginning.epoch)
         try DatabaseSchema.migrate(self.writer)
         self.found.withLock { $0 = .all }
         try self.transaction(isDurable: true) { db in
-            if try self.newest(db) != newest {
-                try db.run("DELETE FROM change WHERE seq = ?", newest.seq)
-                try self.insert(newest, db)
-            }
-            if let declaration = beginning.declaration {
-                try self.insert((declaration, newest.seq), db)
-            }
-            try db.run(
-                "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
-                epoch.description,
-                self.boot,
-                self.durability.rawValue
-            )
-            try db.execute("DELETE FROM numbering")
-            for earlier in beginning.earlier {
-                try db.run(
-                    "INSERT OR REPLACE INTO numbering VALUES (?, ?)",
-                    earlier.epoch.description,
-                    earlier.seq
-                )
-            }
-            if let stay = beginning.stay {
-                try self.note(stay, db)
-                try self.note(beginning.times, since: stay, db)
-            }
+            if let start = beginning.start { try self.write(start, db) }
+            try self.note(beginning.sharing, db)
         }
-        self.directory.note(.init(epoch: epoch, seq: newest.seq))
+        if let start = beginning.start {
+            self.directory.note(.init(epoch: start.epoch, seq: start.newest.seq))
+        }
         self.beginning = nil
+    }
+
+    /// Writes where a run starts; within a transaction.
+    private func write(_ start: Beginning.Start, _ db: Database) throws {
+        let newest = start.newest
+        if try self.newest(db) != newest {
+            try db.run("DELETE FROM change WHERE seq = ?", newest.seq)
+            try self.insert(newest, db)
+        }
+        if let declaration = start.declaration {
+            try self.insert((declaration, newest.seq), db)
+        }
+        try db.run(
+            "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
+            start.epoch.description,
+            self.boot,
+            self.durability.rawValue
+        )
+        try db.execute("DELETE FROM numbering")
+        for earlier in start.earlier {
+            try db.run(
+                "INSERT OR REPLACE INTO numbering VALUES (?, ?)",
+                earlier.epoch.description,
+                earlier.seq
+            )
+        }
+        if let stay = start.stay {
+            try self.note(stay, db)
+            try self.note(start.times, since: stay, db)
+        }
+    }
+
+    /// Moves the database out of the way, so that the next one that is written is another; while nobody reads.
+    ///
+    /// - Returns: where it is now.
+    /// - Throws: ``HistoryError``; then it is still there, and used.
+    func setAside() throws(HistoryError) -> String {
+        self.opened.withLock { opened in
+            opened?.reader.close()
+            opened?.writer.close()
+            opened = nil
+        }
+        self.files.withLock { $0 = OpenedFiles() }
+        (self.isSettled, self.isSynchronous) = (true, nil)
+        (self.logPages, self.stuckPages, self.size) = (0, 0, 0)
+        let aside = try self.directory.setDatabaseAside(as: .former)
+        self.found.withLock { $0 = .changes }
+        return aside.file
     }
 
     // MARK: - Changes

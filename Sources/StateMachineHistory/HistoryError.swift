@@ -114,8 +114,9 @@ struct HistoryTroubles {
     private var present: [HistoryWork: String] = [:]
     private var handler: @Sendable (HistoryWork, String?) -> Void = { _, _ in }
 
-    init(ofCommits why: String?) {
-        self.present[.commits] = why
+    /// `trouble`: what fails already.
+    init(_ trouble: (work: HistoryWork, why: String)?) {
+        if let trouble { self.present[trouble.work] = trouble.why }
     }
 
     /// Calls `handler` with what fails now, and with each change of that.

@@ -35,36 +35,13 @@ struct HistoryOpening {
         clock: any StayClock,
         timeout: Duration
     ) throws {
-        let directory = try StateDirectory(path)
-        func open(after loss: HistoryLoss?) throws -> Self {
-            let database = HistoryDatabase(
-                in: directory,
-                hasStays: schema.hasStays,
-                durability: options.durability,
-                boot: boot,
-                timeout: timeout
-            )
-            return try Self(database, schema, clock, after: loss)
-        }
-        func openAnew() throws -> Self {
-            // As in `20261121T120000.000000Z`.
-            let time = WallTime.now.rfc3339.filter { $0 != "-" && $0 != ":" }
-            let aside = try directory.setDatabaseAside(at: time)
-            return try open(after: .corrupt(setAside: aside))
-        }
-        do {
-            self =
-                try directory.hasDatabaseLostItsBeginning ? openAnew() : open(after: nil)
-        } catch let error as SQLiteError where error.kind == .isCorrupt {
-            self = try openAnew()
-        } catch let error as HistoryError where error.isDamage {
-            self = try openAnew()
-        } catch let error as SQLiteError {
-            throw HistoryError(
-                "cannot use \(directory.database): \(error.sentence)",
-                isLasting: error.isLasting
-            )
-        }
+        self = try HistoryDatabase.open(
+            in: path,
+            hasStays: schema.hasStays,
+            options: options,
+            boot: boot,
+            timeout: timeout
+        ) { try Self($0, schema, clock, after: $1.map { .corrupt(setAside: $0.file) }) }
     }
 
     private init(
@@ -95,7 +72,9 @@ struct HistoryOpening {
                 schema.rules?.knowing(known, restoration.value, in: stay) ?? restoration.value
             // If this program encodes the state differently from the one before, the same seq would
             // mean other bytes.
-            let goesOn = restoration.isAsFound && past.isWhole && !isRestored
+            // And with others that share the machine, who go on by themselves.
+            let isAlone = past.sharing == nil
+            let goesOn = restoration.isAsFound && past.isWhole && !isRestored && isAlone
             self.epoch = (goesOn ? past.epoch : nil) ?? .random()
             // Where the newest is encoded differently, cursors that name it are of no use.
             let isRecoded = !restoration.isAsFound && last.seq > 0
@@ -143,12 +122,14 @@ struct HistoryOpening {
         do {
             try database.begin(
                 with: HistoryDatabase.Beginning(
-                    newest: self.newest,
-                    epoch: self.epoch,
-                    earlier: self.earlier,
-                    declaration: schema.declaration,
-                    stay: self.starts == nil || isLeft ? nil : stay.start,
-                    times: schema.rules?.times(of: self.value) ?? []
+                    start: HistoryDatabase.Beginning.Start(
+                        newest: self.newest,
+                        epoch: self.epoch,
+                        earlier: self.earlier,
+                        declaration: schema.declaration,
+                        stay: self.starts == nil || isLeft ? nil : stay.start,
+                        times: schema.rules?.times(of: self.value) ?? []
+                    )
                 )
             )
             self.trouble = nil
@@ -345,6 +326,8 @@ extension HistoryDatabase {
         var times: [KnownTime] = []
         /// How far linked machines were followed; nil if there is nothing.
         var links: KeptLinks?
+        /// What was noted of the hosts that share the machine; nil if it was this one's alone.
+        var sharing: KeptSharing?
         /// The holds and guards that were there.
         let voters: [KeptVoter]
 
@@ -369,15 +352,22 @@ extension HistoryDatabase {
 
     /// What a run starts from.
     struct Beginning {
-        /// Replaces any row with its seq.
-        let newest: RecordedTransition
-        let epoch: Epoch
-        let earlier: [Cursor]
-        /// The declaration of its state.
-        let declaration: RecordedDeclaration?
-        /// The start of the present stay; nil keeps the recorded one.
-        let stay: StayStart?
-        /// What is known of the times of its state, which is written with that.
-        let times: [KnownTime]
+        struct Start {
+            /// Replaces any row with its seq.
+            let newest: RecordedTransition
+            let epoch: Epoch
+            var earlier: [Cursor] = []
+            /// The declaration of its state.
+            let declaration: RecordedDeclaration?
+            /// The start of the present stay; nil keeps the recorded one.
+            var stay: StayStart?
+            /// What is known of the times of its state, which is written with that.
+            var times: [KnownTime] = []
+        }
+
+        /// Where it is; nil while that is not known of a machine that hosts share.
+        let start: Start?
+        /// What is known of those hosts; nil if the machine is this one's alone.
+        var sharing: KeptSharing?
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import Processes
+import StateMachineCore
 import StateMachineProtocol
 
 /// The directory of a history; one process at a time has it.
@@ -86,17 +87,30 @@ final class StateDirectory: Sendable {
         return stat(file, &status) == 0 ? status.st_size : 0
     }
 
+    /// What is wrong with a database that is moved out of the way, as its new name has it.
+    enum Flaw: String {
+        case corrupt
+        /// It is no longer of this machine, or of its present numbering.
+        case former
+    }
+
+    /// A database that was moved out of the way, and where it is now.
+    struct Aside {
+        let flaw: Flaw
+        let file: String
+    }
+
     /// Moves the database out of the way, with its other files.
-    ///
-    /// - Returns: where it is now.
-    func setDatabaseAside(at time: String) throws(HistoryError) -> String {
-        let aside = "\(self.path)/statemachine-corrupt-\(time).sqlite"
+    func setDatabaseAside(as flaw: Flaw) throws(HistoryError) -> Aside {
+        // As in `20261121T120000.000000Z`.
+        let time = WallTime.now.rfc3339.filter { $0 != "-" && $0 != ":" }
+        let aside = "\(self.path)/statemachine-\(flaw.rawValue)-\(time).sqlite"
         for suffix in ["", "-wal", "-shm"] {
             let (old, new) = (self.database + suffix, aside + suffix)
             guard rename(old, new) == 0 || errno == ENOENT else {
-                throw HistoryError("\(old) is corrupt and cannot be renamed", errno: errno)
+                throw HistoryError("\(old) is \(flaw.rawValue) and cannot be renamed", errno: errno)
             }
         }
-        return aside
+        return Aside(flaw: flaw, file: aside)
     }
 }

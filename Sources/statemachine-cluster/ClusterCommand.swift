@@ -78,7 +78,12 @@ struct ClusterCommand: DaemonCommand {
                             "\(settings.endpoints.map(\.description).joined(separator: ", "))",
                     ]
                 )
-                let recording = SharedRecording(settings, schema, on: group.next())
+                let recording = SharedRecording(
+                    settings,
+                    schema,
+                    keeping: try start.sharedHistory(schema),
+                    on: group.next()
+                )
                 return DeclaredDaemon.Engine(recording) { reloaded in
                     do throws(ConfigurationError) {
                         let settings = try EngineSettings.read(

@@ -30,7 +30,8 @@ struct SharedDaemonsTests {
         _ host: String,
         at endpoint: EtcdEndpoint,
         in directory: String,
-        _ more: [String] = [],
+        isDurable: Bool = false,
+        arguments: [String] = [],
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws {
         let place = "\(directory)/\(host)"
@@ -39,7 +40,8 @@ struct SharedDaemonsTests {
             .cluster,
             in: place,
             machine: Self.machine,
-            arguments: Self.arguments(host, endpoint) + more,
+            isDurable: isDurable,
+            arguments: Self.arguments(host, endpoint) + arguments,
             body
         )
         #expect(
@@ -271,7 +273,7 @@ struct SharedDaemonsTests {
                 "a",
                 at: etcd.endpoint,
                 in: directory,
-                [
+                arguments: [
                     "--engine-ca", ours.certificate("ca"), "--engine-certificate", certificate,
                     "--engine-key", key,
                 ]

@@ -135,7 +135,9 @@ final class SharingHost<State: EnumState>: Sendable {
         news.last { news in
             switch news {
             case .up, .down: true
-            case .unreachable, .tookOver, .asked, .askEnded, .sessionEnded, .over: false
+            case .unreachable, .tookOver, .asked, .askEnded, .sessionEnded, .over, .damaged,
+                .lacksSettings, .restarted, .missed, .setAside:
+                false
             }
         }
     }

@@ -78,6 +78,8 @@ import Testing
                 """
                 DROP VIEW history;
                 ALTER TABLE change DROP COLUMN forced;
+                ALTER TABLE change DROP COLUMN host;
+                DROP TABLE sharing;
                 DROP TABLE kept;
                 DROP TABLE numbering;
                 DROP TABLE links;

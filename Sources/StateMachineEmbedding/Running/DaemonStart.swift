@@ -56,22 +56,22 @@ package struct DaemonStart: Sendable {
     ///
     /// - Parameters:
     ///   - schema: the states.
-    ///   - make: makes the machine, of which its log says where it is.
+    ///   - make: makes the machine, of which its log says where it is; given whether that is known.
     ///   - log: that.
     ///   - redeclare: reads the machine's declaration again; see `StateMachineDaemon`.
     /// - Throws: what keeps it from starting.
     @MainActor
     package func serve<State>(
         _ schema: Schema,
-        making make: (Place, any Recording) -> StateMachine<State>,
+        making make: (Place, any Recording, _ isPlaced: Bool) -> StateMachine<State>,
         sharing log: any Recording & MachineSharing,
         redeclare: @escaping @Sendable () throws -> Redeclaration
     ) async throws {
         let beginning = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
-        let machine = make(beginning, log)
+        let machine = make(log.place ?? beginning, log, log.place != nil)
         let daemon = StateMachineDaemon(
             machine: machine,
-            past: nil,
+            past: log.past,
             schema: schema,
             configuration: self.configuration,
             logger: self.logger,
@@ -90,10 +90,14 @@ package struct DaemonStart: Sendable {
             )?.path
     }
 
+    /// Where the history is; nil if the settings ask for none.
+    private var historyDirectory: String? {
+        self.settings.stateDirectory(ProcessInfo.processInfo.environment)
+    }
+
     /// The history as the last daemon left it; nil if the settings ask for none.
     private func history(_ schema: Schema) throws -> History? {
-        let environment = ProcessInfo.processInfo.environment
-        guard let directory = self.settings.stateDirectory(environment) else {
+        guard let directory = self.historyDirectory else {
             self.logger.info("ephemeral: the state is lost when the daemon ends")
             return nil
         }
@@ -107,6 +111,28 @@ package struct DaemonStart: Sendable {
         }
         if let loss = history.loss { self.log(loss) }
         if let carriedOver = history.carriedOver { self.logger.log(carriedOver) }
+        return history
+    }
+
+    /// What the last daemon of this host has kept of a machine that others share; nil if the settings ask for nothing.
+    package func sharedHistory(_ schema: Schema) throws -> SharedHistory? {
+        guard let directory = self.historyDirectory else { return nil }
+        let history = try StartTimeout.extended {
+            try SharedHistory(
+                directory: directory,
+                schema: schema,
+                options: self.settings.historyOptions,
+                boot: BootID.current
+            )
+        }
+        if let aside = history.aside {
+            self.logger.warning(
+                aside.isDamaged
+                    ? "this host's history was corrupt and has been renamed, beginning a new one"
+                    : "the history is of a machine that was this host's alone and has been renamed, beginning a new one",
+                metadata: ["file": "\(aside.file)"]
+            )
+        }
         return history
     }
 

@@ -125,6 +125,54 @@ struct SharedForm: Sendable {
         )
     }
 
+    // MARK: - The past
+
+    /// A change as it is recorded, to the byte as it is sent.
+    ///
+    /// - Parameters:
+    ///   - change: the change.
+    ///   - seq: its seq.
+    ///   - value: what is made of its state here; nil if there is no such state, which is recorded as the other host has it.
+    ///   - old: the state that it left, if that is known.
+    /// - Returns: it.
+    func recorded(
+        _ change: SharedChange,
+        _ seq: UInt64,
+        as value: Value?,
+        leaving old: RecordedTransition.State?
+    ) -> RecordedTransition {
+        let origin = self.origin(of: change)
+        let data = value.map { self.schema.encoded($0).dataText } ?? change.data.description
+        return RecordedTransition(
+            seq: seq,
+            old: old,
+            new: RecordedTransition.State(name: change.state, data: data),
+            at: change.at,
+            cause: change.cause,
+            by: origin?.peer,
+            host: origin?.host,
+            isForced: change.isForced,
+            stay: self.schema.hasStays ? change.stay : nil
+        )
+    }
+
+    /// The same of a change that was read back.
+    func recorded(
+        _ change: SharedChange,
+        _ seq: UInt64,
+        leaving old: RecordedTransition.State?
+    ) -> RecordedTransition {
+        let value = try? self.value(change, beside: self.schema.initial)
+        return self.recorded(change, seq, as: value, leaving: old)
+    }
+
+    /// The place that a change led to, as it was recorded; nil if there is no such state here.
+    func place(_ newest: RecordedTransition) -> Place? {
+        let data = JSONValue(parsing: newest.new.data)?.members ?? []
+        guard let value = try? self.schema.carried(newest.new.name, data: data) else { return nil }
+        return Place(seq: newest.seq, value: value, at: newest.at, stay: newest.stay ?? newest.seq)
+    }
+
     // MARK: - Who asked for it
 
     private func members(of peer: Peer, at host: String?) -> [JSONMember] {

@@ -58,6 +58,12 @@ package final class SharedRecording: Recording, MachineSharing {
     package let host: String
     private let form: SharedForm
     private let loop: any EventLoop
+    private let cache: (any SharedCache)?
+    private let log: EngineLog
+
+    package let place: Place?
+    package let past: any PastStore
+
     private let performer: NIOLoopBoundBox<SharingPerformer>
     /// The numberings of the arrivals that were adopted and not taken.
     private let arrivals = Lock<[Epoch]>([])
@@ -74,14 +80,37 @@ package final class SharedRecording: Recording, MachineSharing {
     /// - Parameters:
     ///   - settings: which machine, and where.
     ///   - schema: its states.
+    ///   - cache: what this host keeps of it on its disk; nil: nothing.
     ///   - loop: where everything of it happens.
-    package init(_ settings: Settings, _ schema: Schema, on loop: any EventLoop) {
+    package init(
+        _ settings: Settings,
+        _ schema: Schema,
+        keeping cache: (any SharedCache)? = nil,
+        on loop: any EventLoop
+    ) {
+        var settings = settings
+        if let cache {
+            (settings.instance, settings.leases) = (cache.instance, cache.leases)
+            // What is not on the disk is not known after a kill, as without one.
+            settings.remember = { leases, done in cache.remember(leases: leases) { _ in done() } }
+        }
         (self.machineName, self.host) = (settings.machine, settings.host)
-        (self.form, self.loop) = (SharedForm(schema: schema), loop)
-        self.performer = .makeBoxSendingValue(
-            SharingPerformer(settings, self.form, on: loop),
+        let (form, left) = (SharedForm(schema: schema), cache?.left)
+        (self.form, self.loop, self.cache) = (form, loop, cache)
+        self.place = left.flatMap { form.place($0.newest) }
+        let performer = NIOLoopBoundBox.makeBoxSendingValue(
+            SharingPerformer(settings, form, at: self.place, keeping: cache, on: loop),
             eventLoop: loop
         )
+        self.performer = performer
+        cache?.onSettingAside { file in
+            loop.execute { performer.value.tell(happened: .setAside(file: file)) }
+        }
+        let keys = SharedKeys(machine: settings.machine)
+        self.log = EngineLog(keys, form, in: left?.epoch ?? .random()) { request, done in
+            loop.execute { performer.value.read(request, done) }
+        }
+        self.past = SharedPast(cache, self.log, isPlaced: self.place != nil)
     }
 
     // MARK: - MachineSharing
@@ -91,6 +120,7 @@ package final class SharedRecording: Recording, MachineSharing {
             performer.begin(
                 moving: machine,
                 continuing: session,
+                began: { self.log.began($0) },
                 arrived: { epoch in self.arrivals.withLock { $0.append(epoch) } },
                 answered: { self.asked.store($0, ordering: .relaxed) },
                 counted: { self.deadline.store($0, ordering: .sequentiallyConsistent) },
@@ -115,8 +145,10 @@ package final class SharedRecording: Recording, MachineSharing {
     package func leaveSession() { self.onLoop { $0.leaveSession() } }
 
     package var ageMs: Int64? {
-        let asked = self.asked.load(ordering: .relaxed)
-        return asked == 0 ? nil : max(0, KernelClock().moment.uptime - asked) / 1000
+        let (asked, now) = (self.asked.load(ordering: .relaxed), KernelClock().moment)
+        if asked != 0 { return max(0, now.uptime - asked) / 1000 }
+        // It was there in the last run, when the change was made, or later.
+        return self.place.map { max(0, now.wall.microseconds - $0.at.microseconds) / 1000 }
     }
 
     package var foreignVoters: [ForeignVoter] { self.foreign.withLock { $0 } }
@@ -174,7 +206,9 @@ package final class SharedRecording: Recording, MachineSharing {
     }
 
     package func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
-        self.onLoop { performer in performer.stop { done(nil) } }
+        self.onLoop { [cache] performer in
+            performer.stop { if let cache { cache.settle(done: done) } else { done(nil) } }
+        }
     }
 
     /// Never at once: whoever calls may be in the middle of what it does.

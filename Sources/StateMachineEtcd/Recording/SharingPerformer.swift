@@ -14,6 +14,8 @@ final class SharingPerformer {
     private let clock = KernelClock()
 
     private var audience = SharingAudience()
+    /// By what it was seen that the engine has lost changes.
+    private var loss: String?
 
     private var decisions: SharedMachine
     private var generator = SystemRandomNumberGenerator()
@@ -32,6 +34,7 @@ final class SharingPerformer {
 
     // The machine.
     private var machine: Machine?
+    private var noteBeginning: @Sendable (Epoch) -> Void = { _ in }
     private var noteArrival: @Sendable (Epoch) -> Void = { _ in }
     private var noteAnswer: @Sendable (Int64) -> Void = { _ in }
     private var noteCounts: @Sendable (SharingCounts) -> Void = { _ in }
@@ -46,7 +49,7 @@ final class SharingPerformer {
     private var looks: [UInt64: Int64] = [:]
     private var entered: EnteredPlace
     /// The machine's numbering, once it is known.
-    private var epoch = Epoch.random()
+    private var epoch: Epoch?
     private let voters: ForeignVoters
     private var guards: GuardExchange?
     /// Told of all holds and guards of other hosts when some of them have changed.
@@ -62,13 +65,17 @@ final class SharingPerformer {
     init(
         _ settings: SharedRecording.Settings,
         _ form: SharedForm,
+        at place: Place?,
+        keeping cache: (any SharedCache)?,
         on loop: any EventLoop
     ) {
         (self.settings, self.form, self.loop) = (settings, form, loop)
+        let left = cache?.left
+        self.epoch = left?.epoch
         self.keys = SharedKeys(machine: settings.machine)
         self.hosts = HostList(self.keys)
         self.instance = settings.instance
-        self.entered = EnteredPlace(form)
+        self.entered = EnteredPlace(form, at: place, keeping: cache)
         self.voters = ForeignVoters(form.schema)
         let beginning = Place(seq: 0, value: form.schema.initial, at: .now, stay: 0)
         var shared = SharedMachine.Settings(
@@ -83,7 +90,7 @@ final class SharingPerformer {
         shared.setTimeout = settings.setTimeout
         // Whoever continues a session continues it later; a microsecond is too short for an attempt.
         shared.attempts = UInt64(max(0, self.clock.moment.uptime))
-        self.decisions = SharedMachine(shared)
+        self.decisions = SharedMachine(shared, remembering: left.map { Restoration.Memory($0) })
     }
 
     /// Connects.
@@ -91,6 +98,7 @@ final class SharingPerformer {
     /// - Parameters:
     ///   - machine: the one that it moves.
     ///   - left: the session that the last process has left; nil: none.
+    ///   - began: called with the machine's numbering before anything is adopted that is in it, and again for each connection.
     ///   - arrived: called with the numbering of each arrival before the machine adopts that.
     ///   - answered: called with when a quorum was asked that has just said where the machine is.
     ///   - counted: called with until when the session can be counted on; 0: there is none.
@@ -99,6 +107,7 @@ final class SharingPerformer {
     func begin(
         moving machine: Machine,
         continuing left: SharedSession?,
+        began: @escaping @Sendable (Epoch) -> Void,
         arrived: @escaping @Sendable (Epoch) -> Void,
         answered: @escaping @Sendable (Int64) -> Void,
         counted: @escaping @Sendable (Int64) -> Void,
@@ -106,8 +115,10 @@ final class SharingPerformer {
         held: @escaping @Sendable ([ForeignVoter]) -> Void
     ) {
         guard !self.isStopped, self.machine == nil else { return }
-        (self.machine, self.noteArrival, self.noteAnswer) = (machine, arrived, answered)
+        (self.machine, self.noteBeginning) = (machine, began)
+        (self.noteArrival, self.noteAnswer) = (arrived, answered)
         (self.noteCounts, self.noteVoters) = (tallied, held)
+        if self.entered.isAstray { self.thisHappened(.trouble(.form, isThere: true)) }
         self.guards = GuardExchange(self.settings, self.keys, self.form, on: self.loop) {
             [unowned self] in self.audience.happened($0)
         }
@@ -135,6 +146,10 @@ final class SharingPerformer {
         self.group.take()?.done(.unsure("the daemon is going down"))
         for done in self.asked.values { done(.engine) }
         self.asked = [:]
+        self.entered.end(knowing: self.decisions.memory)
+        // Who hears of it has it.
+        (self.noteBeginning, self.noteArrival) = ({ _ in }, { _ in })
+        (self.noteAnswer, self.audience) = ({ _ in }, SharingAudience())
         guard let session = self.session.take() else { return done() }
         session.stop(leaving: self.isSessionLeft) {
             self.client.take()?.stop()
@@ -213,6 +228,7 @@ final class SharingPerformer {
             self.guards?.connected(connection)
             self.audience.areNow([])
             self.hosts { _ in }
+            if let epoch { self.noteBeginning(epoch) }
             self.thisHappened(.connected)
         case .down(let troubles):
             self.connection = nil
@@ -232,6 +248,17 @@ final class SharingPerformer {
         connection.call(request, within: self.settings.callTimeout) { outcome in
             bound.value.ended(number, outcome)
         }
+    }
+
+    /// Asks the engine for what has happened; it decides nothing.
+    func read(
+        _ request: TransactionRequest,
+        _ done: @escaping @Sendable (Outcome<TransactionRequest.Answer>) -> Void
+    ) {
+        guard !self.isStopped, let connection else {
+            return done(.refused(.notSent("there is no connection")))
+        }
+        connection.call(request, within: self.settings.callTimeout, done: done)
     }
 
     private func ended(_ number: UInt64, _ outcome: Outcome<TransactionRequest.Answer>) {
@@ -287,6 +314,17 @@ final class SharingPerformer {
     /// Tells `handler` from now on, and how it is now.
     func tell(_ handler: @escaping @Sendable (SharingNews) -> Void) { self.audience.tell(handler) }
 
+    /// Tells what has happened, now or as soon as somebody hears it.
+    func tell(happened news: SharingNews) { self.audience.happened(news) }
+
+    private func note(_ oddity: SharedMachine.Oddity) {
+        switch oddity {
+        case .damaged(let damage): self.audience.happened(.damaged(damage?.description))
+        case .lacksSettings: self.audience.happened(.lacksSettings)
+        case .lostChanges(let why): self.loss = why
+        }
+    }
+
     // MARK: - Deciding and doing
 
     private func thisHappened(_ event: SharedMachine.Event) {
@@ -298,6 +336,7 @@ final class SharingPerformer {
             for action in self.decisions.thisHappened(event, using: &self.generator) {
                 self.perform(action)
             }
+            self.entered.keep(knowing: self.decisions.memory)
         }
         self.isPerforming = false
         self.count()
@@ -322,8 +361,8 @@ final class SharingPerformer {
                 self.client?.abandon(connection, because: why)
             }
         case .answer(let answer): self.answer(answer)
-        case .adopt(let blocks): self.adopt(self.follow(blocks))
-        case .place(let head, _): self.arrive(head)
+        case .adopt(let blocks): self.adopt(self.entering { $0.follow(blocks) })
+        case .place(let head, let arrival): self.arrive(head, arrival)
         case .voters(let put, let gone):
             guard let machine else { return }
             let guards = NIOLoopBound(self.guards, eventLoop: self.loop)
@@ -335,6 +374,7 @@ final class SharingPerformer {
         case .fresh(let question): self.asked.removeValue(forKey: question)?(nil)
         case .notFresh(let question, let reason):
             self.asked.removeValue(forKey: question)?(reason)
+        case .note(let oddity): self.note(oddity)
         case .tell(.up): self.audience.isNow(.up)
         case .tell(.down(let reason)): self.audience.isNow(.down(reason))
         case .gone(let lease): self.session?.gone(lease)
@@ -408,14 +448,14 @@ final class SharingPerformer {
         guard let group = self.group.take() else { return }
         switch answer {
         case .committed:
-            if let last = group.changes.last {
-                self.entered.entered(last)
+            self.entered.entered(group.changes)
+            if !group.changes.isEmpty {
                 self.commits.add(self.clock.moment.uptime - group.begun)
             }
             self.reached()
             group.done(.committed)
         case .failed(let why): group.done(.failed(why))
-        case .overtaken(let blocks): group.done(.overtaken(self.follow(blocks)))
+        case .overtaken(let blocks): group.done(.overtaken(self.entering { $0.follow(blocks) }))
         case .unsure(let why): group.done(.unsure(why))
         }
     }
@@ -436,15 +476,17 @@ final class SharingPerformer {
         if isUnderWay, self.group == nil { self.isCrossed = true }
     }
 
-    /// What to enter for those blocks.
-    private func follow(_ blocks: [Block]) -> [Change] {
-        self.entering { $0.follow(blocks) }
-    }
-
     /// The machine is where the head is.
-    private func arrive(_ head: Head) {
+    private func arrive(_ head: Head, _ arrival: SharedMachine.Arrival) {
+        switch arrival {
+        case .joined: break
+        case .missed(let count): self.audience.happened(.missed(count))
+        case .restarted: self.audience.happened(.restarted(because: self.loss.take()))
+        }
         self.epoch = head.epoch
-        self.adopt(self.entering { $0.arrive(at: head).map { [$0] } ?? [] })
+        self.noteBeginning(head.epoch)
+        let memory = self.decisions.memory
+        self.adopt(self.entering { $0.arrive(at: head, knowing: memory).map { [$0] } ?? [] })
     }
 
     /// What is to be entered; whether the machine is in a state that there is not here is told.
@@ -454,7 +496,9 @@ final class SharingPerformer {
         if self.entered.isAstray != wasAstray {
             self.events.append(.trouble(.form, isThere: self.entered.isAstray))
         }
-        for change in changes where change.isArrival { self.noteArrival(self.epoch) }
+        for change in changes where change.isArrival {
+            if let epoch { self.noteArrival(epoch) }
+        }
         return changes
     }
 }

@@ -98,6 +98,7 @@ package struct SharedMachine: Sendable {
     private var orphan: (ticket: SharedKeys.Ticket, created: Int64)?
     private var questions = FreshQuestions()
 
+    private var oddities = Oddities()
     private var actions: [Action] = []
     /// Drawn for each event, for a pause or a new epoch.
     private var chance: UInt64 = 0
@@ -510,16 +511,13 @@ package struct SharedMachine: Sendable {
     private mutating func read(_ answer: TransactionRequest.Answer) -> SharedReading? {
         do {
             let reading = try SharedReading(answer, of: self.keys)
-            let layout = reading.settings?.layout ?? SharedSettings.newestLayout
             self.mirror.keep(reading.settings?.keepChanges ?? self.settings.keepChanges)
-            self.tell(.trouble(.layout, isThere: layout > SharedSettings.newestLayout))
-            guard layout <= SharedSettings.newestLayout else {
-                self.isCurrent = false
-                return nil
-            }
+            self.oddities.note(reading, into: &self.actions)
+            self.tell(.trouble(.layout, isThere: false))
             return reading
         } catch {
             self.isCurrent = false
+            self.oddities.note(error, into: &self.actions)
             self.tell(.trouble(.layout, isThere: true))
             return nil
         }
@@ -620,8 +618,9 @@ package struct SharedMachine: Sendable {
         case .elsewhere:
             self.enter(head, .restarted, reading)
             return true
-        case .restored:
+        case .restored(let why):
             self.isCurrent = false
+            self.oddities.note(lostChanges: why, into: &self.actions)
             if self.errand == nil {
                 let epoch = Epoch(chance: self.chance)
                 self.send(
@@ -639,6 +638,9 @@ package struct SharedMachine: Sendable {
 
     private mutating func begin(_ reading: SharedReading) {
         self.isCurrent = false
+        if self.memory != nil {
+            self.oddities.note(lostChanges: "its head is gone", into: &self.actions)
+        }
         guard self.errand == nil else { return }
         let head = Head(
             Epoch(chance: self.chance),
@@ -698,6 +700,7 @@ package struct SharedMachine: Sendable {
             if self.pending?.isSent == true { self.answer(.unsure("the engine was restored")) }
             self.fence = Fence()
             (self.fenceAt, self.doubted) = (nil, nil)
+            self.oddities.beganAgain()
         }
         self.actions.append(.place(head, arrival))
         self.tellVoters(news)

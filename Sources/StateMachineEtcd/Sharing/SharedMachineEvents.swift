@@ -98,6 +98,15 @@ extension SharedMachine {
         case trouble(Freshness.Reason, isThere: Bool)
     }
 
+    /// What is not as it should be in the engine, for people; told when it is first seen.
+    package enum Oddity: Hashable, Sendable {
+        /// A value that is none; nil: there is no such any more.
+        case damaged(SharedReading.Damage?)
+        case lacksSettings
+        /// It has lost changes that this host has seen, by which that is known: a new epoch is begun.
+        case lostChanges(String)
+    }
+
     package enum Action: Hashable, Sendable {
         case send(UInt64, TransactionRequest)
         /// In place of the one before; `version`: what the head's was.
@@ -113,6 +122,7 @@ extension SharedMachine {
         case fresh(UInt64)
         case notFresh(UInt64, Freshness.Reason)
         case tell(Freshness.News)
+        case note(Oddity)
         /// The session of that lease has ended, as the engine shows.
         case gone(lease: Int64)
         case arm(Timer, Duration)

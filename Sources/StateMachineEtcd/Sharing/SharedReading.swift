@@ -3,6 +3,21 @@ package import StateMachineProtocol
 
 /// What a transaction has read of the machine, at one revision.
 package struct SharedReading: Sendable {
+    /// Why nothing was learned.
+    package enum Unreadable: Error, Hashable {
+        /// A later program has written it.
+        case later
+        case damaged(Damage)
+    }
+
+    /// A value that cannot be what it stands for.
+    package struct Damage: Hashable, Sendable, CustomStringConvertible {
+        package let key: String
+        package let why: String
+
+        package var description: String { "the engine's key \(self.key) is damaged: \(self.why)" }
+    }
+
     /// A block, or what stands in its place; nil if that is none.
     package struct Found: Sendable {
         package let mark: Restoration.Mark
@@ -26,15 +41,24 @@ package struct SharedReading: Sendable {
     package private(set) var settings: SharedSettings?
 
     /// - Throws: if head or settings are not what this program knows; a block that is not may be passed by.
-    init(_ answer: TransactionRequest.Answer, of keys: SharedKeys) throws(Malformed) {
+    init(_ answer: TransactionRequest.Answer, of keys: SharedKeys) throws(Unreadable) {
         self.revision = answer.header.revision
+        let settings = Array(keys.settings.utf8)
+        for case .range(let range) in answer.results {
+            for entry in range.entries where entry.key == settings {
+                // Of a later layout nothing else has to be as it is here.
+                let layout = try? SharedMembers(entry.value).number("layout")
+                if let layout, layout > SharedSettings.newestLayout { throw .later }
+                self.settings = try Self.read(entry)
+            }
+        }
         for case .range(let range) in answer.results {
             // Only of blocks some may be left out.
             self.hasMoreBlocks = self.hasMoreBlocks || range.hasMore
             for entry in range.entries {
                 switch keys.subject(of: entry.key) {
                 case .head:
-                    self.head = try Head(reading: entry.value)
+                    self.head = try Self.read(entry)
                     (self.headRevision, self.headVersion) = (entry.modRevision, entry.version)
                 case .block(_, let first):
                     self.blocks.append(
@@ -47,10 +71,18 @@ package struct SharedReading: Sendable {
                     self.voters[voter] = entry.value
                     if entry.lease != 0 { self.leased.insert(voter) }
                 case .ticket(let ticket): self.tickets[ticket] = entry.createRevision
-                case .settings: self.settings = try SharedSettings(reading: entry.value)
-                case .host, nil: break
+                case .host, .settings, nil: break
                 }
             }
+        }
+    }
+
+    private static func read<Value: SharedValue>(_ entry: KeyValue) throws(Unreadable) -> Value {
+        do {
+            return try Value(reading: entry.value)
+        } catch {
+            let key = String(decoding: entry.key, as: UTF8.self)
+            throw .damaged(Damage(key: key, why: error.description))
         }
     }
 

@@ -12,13 +12,20 @@ package protocol MachineSharing: AnyObject, Sendable {
     ///   - session: what the last process has left; nil: nothing.
     func begin(moving machine: Machine, continuing session: SharedSession?)
 
+    /// Where this host was when its last run ended, and the machine goes on until it is known where it is; nil if that is not known.
+    var place: Place? { get }
+
+    /// What can be read of the machine's past.
+    var past: any PastStore { get }
+
     /// The name that the machine has for all of its hosts.
     var machineName: String { get }
 
     /// The name of this host.
     var host: String { get }
 
-    /// How long ago a quorum was asked that last said where the machine is, in milliseconds; nil if none ever has.
+    /// How long ago a quorum was asked that last said where the machine is, in milliseconds, or more, if that was in the last run;
+    /// nil if none ever has.
     var ageMs: Int64? { get }
 
     /// The numbering that the machine is in from the oldest arrival on that was not taken; whoever follows the machine takes one with
@@ -156,6 +163,16 @@ package enum SharingNews: Hashable, Sendable {
     case down(SharingTrouble)
     /// No member of the engine can be reached, and for each why; empty: one can.
     case unreachable([String])
+    /// What is wrong with a value of the machine's in the engine; nil: nothing is, or a later program has written it.
+    case damaged(String?)
+    /// The engine no longer has what all hosts go by, and this one goes by its own.
+    case lacksSettings
+    /// The machine has begun another numbering, and by what it was seen that it has to, where this host has seen it.
+    case restarted(because: String?)
+    /// So many changes were made that the engine's log no longer has, and this host has not seen.
+    case missed(UInt64)
+    /// What this host had kept was renamed to that, since it is not the machine's past, or not all of it.
+    case setAside(file: String)
     /// Holds of this host's are in force again that its daemon had when it was killed; comes before it is up.
     case tookOver([KeptVoter])
     /// Another host asks guards here; it has one question at a time.
@@ -205,7 +222,7 @@ package struct SharedSession: Hashable, Sendable {
 
 /// Why a shared machine may be elsewhere than it is here, or cannot be changed, in the words of the wire; of several the first is told.
 package enum SharingTrouble: String, CaseIterable, Comparable, Sendable {
-    /// A later program has written it.
+    /// This program cannot read it: a later one has written it, or it is damaged.
     case layout
     /// It is in a state that there is not here.
     case form

@@ -92,6 +92,8 @@ package enum HistoryWork: Hashable, Sendable {
     case pruning
     /// Keeping its disk usage within bounds; it grows while that fails.
     case tidying
+    /// Writing what others have, too, as it has happened already; that alone is missing while it fails.
+    case caching
 }
 
 /// Why a history could not be read, in one sentence.

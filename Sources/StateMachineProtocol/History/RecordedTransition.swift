@@ -30,6 +30,8 @@ package struct RecordedTransition: Hashable, Sendable {
     package let cause: String?
     /// Who set it from outside the process; nil for the process itself.
     package let by: Peer?
+    /// The host where that was; nil where there is only one.
+    package let host: String?
     /// Whether no hold and no guard was asked.
     package let isForced: Bool
     /// The seq that began the stay in the state; nil for a machine that has no stays.
@@ -45,6 +47,7 @@ package struct RecordedTransition: Hashable, Sendable {
         at: WallTime,
         cause: String? = nil,
         by: Peer? = nil,
+        host: String? = nil,
         isForced: Bool = false,
         stay: UInt64? = nil,
         due: String? = nil
@@ -55,6 +58,7 @@ package struct RecordedTransition: Hashable, Sendable {
         self.at = at
         self.cause = cause
         self.by = by
+        self.host = host
         self.isForced = isForced
         self.stay = stay
         self.due = due
@@ -131,6 +135,6 @@ extension RecordedTransition {
 
     /// Who made it, and why; nil for the process itself, without a word.
     package var origin: Origin? {
-        .of(self.by, because: self.cause, isForced: self.isForced)
+        .of(self.by, at: self.host, because: self.cause, isForced: self.isForced)
     }
 }

@@ -34,7 +34,7 @@ extension DaemonRun {
         // A history keeps the required guards, which belong to no connection.
         let isOfUse =
             !left.descriptors.isEmpty
-            || self.past == nil && left.record.kept?.isEmpty == false
+            || self.ownPast == nil && left.record.kept?.isEmpty == false
         guard isOfUse else { return }
         let isStored = await self.manager.ask("connections", for: OutgoingConnections.timeout) {
             try left.store($0)

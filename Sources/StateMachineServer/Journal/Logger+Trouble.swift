@@ -41,6 +41,31 @@ extension Logger {
         case .sessionEnded, .asked, .askEnded: break
         case .over(let why):
             self.critical("ending until that is mended", metadata: ["error": "\(why.printable)"])
+        case .damaged(let why?):
+            self.error(
+                "a value of the machine's in the engine is damaged, refusing changes until it is set right",
+                metadata: ["error": "\(why.printable)"]
+            )
+        case .damaged(nil): self.notice("what the engine has of the machine can be read again")
+        case .lacksSettings:
+            self.warning(
+                "the engine no longer has the machine's settings, going by those of this host's daemon"
+            )
+        case .restarted(let why):
+            self.critical(
+                "the engine was restored, or has lost the machine: it is in another numbering from here on, and what had been acknowledged may be gone",
+                metadata: why.map { ["error": "\($0.printable)"] } ?? [:]
+            )
+        case .missed(let count):
+            self.warning(
+                "this host was away for longer than the engine's log reaches, continuing behind it",
+                metadata: ["missed": "\(count)"]
+            )
+        case .setAside(let file):
+            self.warning(
+                "this host's history is not the machine's past, or not all of it, and has been renamed, beginning a new one",
+                metadata: ["file": "\(file)"]
+            )
         }
     }
 
@@ -113,6 +138,12 @@ extension Logger {
         case (.tidying, let why?):
             self.warning("the history's files keep growing", metadata: ["error": "\(why)"])
         case (.tidying, nil): self.notice("the history's files no longer grow")
+        case (.caching, let why?):
+            self.warning(
+                "changes cannot be written to this host's history, and are in the engine alone",
+                metadata: ["error": "\(why)"]
+            )
+        case (.caching, nil): self.notice("changes are written to this host's history again")
         }
     }
 }

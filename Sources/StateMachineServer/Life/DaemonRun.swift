@@ -16,6 +16,8 @@ struct DaemonRun: Service, CustomStringConvertible {
     let machine: Machine
     /// What the machine's log has recorded, if that can be read back.
     let past: (any PastStore)?
+    /// The same where it is this host's own log, which keeps holds, guards and declarations, too.
+    var ownPast: (any PastStore)? { self.sharing == nil ? self.past : nil }
     let schema: Schema
     let clock: any StayClock
     let configuration: DaemonConfiguration
@@ -189,10 +191,14 @@ struct DaemonRun: Service, CustomStringConvertible {
         // Not through `self`: it holds the machine, and that the history; none would ever be freed.
         self.past?.onTrouble { [logger, weak server] work, why in
             logger.log(why, of: work)
-            guard work == .commits else { return }
-            status.troubled(by: why)
-            guard let server else { return }
-            server.loop.execute { server.trouble = why }
+            switch work {
+            case .commits:
+                status.troubled(by: why)
+                guard let server else { return }
+                server.loop.execute { server.trouble = why }
+            case .caching: status.lacking(because: why)
+            case .pruning, .tidying: break
+            }
         }
         // Not through `self`, as above.
         self.sharing?.onNews { [logger, weak server] news in
@@ -289,7 +295,7 @@ struct DaemonRun: Service, CustomStringConvertible {
     /// Takes over the last process's numbers, holds and guards, all of which are in force before
     /// anything is decided.
     private func resume(with taken: InheritedConnections, at server: StateServer) async throws {
-        let past = self.past
+        let past = self.ownPast
         let left = past?.beginning.voters ?? taken.kept
         try await server.loop.submit {
             server.voters.resume(

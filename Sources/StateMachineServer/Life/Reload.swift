@@ -46,7 +46,7 @@ struct Reload: Sendable {
 
     /// Checks that the next process would start, and that something starts it.
     private func checkSuccession() throws(ReloadRefusal) {
-        if self.run.past != nil, self.run.machine.place.seq > 0 {
+        if self.run.ownPast != nil, self.run.machine.place.seq > 0 {
             throw ReloadRefusal([
                 "a file now declares a machine, but the history in the state directory is of the built-in states; "
                     + "stop the daemon, move statemachine.sqlite out of that directory, and start the daemon"
@@ -123,7 +123,7 @@ struct Reload: Sendable {
     }
 
     private func note(_ declaration: RecordedDeclaration, from seq: UInt64) async {
-        guard self.run.past != nil else { return }
+        guard self.run.ownPast != nil else { return }
         let (machine, record) = (self.run.machine, Record.declared(declaration, from: seq))
         let refusal = await withCheckedContinuation { continuation in
             machine.record([record]) { continuation.resume(returning: $0) }

@@ -32,6 +32,8 @@ final class StatusReporter: Sendable {
         var trouble: String?
         /// Why the last reload was refused.
         var refusal: String?
+        /// Why changes are not written to this host's disk, though they happen.
+        var gap: String?
         /// Sentences about links.
         var links: [String] = []
         /// Why the machine makes no moves of its own.
@@ -64,6 +66,9 @@ final class StatusReporter: Sendable {
                     ? nil
                     : self.links.joined(separator: "; ").cut(to: Self.lengths.trouble),
                 self.refusal.map { "the reload was refused: \($0.cut(to: Self.lengths.trouble))" },
+                self.gap.map {
+                    "changes are not in this host's history: \($0.cut(to: Self.lengths.trouble))"
+                },
             ]
             return parts.compactMap(\.self).joined(separator: "; ")
         }
@@ -83,6 +88,9 @@ final class StatusReporter: Sendable {
 
     /// Reports why nothing can be set, or, with nil, that it can be again.
     func troubled(by why: String?) { self.change { $0.trouble = why } }
+
+    /// Reports why changes are not written to this host's disk, though they happen, or, with nil, that they are again.
+    func lacking(because why: String?) { self.change { $0.gap = why } }
 
     /// Reports what is to be said of links.
     func changed(links: [String]) { self.change { $0.links = links } }

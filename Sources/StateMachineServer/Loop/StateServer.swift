@@ -183,6 +183,7 @@ final class StateServer: @unchecked Sendable {
             self.links = Links(of: self, seeing: self.sight, by: watcher, after: cursors)
             self.stays?.freed = { [unowned self] in self.links?.tryAgain() }
         }
+        if machine.isPlaced { self.sharing?.placed() }
         guard let last = disk?.history.beginning.newest, last.seq == place.seq else { return }
         self.origin = last.origin
     }
@@ -288,7 +289,9 @@ final class StateServer: @unchecked Sendable {
             self.voters.ask(question)
         case .askEnded(let host): self.voters.askEnded(at: host)
         case .sessionEnded: self.sessionEnded()
-        case .up, .down, .unreachable, .over: break
+        case .up, .down, .unreachable, .over, .damaged, .lacksSettings, .restarted, .missed,
+            .setAside:
+            break
         }
         sharing.happened(news)
         self.trouble = sharing.sentence

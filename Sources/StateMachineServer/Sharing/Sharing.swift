@@ -10,6 +10,8 @@ final class Sharing {
     private(set) var trouble: SharingTrouble? = .engine
     /// Why no member of the engine can be reached, each in a sentence.
     private var unreachable: [String] = []
+    /// What is wrong with a value in the engine; nil: nothing.
+    private var damage: String?
     /// Whether it is known where the machine is.
     private(set) var isPlaced = false
     /// What waits for that.
@@ -26,6 +28,7 @@ final class Sharing {
     /// What keeps the machine from being changed, for people; nil: nothing.
     var sentence: String? {
         guard let trouble else { return nil }
+        if trouble == .layout, let damage { return damage }
         let others = self.unreachable.joined(separator: "; ")
         return trouble == .engine && !others.isEmpty
             ? "\(trouble.sentence): \(others)" : trouble.sentence
@@ -36,7 +39,10 @@ final class Sharing {
         case .up: self.trouble = nil
         case .down(let trouble): self.trouble = trouble
         case .unreachable(let troubles): self.unreachable = troubles
-        case .tookOver, .asked, .askEnded, .sessionEnded, .over: break
+        case .damaged(let damage): self.damage = damage
+        case .tookOver, .asked, .askEnded, .sessionEnded, .over, .lacksSettings, .restarted,
+            .missed, .setAside:
+            break
         }
     }
 

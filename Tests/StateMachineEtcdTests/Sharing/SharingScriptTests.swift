@@ -230,6 +230,7 @@ private struct TicketPlayer: SharingPlayer {
 ///     other-holds N | other-releases N | other-ticket 0|1
 ///     own-goes N                    the engine loses a hold of this host
 ///     takes-over N                  a hold of an earlier life is of the next session
+///     puts KEY TEXT | deletes KEY   somebody changes a value of the machine's by hand
 ///     restore                       a snapshot is put back, as it was at `snapshot`
 ///     snapshot | compact
 ///     watch                         the watch brings what has happened since
@@ -293,6 +294,11 @@ private struct SharedMachinePlayer: SharingPlayer {
             self.change([
                 .put(PutRequest(self.keys.ticket(.init("b", event.number(0))), Array("{}".utf8)))
             ])
+        case "puts":
+            let text = event.words.dropFirst().joined(separator: " ")
+            self.change([.put(PutRequest(self.keys.prefix + event[0], Array(text.utf8)))])
+        case "deletes":
+            self.change([.delete(DeleteRequest(KeyRange(self.keys.prefix + event[0])))])
         case "snapshot": self.snapshot = self.engine
         case "restore": self.engine = self.snapshot
         case "compact": self.engine.compact(to: self.engine.revision)
@@ -418,6 +424,10 @@ private struct SharedMachinePlayer: SharingPlayer {
                 lines.append("voters \(names.sorted().joined(separator: ", "))")
             case .fresh(let id): lines.append("fresh \(id)")
             case .notFresh(let id, let reason): lines.append("not fresh \(id): \(reason.rawValue)")
+            case .note(.damaged(let damage)):
+                lines.append(damage.map { "note: \($0)" } ?? "note: nothing is damaged")
+            case .note(.lacksSettings): lines.append("note: there are no settings")
+            case .note(.lostChanges(let why)): lines.append("note: changes are lost, \(why)")
             case .tell(.up): lines.append("up")
             case .tell(.down(let reason)): lines.append("down: \(reason.rawValue)")
             case .gone(let lease): lines.append("session \(lease) is gone")

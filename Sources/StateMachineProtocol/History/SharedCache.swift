@@ -1,0 +1,99 @@
+package import StateMachineCore
+
+/// What one host keeps on its disk of a machine that several share: what the engine has committed, as far as it has come there, and
+/// what a daemon needs to go on after its end.
+///
+/// The engine has all of it, so nothing waits for it, and nothing is refused where it fails. Everything may be called from any
+/// thread.
+package protocol SharedCache: AnyObject, Sendable {
+    /// What tells this host from another that has its name.
+    var instance: String { get }
+
+    /// The leases under which there may be keys of this host, newest last, as they were remembered before this run.
+    var leases: [Int64] { get }
+
+    /// Remembers the leases in place of those before.
+    ///
+    /// - Parameters:
+    ///   - leases: the newest last.
+    ///   - done: called once, from anywhere, when they are on the disk; or with why they are not.
+    func remember(leases: [Int64], done: @escaping @Sendable (_ failure: String?) -> Void)
+
+    /// Where this host was when its last run ended; nil if it has not seen the machine yet.
+    var left: SharedPosition? { get }
+
+    /// Has the cache begin anew there: what it has is no longer this machine's past, or there is a gap behind it.
+    ///
+    /// From the return on nothing of it can be read, until it has begun.
+    func begin(at position: SharedPosition)
+
+    /// Adds changes, the next ones in their order, and what the engine is known by once they have been seen.
+    func append(_ changes: [RecordedTransition], knowing engine: KnownEngine)
+
+    /// Gets all of it onto the disk.
+    ///
+    /// - Parameter done: called once, from anywhere; nil, or why it could not be done.
+    func settle(done: @escaping @Sendable (_ failure: String?) -> Void)
+
+    /// The changes that can be read; what is on its way to the disk cannot yet.
+    var kept: Range<UInt64> { get }
+
+    /// What is kept, and how safe it is, by name.
+    var settings: [JSONMember] { get }
+
+    /// See `PastStore`.
+    func read(
+        _ query: TransitionQuery,
+        done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
+    )
+
+    /// See `PastStore`.
+    func locate(
+        _ time: WallTime,
+        upTo newest: UInt64,
+        done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
+    )
+
+    /// See `PastStore`.
+    func onTrouble(_ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void)
+
+    /// Calls `handler` with the name of each database that is set aside, as the cache begins anew; there is one handler.
+    func onSettingAside(_ handler: @escaping @Sendable (_ file: String) -> Void)
+}
+
+/// Where a host is among those that share a machine.
+package struct SharedPosition: Hashable, Sendable {
+    /// The newest change that it has seen, or as much of it as it knows.
+    package let newest: RecordedTransition
+    package let epoch: Epoch
+    package let engine: KnownEngine
+
+    package init(_ newest: RecordedTransition, in epoch: Epoch, knowing engine: KnownEngine) {
+        (self.newest, self.epoch, self.engine) = (newest, epoch, engine)
+    }
+}
+
+/// By what a host knows an engine again, beside the numbering and where that is: another one, or an older snapshot, has something
+/// else.
+package struct KnownEngine: Hashable, Sendable {
+    /// A block of its log: the first seq, and what tells it from others.
+    package struct Block: Hashable, Sendable {
+        package let first: UInt64
+        package let digest: UInt64
+
+        package init(first: UInt64, digest: UInt64) { (self.first, self.digest) = (first, digest) }
+    }
+
+    /// The numberings before the present one.
+    package let earlier: [Epoch]
+    /// The newest revision that it has had, and that its head has had.
+    package let revision: Int64
+    package let head: Int64
+    /// The last block; nil if none was seen yet.
+    package let block: Block?
+
+    package init(after earlier: [Epoch], revision: Int64, head: Int64, block: Block?) {
+        (self.earlier, self.revision) = (earlier, revision)
+        (self.head, self.block) = (head, block)
+    }
+}
