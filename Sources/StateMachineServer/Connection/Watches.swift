@@ -104,11 +104,16 @@ final class Watches {
     /// Brings all up to the newest change, as far as there is time and the socket takes it.
     func write() {
         for watch in self.watches where watch.isRunning && self.output.isFree {
-            if !watch.isTold(of: self.server.sharing), !watch.isReplaying {
-                self.tellSharing(to: watch)
-            }
+            let isUp = self.server.sharing?.trouble == nil
+            if !isUp { self.tellSharing(to: watch) }
             // One that rests may be due a beat.
             if !watch.cursor.isResting || watch.pace != nil { self.write(watch) }
+            // That all is well again goes behind what was missed, unless that waits for its pace.
+            if isUp, self.output.isFree,
+                watch.pace != nil || !watch.cursor.isBehind(self.server.past.ring.head)
+            {
+                self.tellSharing(to: watch)
+            }
         }
     }
 
@@ -227,8 +232,9 @@ final class Watches {
         )
     }
 
-    /// Tells a watch whether what is shown is what all hosts have; it may be behind that itself.
+    /// Tells a watch whether what is shown is what all hosts have, unless it knows; it may be behind that itself.
     private func tellSharing(to watch: Watch) {
+        guard !watch.isTold(of: self.server.sharing), !watch.isReplaying else { return }
         let trouble = self.server.sharing?.trouble
         watch.sharingWent(trouble)
         self.output.write(
