@@ -135,10 +135,6 @@ struct SharedDaemonsTests {
                         )
                         #expect(resumed.type == "live", "\(resumed)")
                         #expect(
-                            try await a.ask(\.control, #"{"op":"hold","before":"open"}"#).error
-                                == "unavailable"
-                        )
-                        #expect(
                             try await a.ask(\.control, #"{"op":"describe"}"#).item("cluster")?
                                 .string("host") == "a"
                         )
