@@ -39,7 +39,7 @@ struct SharedGuardTests {
     @Test(.timeLimit(.minutes(2)))
     func aGuardAtOneHostSaysWhetherAnotherMayChangeTheMachine() async throws {
         try await Self.run { a, b in
-            let (client, number) = try await Self.guard(b)
+            let (client, number) = try await Self.guard(b, #","timeoutMs":20000"#)
             let setter = try a.connect(\.control)
             for round in 0..<50 {
                 let mayOpen = round % 2 == 1
