@@ -257,9 +257,10 @@ package struct SharedMachine: Sendable {
 
     /// Tells what others have done: a group that waits is judged again behind it.
     private mutating func tell(_ news: EngineMirror.News) {
-        if !news.blocks.isEmpty, let seq = self.memory?.seq { self.tell(.reached(seq)) }
         self.tellVoters(news)
         self.tellNews(news.blocks, hasVoters: news.hasVoters)
+        // Whoever hears that all is well has what led there.
+        if !news.blocks.isEmpty, let seq = self.memory?.seq { self.tell(.reached(seq)) }
         self.judgeOwn(news)
     }
 
@@ -457,13 +458,15 @@ package struct SharedMachine: Sendable {
     private mutating func happened(_ commit: Commit, at revision: Int64) {
         self.tellVoters(self.mirror.committed(commit, at: revision, in: self.session))
         self.strays.subtract(commit.ended)
-        if let block = commit.block?.block { self.tell(.reached(block.last)) }
+        let block = commit.block?.block
         if self.pending?.isSent == true {
-            return self.answer(.committed)
+            self.answer(.committed)
+        } else {
+            // Whoever asked for them was told that it is not known.
+            if commit.session == self.session { self.strays.formUnion(commit.put) }
+            if let block { self.tellNews([block]) }
         }
-        // Whoever asked for them was told that it is not known.
-        if commit.session == self.session { self.strays.formUnion(commit.put) }
-        if let block = commit.block?.block { self.tellNews([block]) }
+        if let block { self.tell(.reached(block.last)) }
     }
 
     private mutating func fenced(_ outcome: Outcome<TransactionRequest.Answer>) {
@@ -690,7 +693,6 @@ package struct SharedMachine: Sendable {
         if arrival == .restarted { self.counts.epochs += 1 }
         if case .missed = arrival {
             news = self.mirror.enter(head, reading, isAnother: false)
-            self.tell(.reached(head.seq))
         } else {
             news = self.mirror.enter(head, reading, isAnother: true)
             // What was sent went to another engine.
@@ -707,6 +709,7 @@ package struct SharedMachine: Sendable {
         self.tellNews([], hasVoters: true)
         self.judgeOwn(news)
         self.isCurrent = true
+        if case .missed = arrival { self.tell(.reached(head.seq)) }
     }
 
     // MARK: - What the watch brings

@@ -242,7 +242,8 @@ package enum SharingTrouble: String, CaseIterable, Comparable, Sendable {
     /// For people.
     package var sentence: String {
         switch self {
-        case .layout: "a later program has written the machine; upgrade this one"
+        case .layout:
+            "this program cannot read what the engine has of the machine: a later one has written it, or it is damaged"
         case .form:
             "the machine is in a state that this host's file does not have; give it the same file"
         case .certificate: "the engine does not take the certificate"

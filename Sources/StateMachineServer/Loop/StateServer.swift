@@ -35,6 +35,8 @@ final class StateServer: @unchecked Sendable {
     private let listener: Listener
     /// Nil of a machine that is this host's alone.
     let sharing: Sharing?
+    /// How often it was told that a shared machine is up or down.
+    private var standings: UInt64 = 0
     /// Nil of a machine that has no stays.
     let stays: Stays?
     /// Nil where nobody follows other machines.
@@ -280,8 +282,6 @@ final class StateServer: @unchecked Sendable {
 
     /// Something is told of a machine that hosts share.
     func happened(_ news: SharingNews) {
-        guard let sharing = self.sharing else { return }
-        let former = sharing.trouble
         switch news {
         case .tookOver(let voters): self.voters.takeOver(voters)
         case .asked(let question):
@@ -289,10 +289,22 @@ final class StateServer: @unchecked Sendable {
             self.voters.ask(question)
         case .askEnded(let host): self.voters.askEnded(at: host)
         case .sessionEnded: self.sessionEnded()
-        case .up, .down, .unreachable, .over, .damaged, .lacksSettings, .restarted, .missed,
-            .setAside:
-            break
+        case .up:
+            self.standings += 1
+            // What others have done until then may be on its way here.
+            return self.afterCommits { [standings = self.standings] in
+                if self.standings == standings { self.stands(news) }
+            }
+        case .down: self.standings += 1
+        case .unreachable, .over, .damaged, .lacksSettings, .restarted, .missed, .setAside: break
         }
+        self.stands(news)
+    }
+
+    /// How it is with a machine that hosts share is no longer what it was.
+    private func stands(_ news: SharingNews) {
+        guard let sharing = self.sharing else { return }
+        let former = sharing.trouble
         sharing.happened(news)
         self.trouble = sharing.sentence
         self.status?.troubled(by: self.trouble)

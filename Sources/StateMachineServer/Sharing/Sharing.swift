@@ -28,7 +28,9 @@ final class Sharing {
     /// What keeps the machine from being changed, for people; nil: nothing.
     var sentence: String? {
         guard let trouble else { return nil }
-        if trouble == .layout, let damage { return damage }
+        if trouble == .layout {
+            return self.damage ?? "a later program has written the machine; upgrade this one"
+        }
         let others = self.unreachable.joined(separator: "; ")
         return trouble == .engine && !others.isEmpty
             ? "\(trouble.sentence): \(others)" : trouble.sentence
