@@ -108,7 +108,11 @@ final class StateDirectory: Sendable {
         for suffix in ["", "-wal", "-shm"] {
             let (old, new) = (self.database + suffix, aside + suffix)
             guard rename(old, new) == 0 || errno == ENOENT else {
-                throw HistoryError("\(old) is \(flaw.rawValue) and cannot be renamed", errno: errno)
+                let why =
+                    flaw == .corrupt
+                    ? "is corrupt and cannot be renamed"
+                    : "is no longer this machine's past and cannot be renamed"
+                throw HistoryError("\(old) \(why)", errno: errno)
             }
         }
         return Aside(flaw: flaw, file: aside)
