@@ -607,8 +607,11 @@ class Following:
         seq, cursor, _ = self.place
         self.place = (seq, cursor, True)
 
-    def take(self, line: dict[str, Any], into: list[Item]) -> None:
-        """Adds the items that a line stands for, the first one last."""
+    def take(self, line: dict[str, Any], into: list[Item]) -> bool:
+        """Adds the items that a line stands for, the first one last.
+
+        True if the daemon is there, and does not know yet where the machine is.
+        """
         kind = line.get("type")
         last, at, is_gone = self.place
         if kind == "change":
@@ -639,11 +642,14 @@ class Following:
             )
         else:
             if kind == "reply":
+                if line.get("error") == "unavailable":
+                    return True
                 accepted(line)
-            return
+            return False
         if is_gone:
             into.append(Back())
         self.place = (last, at, False)
+        return False
 
 
 # Places

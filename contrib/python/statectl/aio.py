@@ -808,10 +808,7 @@ class Watch:
                         return Gone(lost.reason)
                     continue
                 if line is not None:
-                    try:
-                        self._following.take(line, items)
-                    except Unavailable:
-                        # The daemon is there, and does not know yet where the machine is.
+                    if self._following.take(line, items):
                         self._hang_up()
                         self._retry_at = clock() + self._backoff.next()
                         continue
