@@ -71,7 +71,7 @@ package final class History: Recording, PastStore, @unchecked Sendable {
         )
     }
 
-    /// The name of the numbering; see `PastStore`.
+    /// The name of the numbering; see `PastReading`.
     package var epoch: Epoch { self.opening.epoch }
     package var earlier: [Cursor] { self.opening.earlier }
 
@@ -134,21 +134,20 @@ package final class History: Recording, PastStore, @unchecked Sendable {
     /// `keepChanges`, `keepDays`, `keepBytes` and `durability`.
     package var settings: [JSONMember] { self.disk.settings }
 
-    /// Reads the first few transitions that a query asks for; see `PastStore`.
+    /// Reads the first few transitions that a query asks for; see `PastReading`.
     package func read(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     ) {
-        self.disk.read(done) { try $0.read(query) }
+        self.disk.read(query, done: done)
     }
 
-    /// Finds the first transition from a time on; see `PastStore`.
+    /// Finds the first transition from a time on; see `PastReading`.
     package func locate(
         _ time: WallTime,
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
     ) {
-        let oldest = self.oldest
-        self.disk.read(done) { try $0.locate(time, from: oldest, to: newest) }
+        self.disk.locate(time, upTo: newest, done: done)
     }
 }

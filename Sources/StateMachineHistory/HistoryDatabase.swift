@@ -147,6 +147,18 @@ final class HistoryDatabase: @unchecked Sendable {
         }
     }
 
+    /// Why the disk does not take what `body` writes; nil if it does.
+    ///
+    /// - Throws: what else `body` throws.
+    func trouble(_ body: () throws -> Void) throws -> String? {
+        do {
+            try body()
+            return nil
+        } catch let error as SQLiteError where self.isOfTheDisk(error) {
+            return self.sentence(for: error)
+        }
+    }
+
     /// Whether the disk is full, failing or read-only.
     func isOfTheDisk(_ error: SQLiteError) -> Bool {
         switch error.kind {

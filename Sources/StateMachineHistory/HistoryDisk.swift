@@ -202,7 +202,25 @@ final class HistoryDisk: @unchecked Sendable {
         ]
     }
 
-    func read<Wanted: Sendable>(
+    /// See `PastReading`.
+    func read(
+        _ query: TransitionQuery,
+        done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
+    ) {
+        self.read(done) { try $0.read(query) }
+    }
+
+    /// See `PastReading`.
+    func locate(
+        _ time: WallTime,
+        upTo newest: UInt64,
+        done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
+    ) {
+        let oldest = self.oldest
+        self.read(done) { try $0.locate(time, from: oldest, to: newest) }
+    }
+
+    private func read<Wanted: Sendable>(
         _ done: @escaping @Sendable (Result<Wanted, HistoryFailure>) -> Void,
         _ body: @escaping @Sendable (HistoryDatabase) throws -> Wanted
     ) {

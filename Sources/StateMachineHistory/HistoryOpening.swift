@@ -119,22 +119,16 @@ struct HistoryOpening {
         // The effect of the boot on the stay comes first: till then the stay is one of the boot
         // before.
         let isLeft = stay.isFirstInBoot && schema.move(on: .boot, at: place) != nil
-        do {
-            try database.begin(
-                with: HistoryDatabase.Beginning(
-                    start: HistoryDatabase.Beginning.Start(
-                        newest: self.newest,
-                        epoch: self.epoch,
-                        earlier: self.earlier,
-                        declaration: schema.declaration,
-                        stay: self.starts == nil || isLeft ? nil : stay.start,
-                        times: schema.rules?.times(of: self.value) ?? []
-                    )
-                )
-            )
-            self.trouble = nil
-        } catch let error as SQLiteError where database.isOfTheDisk(error) {
-            self.trouble = database.sentence(for: error)
+        let start = HistoryDatabase.Beginning.Start(
+            newest: self.newest,
+            epoch: self.epoch,
+            earlier: self.earlier,
+            declaration: schema.declaration,
+            stay: self.starts == nil || isLeft ? nil : stay.start,
+            times: schema.rules?.times(of: self.value) ?? []
+        )
+        self.trouble = try database.trouble {
+            try database.begin(with: HistoryDatabase.Beginning(start: start))
         }
     }
 }

@@ -236,7 +236,7 @@ package final class SharedHistory: SharedCache, @unchecked Sendable {
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     ) {
-        self.disk.read(done) { try $0.read(query) }
+        self.disk.read(query, done: done)
     }
 
     package func locate(
@@ -244,7 +244,6 @@ package final class SharedHistory: SharedCache, @unchecked Sendable {
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
     ) {
-        let oldest = self.disk.oldest
-        self.disk.read(done) { try $0.locate(time, from: oldest, to: newest) }
+        self.disk.locate(time, upTo: newest, done: done)
     }
 }

@@ -50,11 +50,9 @@ struct SharedOpening {
         } else {
             (self.left, self.oldest) = (nil, 1)
         }
-        do {
-            try database.begin(at: self.left, declaredBy: schema, noting: self.sharing)
-            self.trouble = nil
-        } catch let error as SQLiteError where database.isOfTheDisk(error) {
-            self.trouble = database.sentence(for: error)
+        let (left, sharing) = (self.left, self.sharing)
+        self.trouble = try database.trouble {
+            try database.begin(at: left, declaredBy: schema, noting: sharing)
         }
     }
 }

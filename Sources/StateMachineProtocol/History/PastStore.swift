@@ -4,7 +4,7 @@ package import StateMachineCore
 /// memory.
 ///
 /// Everything may be called from any thread, and nothing waits for the disk.
-package protocol PastStore: AnyObject, Sendable {
+package protocol PastStore: PastReading {
     /// The name of the numbering, which changes whenever that restarted or may have lost its end.
     var epoch: Epoch { get }
 
@@ -17,7 +17,12 @@ package protocol PastStore: AnyObject, Sendable {
 
     /// The oldest transition that is kept; one past the newest if there is none.
     var oldest: UInt64 { get }
+}
 
+/// What of a machine's past can be asked about, wherever it is kept.
+///
+/// Everything may be called from any thread, and nothing waits for the disk.
+package protocol PastReading: AnyObject, Sendable {
     /// What is kept, and how safe it is, by name; shown to clients beside the limits.
     var settings: [JSONMember] { get }
 

@@ -1,11 +1,9 @@
-package import StateMachineCore
-
 /// What one host keeps on its disk of a machine that several share: what the engine has committed, as far as it has come there, and
 /// what a daemon needs to go on after its end.
 ///
 /// The engine has all of it, so nothing waits for it, and nothing is refused where it fails. Everything may be called from any
 /// thread.
-package protocol SharedCache: AnyObject, Sendable {
+package protocol SharedCache: PastReading {
     /// What tells this host from another that has its name.
     var instance: String { get }
 
@@ -37,25 +35,6 @@ package protocol SharedCache: AnyObject, Sendable {
 
     /// The changes that can be read; what is on its way to the disk cannot yet.
     var kept: Range<UInt64> { get }
-
-    /// What is kept, and how safe it is, by name.
-    var settings: [JSONMember] { get }
-
-    /// See `PastStore`.
-    func read(
-        _ query: TransitionQuery,
-        done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
-    )
-
-    /// See `PastStore`.
-    func locate(
-        _ time: WallTime,
-        upTo newest: UInt64,
-        done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
-    )
-
-    /// See `PastStore`.
-    func onTrouble(_ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void)
 
     /// Calls `handler` with the name of each database that is set aside, as the cache begins anew; there is one handler.
     func onSettingAside(_ handler: @escaping @Sendable (_ file: String) -> Void)
