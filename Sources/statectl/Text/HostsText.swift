@@ -19,22 +19,12 @@ extension LineText {
                 row["session"]?.string?.printable ?? "?", Self.clock(row),
             ]
         }
-        let widths = names.indices.map { column in
-            ([names] + cells).map { $0[column].columns }.max() ?? 0
-        }
-        func line(_ cells: [String]) -> String {
-            zip(cells, widths).enumerated().map { column, cell in
-                let padding = String(repeating: " ", count: cell.1 - cell.0.columns)
-                // Names begin in one column, numbers end in one.
-                return [0, 1, 4].contains(column) ? cell.0 + padding : padding + cell.0
-            }
-            .joined(separator: "  ")
-        }
-        var lines = [self.style.text(line(names), as: .label)]
-        for (row, cells) in zip(rows, cells) {
+        let table = ([names] + cells).lines(names: [0, 1, 4])
+        var lines = [self.style.text(table[0], as: .label)]
+        for (row, line) in zip(rows, table.dropFirst()) {
             let notes = self.remarks(on: row, beside: rows)
             lines.append(
-                ([line(cells)] + notes.map { self.style.text($0, as: .notice) })
+                ([line] + notes.map { self.style.text($0, as: .notice) })
                     .joined(separator: "  ")
             )
         }

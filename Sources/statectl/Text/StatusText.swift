@@ -303,18 +303,9 @@ extension LineText {
                 + columns.map { row[$0]?.shortText ?? "?" }
         }
         let table = [["who", "door"] + columns] + cells
-        let widths = table[0].indices.map { column in table.map { $0[column].columns }.max() ?? 0 }
-        let width = widths.reduce(-2) { $0 + $1 + 2 }
-        if omitted < Self.leastFirst.count, width > self.width ?? .max {
+        let lines = table.lines(names: [0, 1])
+        if omitted < Self.leastFirst.count, lines[0].columns > self.width ?? .max {
             return self.connections(rows, omitting: omitted + 1)
-        }
-        let lines = table.map { cells in
-            zip(cells, widths).enumerated().map { column, cell in
-                let padding = String(repeating: " ", count: cell.1 - cell.0.columns)
-                // Names begin in one column, numbers end in one.
-                return column < 2 ? cell.0 + padding : padding + cell.0
-            }
-            .joined(separator: "  ")
         }
         return [self.style.text(lines[0], as: .label)] + lines.dropFirst()
     }

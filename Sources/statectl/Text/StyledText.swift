@@ -68,6 +68,23 @@ struct StyledText {
     }
 }
 
+extension [[String]] {
+    /// Rows of as many cells each, as lines whose columns stand below each other: those of `names` begin in one column, all others, numbers,
+    /// end in one.
+    func lines(names: Set<Int>) -> [String] {
+        let widths = (self.first ?? []).indices.map { column in
+            self.map { $0[column].columns }.max() ?? 0
+        }
+        return self.map { cells in
+            zip(cells, widths).enumerated().map { column, cell in
+                let padding = String(repeating: " ", count: cell.1 - cell.0.columns)
+                return names.contains(column) ? cell.0 + padding : padding + cell.0
+            }
+            .joined(separator: "  ")
+        }
+    }
+}
+
 extension [StyledText] {
     /// The columns that the first parts of rows take, so that what follows stands below each other; a longer one shifts
     /// the rest.
