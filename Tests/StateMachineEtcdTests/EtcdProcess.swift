@@ -77,6 +77,19 @@ struct EtcdProcess: Sendable {
         try await self.isServing()
     }
 
+    /// Kills it, and has another serve there what a snapshot has, in a directory of its own.
+    func putBack(_ snapshot: String, in directory: String) async throws -> EtcdProcess {
+        try await self.process.end(by: SIGKILL)
+        try await self.etcdctl(
+            "snapshot",
+            "restore",
+            snapshot,
+            "--data-dir",
+            "\(directory)/restored/one"
+        )
+        return try await EtcdProcess(in: "\(directory)/restored", at: self.endpoint)
+    }
+
     private init(
         _ name: String,
         in directory: String,

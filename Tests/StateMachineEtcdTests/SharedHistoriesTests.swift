@@ -187,15 +187,7 @@ struct SharedHistoriesTests {
             let endpoint = etcd.endpoint
             let cursors = Recorder<String>()
             @Sendable func putBack() async throws -> EtcdProcess {
-                try await etcd.process.end(by: SIGKILL)
-                try await etcd.etcdctl(
-                    "snapshot",
-                    "restore",
-                    "\(directory)/snapshot",
-                    "--data-dir",
-                    "\(directory)/restored/one"
-                )
-                return try await EtcdProcess(in: "\(directory)/restored", at: endpoint)
+                try await etcd.putBack("\(directory)/snapshot", in: directory)
             }
             /// What a client sees behind it.
             @Sendable func check(_ a: DaemonProcess) async throws {

@@ -179,15 +179,7 @@ struct SharedRecordingTests {
             _ = try await host.machine.propose(.lit(by: "a", 1))
             try await etcd.etcdctl("snapshot", "save", "\(directory)/snapshot")
             for number in 2...5 { _ = try await host.machine.propose(.lit(by: "a", number)) }
-            try await etcd.process.end(by: SIGKILL)
-            try await etcd.etcdctl(
-                "snapshot",
-                "restore",
-                "\(directory)/snapshot",
-                "--data-dir",
-                "\(directory)/restored/one"
-            )
-            let again = try await EtcdProcess(in: "\(directory)/restored", at: etcd.endpoint)
+            let again = try await etcd.putBack("\(directory)/snapshot", in: directory)
             await host.isAt(arrival: 2)
             await host.isUp()
             #expect(host.epoch != epoch)
