@@ -7,7 +7,7 @@ import Synchronization
 /// Where a machine that several hosts share records its changes, and learns of theirs: in the engine.
 ///
 /// Everything happens on one event loop, in one order: what ``SharedMachine`` decides is done here, so nothing of another host is entered
-/// between a group of this one and its answer. Guarded state: `performer`, which belongs to that loop; `arrivals` and `counted`, each behind its lock.
+/// between a group of this one and its answer. Guarded state: `performer`, which belongs to that loop.
 package final class SharedRecording: Recording, MachineSharing {
     package struct Settings: Sendable {
         package var endpoints: [EtcdEndpoint]
@@ -65,17 +65,7 @@ package final class SharedRecording: Recording, MachineSharing {
     package let past: any PastStore
 
     private let performer: NIOLoopBoundBox<SharingPerformer>
-    /// The numberings of the arrivals that were adopted and not taken.
-    private let arrivals = Lock<[Epoch]>([])
-
-    /// The holds and guards of other hosts.
-    private let foreign = Lock<[ForeignVoter]>([])
-
-    /// When a quorum was last asked that has said where the machine is, in microseconds of ``KernelClock``; 0: never.
-    private let asked = Atomic<Int64>(0)
-    private let counted = Lock(SharingCounts())
-    /// Until when the session can be counted on, by the same clock; 0: there is none.
-    private let deadline = Atomic<Int64>(0)
+    private let report: SharingReport
 
     /// - Parameters:
     ///   - settings: which machine, and where.
@@ -98,11 +88,19 @@ package final class SharedRecording: Recording, MachineSharing {
         let (form, left) = (SharedForm(schema: schema), cache?.left)
         (self.form, self.loop, self.cache) = (form, loop, cache)
         self.place = left.flatMap { form.place($0.newest) }
+        let report = SharingReport()
         let performer = NIOLoopBoundBox.makeBoxSendingValue(
-            SharingPerformer(settings, form, at: self.place, keeping: cache, on: loop),
+            SharingPerformer(
+                settings,
+                form,
+                at: self.place,
+                keeping: cache,
+                telling: report,
+                on: loop
+            ),
             eventLoop: loop
         )
-        self.performer = performer
+        (self.performer, self.report) = (performer, report)
         cache?.onSettingAside { file in
             loop.execute { performer.value.tell(happened: .setAside(file: file)) }
         }
@@ -116,22 +114,11 @@ package final class SharedRecording: Recording, MachineSharing {
     // MARK: - MachineSharing
 
     package func begin(moving machine: Machine, continuing session: SharedSession?) {
-        self.onLoop { performer in
-            performer.begin(
-                moving: machine,
-                continuing: session,
-                began: { self.log.began($0) },
-                arrived: { epoch in self.arrivals.withLock { $0.append(epoch) } },
-                answered: { self.asked.store($0, ordering: .relaxed) },
-                counted: { self.deadline.store($0, ordering: .sequentiallyConsistent) },
-                tallied: { counts in self.counted.withLock { $0 = counts } },
-                held: { voters in self.foreign.withLock { $0 = voters } }
-            )
-        }
+        self.onLoop { [log] in $0.begin(moving: machine, continuing: session, log) }
     }
 
     package var isSessionSure: Bool {
-        KernelClock().moment.uptime < self.deadline.load(ordering: .sequentiallyConsistent)
+        KernelClock().moment.uptime < self.report.deadline.load(ordering: .sequentiallyConsistent)
     }
 
     package func session(_ done: @escaping @Sendable (SharedSession?) -> Void) {
@@ -145,16 +132,16 @@ package final class SharedRecording: Recording, MachineSharing {
     package func leaveSession() { self.onLoop { $0.leaveSession() } }
 
     package var ageMs: Int64? {
-        let (asked, now) = (self.asked.load(ordering: .relaxed), KernelClock().moment)
+        let (asked, now) = (self.report.asked.load(ordering: .relaxed), KernelClock().moment)
         if asked != 0 { return max(0, now.uptime - asked) / 1000 }
         // It was there in the last run, when the change was made, or later.
         return self.place.map { max(0, now.wall.microseconds - $0.at.microseconds) / 1000 }
     }
 
-    package var foreignVoters: [ForeignVoter] { self.foreign.withLock { $0 } }
+    package var foreignVoters: [ForeignVoter] { self.report.voters.withLock { $0 } }
 
     package func takeArrival() -> Epoch? {
-        self.arrivals.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        self.report.arrivals.withLock { $0.isEmpty ? nil : $0.removeFirst() }
     }
 
     package func confirm(_ done: @escaping @Sendable (SharingTrouble?) -> Void) {
@@ -165,7 +152,7 @@ package final class SharedRecording: Recording, MachineSharing {
         self.onLoop { $0.hosts(done) }
     }
 
-    package var counts: SharingCounts { self.counted.withLock { $0 } }
+    package var counts: SharingCounts { self.report.counts.withLock { $0 } }
 
     package func onNews(_ handler: @escaping @Sendable (SharingNews) -> Void) {
         self.onLoop { $0.tell(handler) }

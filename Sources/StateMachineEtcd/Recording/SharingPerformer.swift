@@ -2,6 +2,7 @@
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
+import Synchronization
 
 /// Does what a ``SharedMachine`` decides.
 ///
@@ -34,14 +35,11 @@ final class SharingPerformer {
 
     // The machine.
     private var machine: Machine?
-    private var noteBeginning: @Sendable (Epoch) -> Void = { _ in }
-    private var noteArrival: @Sendable (Epoch) -> Void = { _ in }
-    private var noteAnswer: @Sendable (Int64) -> Void = { _ in }
-    private var noteCounts: @Sendable (SharingCounts) -> Void = { _ in }
+    private let report: SharingReport
+    /// The machine's log, which asks this one; nil before it begins and once it has ended.
+    private var log: EngineLog?
     private var connects: UInt64 = 0
     private var commits = SharingCounts.Times()
-    /// What was told last.
-    private var counts = SharingCounts()
     private var hosts: HostList
     /// Which daemon this is, among all that ever ran for this host.
     private var instance: String
@@ -52,8 +50,6 @@ final class SharingPerformer {
     private var epoch: Epoch?
     private let voters: ForeignVoters
     private var guards: GuardExchange?
-    /// Told of all holds and guards of other hosts when some of them have changed.
-    private var noteVoters: @Sendable ([ForeignVoter]) -> Void = { _ in }
     /// The group that is to be committed, and who waits for that.
     private var group: (changes: [Change], begun: Int64, done: @Sendable (Recorded) -> Void)?
     /// Whether the next group was judged before all was entered that had happened.
@@ -67,9 +63,10 @@ final class SharingPerformer {
         _ form: SharedForm,
         at place: Place?,
         keeping cache: (any SharedCache)?,
+        telling report: SharingReport,
         on loop: any EventLoop
     ) {
-        (self.settings, self.form, self.loop) = (settings, form, loop)
+        (self.settings, self.form, self.loop, self.report) = (settings, form, loop, report)
         let left = cache?.left
         self.epoch = left?.epoch
         self.keys = SharedKeys(machine: settings.machine)
@@ -98,31 +95,15 @@ final class SharingPerformer {
     /// - Parameters:
     ///   - machine: the one that it moves.
     ///   - left: the session that the last process has left; nil: none.
-    ///   - began: called with the machine's numbering before anything is adopted that is in it, and again for each connection.
-    ///   - arrived: called with the numbering of each arrival before the machine adopts that.
-    ///   - answered: called with when a quorum was asked that has just said where the machine is.
-    ///   - counted: called with until when the session can be counted on; 0: there is none.
-    ///   - tallied: called with what has been counted, whenever that has changed.
-    ///   - held: called with all holds and guards of other hosts when some of them have changed.
-    func begin(
-        moving machine: Machine,
-        continuing left: SharedSession?,
-        began: @escaping @Sendable (Epoch) -> Void,
-        arrived: @escaping @Sendable (Epoch) -> Void,
-        answered: @escaping @Sendable (Int64) -> Void,
-        counted: @escaping @Sendable (Int64) -> Void,
-        tallied: @escaping @Sendable (SharingCounts) -> Void,
-        held: @escaping @Sendable ([ForeignVoter]) -> Void
-    ) {
+    ///   - log: the machine's log, which is told the numbering before anything is adopted that is in it, and again for each connection.
+    func begin(moving machine: Machine, continuing left: SharedSession?, _ log: EngineLog) {
         guard !self.isStopped, self.machine == nil else { return }
-        (self.machine, self.noteBeginning) = (machine, began)
-        (self.noteArrival, self.noteAnswer) = (arrived, answered)
-        (self.noteCounts, self.noteVoters) = (tallied, held)
+        (self.machine, self.log) = (machine, log)
         if self.entered.isAstray { self.thisHappened(.trouble(.form, isThere: true)) }
         self.guards = GuardExchange(self.settings, self.keys, self.form, on: self.loop) {
             [unowned self] in self.audience.happened($0)
         }
-        self.beginSession(continuing: left, counted)
+        self.beginSession(continuing: left)
         let bound = NIOLoopBound(self, eventLoop: self.loop)
         self.client = EtcdClient(
             self.settings.endpoints,
@@ -148,8 +129,7 @@ final class SharingPerformer {
         self.asked = [:]
         self.entered.end(knowing: self.decisions.memory)
         // Who hears of it has it.
-        (self.noteBeginning, self.noteArrival) = ({ _ in }, { _ in })
-        (self.noteAnswer, self.audience) = ({ _ in }, SharingAudience())
+        (self.log, self.audience) = (nil, SharingAudience())
         guard let session = self.session.take() else { return done() }
         session.stop(leaving: self.isSessionLeft) {
             self.client.take()?.stop()
@@ -160,10 +140,7 @@ final class SharingPerformer {
 
     // MARK: - The session
 
-    private func beginSession(
-        continuing left: SharedSession?,
-        _ counted: @escaping @Sendable (Int64) -> Void
-    ) {
+    private func beginSession(continuing left: SharedSession?) {
         // Whatever begins now, what the last process held by a session that has ended is no longer there.
         let isOver = left.map { $0.deadline <= self.clock.moment.uptime } ?? true
         self.instance = left?.instance ?? self.instance
@@ -188,8 +165,11 @@ final class SharingPerformer {
             within: self.settings.callTimeout,
             on: self.loop,
             remembering: self.settings.remember,
-            noteDeadline: counted
-        ) { [unowned self] in self.sessionWent($0) }
+            noteDeadline: { [report] in
+                report.deadline.store($0, ordering: .sequentiallyConsistent)
+            },
+            tell: { [unowned self] in self.sessionWent($0) }
+        )
     }
 
     private func sessionWent(_ news: SessionPerformer.News) {
@@ -228,7 +208,7 @@ final class SharingPerformer {
             self.guards?.connected(connection)
             self.audience.areNow([])
             self.hosts { _ in }
-            if let epoch { self.noteBeginning(epoch) }
+            if let epoch { self.log?.began(epoch) }
             self.thisHappened(.connected)
         case .down(let troubles):
             self.connection = nil
@@ -263,7 +243,7 @@ final class SharingPerformer {
 
     private func ended(_ number: UInt64, _ outcome: Outcome<TransactionRequest.Answer>) {
         if let begun = self.looks.removeValue(forKey: number), case .answered = outcome {
-            self.noteAnswer(begun)
+            self.report.asked.store(begun, ordering: .relaxed)
             self.endOverdue()
             self.guards?.tidy()
         }
@@ -346,9 +326,7 @@ final class SharingPerformer {
         var counts = self.decisions.counts
         (counts.connects, counts.commits) = (self.connects, self.commits)
         counts.hosts = self.hosts.count
-        guard counts != self.counts else { return }
-        self.counts = counts
-        self.noteCounts(counts)
+        self.report.counts.withLock { $0 = counts }
     }
 
     private func perform(_ action: SharedMachine.Action) {
@@ -369,7 +347,7 @@ final class SharingPerformer {
             self.voters.change(putting: put, removing: gone, in: machine) { [loop] voter, ask in
                 loop.execute { guards.value?.asked(voter, ask) }
             }
-            self.noteVoters(self.voters.all)
+            self.report.voters.withLock { $0 = self.voters.all }
             self.adopt([])
         case .fresh(let question): self.asked.removeValue(forKey: question)?(nil)
         case .notFresh(let question, let reason):
@@ -484,7 +462,7 @@ final class SharingPerformer {
         case .restarted: self.audience.happened(.restarted(because: self.loss.take()))
         }
         self.epoch = head.epoch
-        self.noteBeginning(head.epoch)
+        self.log?.began(head.epoch)
         let memory = self.decisions.memory
         self.adopt(self.entering { $0.arrive(at: head, knowing: memory).map { [$0] } ?? [] })
     }
@@ -497,7 +475,7 @@ final class SharingPerformer {
             self.events.append(.trouble(.form, isThere: self.entered.isAstray))
         }
         for change in changes where change.isArrival {
-            if let epoch { self.noteArrival(epoch) }
+            if let epoch { self.report.arrivals.withLock { $0.append(epoch) } }
         }
         return changes
     }

@@ -132,7 +132,9 @@ extension Connection {
                     "nothing is set on \(self.door.fileName); ask on \(Door.control.fileName) what is possible"
                 )
             }
-            if call.isFresh { return self.confirm(call, id: id) }
+            if call.isFresh, let sharing = self.server.sharing {
+                return self.confirm(call, by: sharing, id: id)
+            }
             self.writeState(call, id: id)
             self.output.replyWithLine(after: self.server.past.ring.head)
         case .set(let call):

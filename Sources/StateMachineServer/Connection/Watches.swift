@@ -103,16 +103,15 @@ final class Watches {
 
     /// Brings all up to the newest change, as far as there is time and the socket takes it.
     func write() {
+        let sharing = self.server.sharing
         for watch in self.watches where watch.isRunning && self.output.isFree {
-            let isUp = self.server.sharing?.trouble == nil
-            if !isUp { self.tellSharing(to: watch) }
+            if let sharing, sharing.trouble != nil { self.tell(watch, of: sharing) }
             // One that rests may be due a beat.
             if !watch.cursor.isResting || watch.pace != nil { self.write(watch) }
+            guard let sharing, sharing.trouble == nil, self.output.isFree else { continue }
             // That all is well again goes behind what was missed, unless that waits for its pace.
-            if isUp, self.output.isFree,
-                watch.pace != nil || !watch.cursor.isBehind(self.server.past.ring.head)
-            {
-                self.tellSharing(to: watch)
+            if watch.pace != nil || !watch.cursor.isBehind(self.server.past.ring.head) {
+                self.tell(watch, of: sharing)
             }
         }
     }
@@ -233,14 +232,13 @@ final class Watches {
     }
 
     /// Tells a watch whether what is shown is what all hosts have, unless it knows; it may be behind that itself.
-    private func tellSharing(to watch: Watch) {
-        guard !watch.isTold(of: self.server.sharing), !watch.isReplaying else { return }
-        let trouble = self.server.sharing?.trouble
-        watch.sharingWent(trouble)
+    private func tell(_ watch: Watch, of sharing: Sharing) {
+        guard !watch.isTold(of: sharing), !watch.isReplaying else { return }
+        watch.sharingWent(sharing.trouble)
         self.output.write(
             ServerLine.shared(
                 id: watch.id,
-                trouble,
+                sharing.trouble,
                 self.server.report,
                 resumingAt: watch.cursor.seq
             )[...]

@@ -11,7 +11,7 @@ extension StateServer {
                 writer.number("uptimeMs", self.uptimeMs)
                 if let began { writer.time("began", began) }
                 writer.json("counters", self.counters.json)
-                if let sharing { writer.json("engine", sharing.described) }
+                if let sharing { writer.json("engine", sharing.counted) }
                 self.counters.transitions.write(to: &writer)
                 writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
                 self.writeVoters(to: &writer)
@@ -69,18 +69,6 @@ extension StateServer {
 
     private func writeRow(of voter: any ShownVoter, to writer: inout LineWriter) {
         voter.writeRow(to: &writer, at: voter.host ?? self.sharing?.engine.host)
-    }
-}
-
-extension Sharing {
-    /// Whether the machine is shown as all hosts have it, and what has been counted of that.
-    fileprivate var described: JSONValue {
-        var members = [JSONMember("up", .bool(self.trouble == nil))]
-        if let trouble = self.trouble {
-            members.append(JSONMember("reason", .string(trouble.rawValue)))
-        }
-        if let staleMs = self.staleMs { members.append(JSONMember("staleMs", .integer(staleMs))) }
-        return .object(members + (self.engine.counts.json.members ?? []))
     }
 }
 

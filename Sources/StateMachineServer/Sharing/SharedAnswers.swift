@@ -3,12 +3,8 @@ import StateMachineProtocol
 
 /// Answers that the engine is asked for first; nothing more is read from the client until then.
 extension Connection {
-    /// Answers `get` with the state that all hosts have, once a quorum has confirmed it; at once where the machine is this host's alone.
-    func confirm(_ call: GetCall, id: RequestID?) {
-        guard let sharing = self.server.sharing else {
-            self.writeState(call, id: id)
-            return self.output.replyWithLine(after: self.server.past.ring.head)
-        }
+    /// Answers `get` with the state that all hosts have, once a quorum has confirmed it.
+    func confirm(_ call: GetCall, by sharing: Sharing, id: RequestID?) {
         self.output.replyLater(ServerLine.refusal(id: id, .goingDown))
         let connection = NIOLoopBound(self, eventLoop: self.server.loop)
         sharing.engine.confirm { trouble in
@@ -17,10 +13,9 @@ extension Connection {
     }
 
     private func confirmed(_ call: GetCall, _ trouble: SharingTrouble?, id: RequestID?) {
-        if let trouble {
-            return self.output.giveLateReply { line in
-                (self.server.sharing?.refusal(because: trouble))
-                    .map { ServerLine.refusal(id: id, $0) } ?? line
+        if let trouble, let sharing = self.server.sharing {
+            return self.output.giveLateReply { _ in
+                ServerLine.refusal(id: id, sharing.refusal(because: trouble))
             }
         }
         // What others have done by then may be on its way here.
@@ -92,9 +87,20 @@ extension LineWriter {
     }
 }
 
+extension Sharing {
+    /// Whether the machine is shown as all hosts have it, and what has been counted of that, as `stats` has it.
+    var counted: JSONValue {
+        var members = [JSONMember("up", .bool(self.trouble == nil))]
+        if let trouble = self.trouble {
+            members.append(JSONMember("reason", .string(trouble.rawValue)))
+        }
+        if let staleMs = self.staleMs { members.append(JSONMember("staleMs", .integer(staleMs))) }
+        return .object(members + self.engine.counts.members)
+    }
+}
+
 extension SharingCounts {
-    /// As `stats` has them.
-    var json: JSONValue {
+    fileprivate var members: [JSONMember] {
         let counts: [(String, UInt64)] = [
             ("connects", self.connects), ("overtaken", self.overtaken), ("tickets", self.tickets),
             ("unsure", self.unsure), ("sessionsLost", self.sessionsLost),
@@ -105,9 +111,7 @@ extension SharingCounts {
             JSONMember("counts", .array(self.commits.counts.map { .integer($0) })),
             JSONMember("totalUs", .integer(self.commits.total)),
         ])
-        return .object(
-            [JSONMember("hosts", .integer(self.hosts))]
-                + counts.map { JSONMember($0, .integer($1)) } + [JSONMember("commits", commits)]
-        )
+        return [JSONMember("hosts", .integer(self.hosts))]
+            + counts.map { JSONMember($0, .integer($1)) } + [JSONMember("commits", commits)]
     }
 }
