@@ -289,6 +289,7 @@ let package = Package(
             name: "statemachine-cluster",
             dependencies: [
                 "DeclaredDaemon",
+                "Processes",
                 "StateMachineCore",
                 "StateMachineEmbedding",
                 "StateMachineEtcd",

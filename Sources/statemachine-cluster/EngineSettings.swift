@@ -1,5 +1,6 @@
 #if Cluster
 import Glibc
+import Processes
 import StateMachineEmbedding
 import StateMachineEtcd
 import StateMachineProtocol

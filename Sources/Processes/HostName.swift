@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// The name of this host.
 package enum HostName {
