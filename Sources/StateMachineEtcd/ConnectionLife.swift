@@ -4,6 +4,7 @@ import NIOHPACK
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
+package import StateMachineProtocol
 
 /// The life of a connection to the engine, with the streams on it.
 ///
@@ -27,14 +28,14 @@ final class ConnectionLife: ChannelInboundHandler {
 
     /// It is open; or it is not, and why.
     let opened: EventLoopPromise<Void>
-    let ended: EventLoopPromise<String>
+    let ended: EventLoopPromise<ConnectionTrouble>
     private let endpoint: EtcdEndpoint
     private let credentials: EtcdCredentials?
     private let channel: any Channel
     private let multiplexer: NIOHTTP2Handler.StreamMultiplexer
     private var state = State.ended
     /// What went wrong first.
-    private var trouble: String?
+    private(set) var trouble: ConnectionTrouble?
     /// Calls under way.
     private var calls = 0
 
@@ -119,7 +120,7 @@ final class ConnectionLife: ChannelInboundHandler {
     }
 
     /// Makes no more calls, and ends it when the last of them has come to its end.
-    func leave(_ why: String) {
+    func leave(_ why: ConnectionTrouble) {
         switch self.state {
         case .opening: return self.close(why)
         case .leaving, .ended: return
@@ -136,7 +137,7 @@ final class ConnectionLife: ChannelInboundHandler {
     }
 
     /// Ends it, for that reason unless there was one before.
-    func close(_ why: String) {
+    func close(_ why: ConnectionTrouble) {
         self.trouble = self.trouble ?? why
         self.channel.close(promise: nil)
     }
@@ -168,11 +169,14 @@ final class ConnectionLife: ChannelInboundHandler {
                 ?? "\(self.endpoint) hangs up at once; is it etcd\(self.endpoint.isEncrypted ? "" : ", and not https://")?"
         }
         self.state = .ended
-        self.opened.fail(ConnectionTrouble(self.why))
-        self.ended.succeed(self.why)
+        let trouble = self.trouble ?? "\(self.endpoint) has closed the connection"
+        self.opened.fail(trouble)
+        self.ended.succeed(trouble)
     }
 
-    private var why: String { self.trouble ?? "\(self.endpoint) has closed the connection" }
+    private var why: String {
+        self.trouble?.description ?? "\(self.endpoint) has closed the connection"
+    }
 
     // MARK: Streams
 
@@ -263,8 +267,12 @@ final class ConnectionLife: ChannelInboundHandler {
 /// Why there is no connection to the engine: a sentence that says what to do.
 package struct ConnectionTrouble: Error, Hashable, CustomStringConvertible {
     package let description: String
+    /// What of it clients are told; nil: that nobody answers.
+    package let reason: SharingTrouble?
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String, _ reason: SharingTrouble? = nil) {
+        (self.description, self.reason) = (description, reason)
+    }
 
     /// What a failed attempt to connect means.
     init(connecting endpoint: EtcdEndpoint, _ error: any Error) {
@@ -294,5 +302,9 @@ package struct ConnectionTrouble: Error, Hashable, CustomStringConvertible {
         default: "\(error)".excerpt
         }
     }
+}
+
+extension ConnectionTrouble: ExpressibleByStringInterpolation {
+    package init(stringLiteral text: String) { self.init(text) }
 }
 #endif

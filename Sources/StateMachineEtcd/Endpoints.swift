@@ -20,10 +20,10 @@ package struct Endpoints: Sendable {
         /// A quorum has answered there.
         case answered(Attempt)
         /// There is no connection, or no answer of a quorum, and why.
-        case failed(Attempt, String)
+        case failed(Attempt, ConnectionTrouble)
         case paused(Attempt)
         /// The one in use is of no use any longer, and why.
-        case lost(Attempt, String)
+        case lost(Attempt, ConnectionTrouble)
         /// The one in use has been that for ``longest``.
         case stood(Attempt)
     }
@@ -40,7 +40,7 @@ package struct Endpoints: Sendable {
         /// Tell ``Event/stood(_:)`` after that time.
         case wait(Attempt, Duration)
         /// The one in use is lost, and why; or none can be reached, and for each why.
-        case report([String])
+        case report([ConnectionTrouble])
     }
 
     private enum Standing {
@@ -54,13 +54,13 @@ package struct Endpoints: Sendable {
         var standing = Standing.idle
         /// Attempts that failed in a row, and connections that were lost as soon as they were there.
         var failures = 0
-        var trouble: String?
+        var trouble: ConnectionTrouble?
     }
 
     private var members: [Member]
     private var number = 0
     /// What was reported last, since nothing was in use.
-    private var reported: [String] = []
+    private var reported: [ConnectionTrouble] = []
 
     package init(count: Int) { self.members = Array(repeating: Member(), count: count) }
 
@@ -135,7 +135,7 @@ package struct Endpoints: Sendable {
         return actions
     }
 
-    private mutating func note(_ why: String, of index: Int) {
+    private mutating func note(_ why: ConnectionTrouble, of index: Int) {
         self.members[index].failures += 1
         self.members[index].trouble = why
     }

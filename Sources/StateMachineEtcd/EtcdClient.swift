@@ -1,6 +1,7 @@
 #if Cluster
 package import NIOCore
 import StateMachineCore
+import StateMachineProtocol
 
 /// Keeps one connection to the engine, whichever member it is to.
 ///
@@ -10,7 +11,7 @@ package final class EtcdClient: Sendable {
         /// Calls go there from now on; a quorum has just answered this.
         case up(EtcdConnection, RangeRequest.Answer)
         /// There is no connection; for each member why, where that is known.
-        case down([String])
+        case down([ConnectionTrouble])
     }
 
     private let loop: any EventLoop
@@ -43,7 +44,7 @@ package final class EtcdClient: Sendable {
     ///
     /// One that is no longer used is passed over.
     package func abandon(_ connection: EtcdConnection, because why: String) {
-        self.onLoop { $0.abandon(connection, why) }
+        self.onLoop { $0.abandon(connection, ConnectionTrouble(why)) }
     }
 
     /// Connects anew with other credentials.
@@ -129,7 +130,13 @@ private final class Performer {
             .whenComplete { result in
                 switch result {
                 case .success(let connection): self.ask(connection, attempt)
-                case .failure(let error): self.perform(.failed(attempt, "\(error)"))
+                case .failure(let error):
+                    self.perform(
+                        .failed(
+                            attempt,
+                            error as? ConnectionTrouble ?? ConnectionTrouble("\(error)")
+                        )
+                    )
                 }
             }
     }
@@ -155,12 +162,17 @@ private final class Performer {
             self.attempts[attempt] = .answered(connection, answer)
             self.perform(.answered(attempt))
         case .refused(let refusal):
-            self.perform(.failed(attempt, "\(connection.endpoint): \(refusal)"))
-        case .unknown(let doubt): self.perform(.failed(attempt, "\(connection.endpoint): \(doubt)"))
+            let reason: SharingTrouble? = refusal.kind == .permission ? .permission : nil
+            let trouble = ConnectionTrouble("\(connection.endpoint): \(refusal)", reason)
+            self.perform(.failed(attempt, trouble))
+        case .unknown(let doubt):
+            let reason = connection.trouble?.reason
+            let trouble = ConnectionTrouble("\(connection.endpoint): \(doubt)", reason)
+            self.perform(.failed(attempt, trouble))
         }
     }
 
-    func abandon(_ connection: EtcdConnection, _ why: String) {
+    func abandon(_ connection: EtcdConnection, _ why: ConnectionTrouble) {
         guard let attempt = self.attempts.first(where: { $1.connection === connection })?.key else {
             return
         }

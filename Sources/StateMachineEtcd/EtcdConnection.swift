@@ -13,7 +13,7 @@ import StateMachineCore
 package final class EtcdConnection: Sendable {
     package let endpoint: EtcdEndpoint
     /// Says why when the connection has ended, or when the engine wants no more calls on it.
-    package let ended: EventLoopFuture<String>
+    package let ended: EventLoopFuture<ConnectionTrouble>
     private let loop: any EventLoop
     private let life: NIOLoopBound<ConnectionLife>
 
@@ -81,6 +81,9 @@ package final class EtcdConnection: Sendable {
         self.onLoop { $0.watch(watch, on: running.stream.value, tell: tell) }
         return running
     }
+
+    /// What is wrong with it, as far as is known; asked on its event loop.
+    var trouble: ConnectionTrouble? { self.life.value.trouble }
 
     /// Ends it as soon as no call is under way; there are no others.
     package func leave() {

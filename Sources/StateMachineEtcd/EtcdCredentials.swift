@@ -3,6 +3,7 @@ import Glibc
 import NIOCore
 import NIOSSL
 import StateMachineCore
+import StateMachineProtocol
 
 /// Whom we trust, and who we are: read from files once; after those have changed, make another.
 package struct EtcdCredentials: Sendable {
@@ -74,39 +75,53 @@ package struct EtcdCredentials: Sendable {
         _ error: any Error,
         with endpoint: EtcdEndpoint,
         shown: NIOSSLCertificate?
-    ) -> String? {
+    ) -> ConnectionTrouble? {
         if error as? NIOSSLExtraError == .failedToValidateHostname {
-            return "the certificate of \(endpoint) is for another name; "
-                + "name the engine in engine-endpoints as its certificate does, or have \(endpoint.host) put into that"
+            return ConnectionTrouble(
+                "the certificate of \(endpoint) is for another name; "
+                    + "name the engine in engine-endpoints as its certificate does, or have \(endpoint.host) put into that",
+                .certificate
+            )
         }
         let text = "\(error)"
         if text.contains("CERTIFICATE_VERIFY_FAILED") {
-            switch shown.map(Self.lifetime) {
-            case .over(let day)?:
-                return
-                    "the certificate of \(endpoint) has expired on \(day); renew it, or set this host's clock"
-            case .toCome(let day)?:
-                return "the certificate of \(endpoint) begins on \(day); set this host's clock"
-            case .present?, nil:
-                return "the certificate of \(endpoint) is not signed by any of engine-ca; "
-                    + "set engine-ca to the authority that has signed it"
-            }
+            return ConnectionTrouble(Self.doubt(of: shown, of: endpoint), .certificate)
         }
         if text.contains("_ALERT_") {
-            guard let own = self.own else {
-                return "\(endpoint) asks for a certificate; set engine-certificate and engine-key"
-            }
-            if case .over(let day) = Self.lifetime(of: own) {
-                return "engine-certificate has expired on \(day); renew it"
-            }
-            return "\(endpoint) refuses engine-certificate; "
-                + "have it signed by an authority of etcd's --trusted-ca-file, for use by clients"
+            return ConnectionTrouble(self.refusal(by: endpoint), .certificate)
         }
         if text.contains("WRONG_VERSION_NUMBER") || text.contains("EOF during handshake") {
             return
                 "\(endpoint) does not answer as an encrypted one; is etcd told --cert-file, and https:// to listen at?"
         }
         return nil
+    }
+
+    /// Why the certificate that the engine has shown is not taken here.
+    private static func doubt(
+        of shown: NIOSSLCertificate?,
+        of endpoint: EtcdEndpoint
+    ) -> String {
+        switch shown.map(Self.lifetime) {
+        case .over(let day)?:
+            "the certificate of \(endpoint) has expired on \(day); renew it, or set this host's clock"
+        case .toCome(let day)?:
+            "the certificate of \(endpoint) begins on \(day); set this host's clock"
+        case .present?, nil:
+            "the certificate of \(endpoint) is not signed by any of engine-ca; set engine-ca to the authority that has signed it"
+        }
+    }
+
+    /// Why the engine does not take this host's certificate.
+    private func refusal(by endpoint: EtcdEndpoint) -> String {
+        guard let own = self.own else {
+            return "\(endpoint) asks for a certificate; set engine-certificate and engine-key"
+        }
+        if case .over(let day) = Self.lifetime(of: own) {
+            return "engine-certificate has expired on \(day); renew it"
+        }
+        return "\(endpoint) refuses engine-certificate; "
+            + "have it signed by an authority of etcd's --trusted-ca-file, for use by clients"
     }
 
     private enum Lifetime {

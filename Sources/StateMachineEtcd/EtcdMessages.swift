@@ -452,6 +452,11 @@ package struct StatusRequest: EtcdRequest, Hashable {
     package struct Answer: EtcdMessage, Hashable {
         package private(set) var header = ResponseHeader()
         package private(set) var version = ""
+        /// Whether that is before 3.5, which is the oldest that was mended of watches that starve and members that come to differ.
+        package var isOld: Bool {
+            let numbers = self.version.split(separator: ".").prefix(2).compactMap { Int($0) }
+            return numbers.count == 2 && numbers.lexicographicallyPrecedes([3, 5])
+        }
         /// In bytes.
         package private(set) var databaseSize: Int64 = 0
         /// 0: it knows of none.

@@ -43,7 +43,7 @@ struct EtcdClientTests {
         while let next = await news.next() {
             switch next {
             case .up(let connection, _): return (connection, troubles)
-            case .down(let why): troubles.append(why)
+            case .down(let why): troubles.append(why.map(\.description))
             }
         }
         throw TestFailure("it has ended")
@@ -55,7 +55,7 @@ struct EtcdClientTests {
         guard case .down(let troubles)? = await news.next() else {
             throw TestFailure("it is not down")
         }
-        return troubles
+        return troubles.map(\.description)
     }
 
     /// One where nobody listens, one that takes connections and says nothing, and one that is well: its answer is waited for, and

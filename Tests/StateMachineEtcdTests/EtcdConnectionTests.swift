@@ -208,7 +208,7 @@ import Testing
         try await FakeEngine.run(serve) { endpoint in
             try await EtcdConnection.with(endpoint) { connection in
                 async let first = connection.call(PutRequest("/a", []))
-                let why = try await connection.ended.get()
+                let why = try await connection.ended.get().description
                 #expect(why.contains("no more calls"))
                 #expect(await connection.call(PutRequest("/b", [])).refusal?.kind == .notSent)
                 #expect(await first.answer != nil)
@@ -325,7 +325,7 @@ import Testing
         try await FakeEngine.run(sending: [0, 0, 0, 4, 0, 0, 0, 0, 0] + frame) { endpoint in
             do {
                 try await EtcdConnection.with(endpoint) { connection in
-                    let why = try await connection.ended.get()
+                    let why = try await connection.ended.get().description
                     #expect(why.contains("has failed"), "\(why)")
                     #expect(await connection.call(PutRequest("/a", [])).refusal?.kind == .notSent)
                 }

@@ -288,7 +288,7 @@ struct EtcdTests {
                 async let outcome = connection.call(PutRequest("/a", []))
                 // Sent before it is killed, or not: nobody can tell.
                 kill(etcd.pid, SIGKILL)
-                let why = try await connection.ended.get()
+                let why = try await connection.ended.get().description
                 #expect(why.contains("\(etcd.endpoint)"))
                 #expect(await outcome.answer == nil)
                 #expect(await connection.call(PutRequest("/a", [])).refusal?.kind == .notSent)

@@ -210,6 +210,51 @@ struct SharedDaemonsTests {
     }
 
     @Test(.timeLimit(.minutes(2)))
+    func aCursorThatAHostHasNotComeToIsAskedAboutFirst() async throws {
+        try await EtcdProcess.run { etcd, directory in
+            let (endpoint, relay) = (etcd.endpoint, try await Relay(to: etcd.endpoint))
+            try await Self.run("a", at: endpoint, in: directory) { a in
+                try await Self.run("b", at: relay.endpoint, in: directory) { b in
+                    for daemon in [a, b] { try await Self.isUp(daemon) }
+                    let (setter, reader) = (try a.connect(\.control), try b.connect(\.control))
+                    func step(_ number: Int) async throws -> String {
+                        let line =
+                            number.isMultiple(of: 2)
+                            ? #"{"op":"set","state":"open","data":{"by":"\#(number)"}}"#
+                            : #"{"op":"set","state":"closed"}"#
+                        return try await setter.ask(line).string("cursor") ?? ""
+                    }
+                    // It is a moment behind, and says nothing before it has come up.
+                    for number in 0..<100 {
+                        let since = try await step(number)
+                        let answer = try await reader.ask(#"{"op":"history","since":"\#(since)"}"#)
+                        #expect(answer.int("count") == 0, "\(answer)")
+                        #expect(!answer.has("resync"), "\(answer)")
+                    }
+                    try await relay.cut()
+                    let since = try await step(100)
+                    let waiter = try b.connect(\.control)
+                    // Whether it has been noticed yet or not.
+                    for request in ["watch", "wait", "history"] {
+                        let until = request == "wait" ? #""until":"open","# : ""
+                        let refused = try await waiter.ask(
+                            #"{"op":"\#(request)",\#(until)"since":"\#(since)"}"#
+                        )
+                        #expect(refused.error == "unavailable", "\(refused)")
+                    }
+                    try await relay.mend()
+                    try await Self.isUp(b)
+                    let wait = #"{"op":"wait","until":"open","since":"\#(since)"}"#
+                    #expect(try await waiter.ask(wait).seq == 101)
+                    // Of no numbering, and so of none that another host could know.
+                    let unknown = try await waiter.ask(#"{"op":"wait","until":"open","since":"x"}"#)
+                    #expect(unknown.string("resync") == "unknown", "\(unknown)")
+                }
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
     func withoutAnEngineReadsAreUnavailableUntilThereIsOne() async throws {
         try await withTemporaryDirectory { directory in
             let port = try EtcdProcess.freePorts(1)[0]
@@ -279,6 +324,7 @@ struct SharedDaemonsTests {
                     try await Task.sleep(for: .milliseconds(50))
                     status = try await a.ask(\.control, #"{"op":"stats"}"#)
                 }
+                #expect(status.item("engine")?.string("reason") == "certificate")
                 try install(ours)
                 try a.send(.terminalClosed)
                 try await Self.isUp(a)

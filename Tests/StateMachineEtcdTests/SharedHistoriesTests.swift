@@ -31,7 +31,7 @@ struct SharedHistoriesTests {
     private static func set(_ daemon: DaemonProcess, _ count: Int) async throws {
         let socket = try daemon.connect(\.control)
         for number in 0..<count {
-            let isOpen = try await socket.ask(#"{"op":"get"}"#).state == "open"
+            let isOpen = try await socket.ask(#"{"op":"get","fresh":true}"#).state == "open"
             let line =
                 isOpen
                 ? #"{"op":"set","state":"closed"}"#

@@ -166,6 +166,62 @@ struct SharedHoldTests {
     }
 
     @Test(.timeLimit(.minutes(1)))
+    func aHoldWhoseTimeIsOverIsRemovedThoughItsHostNeverComesBack() async throws {
+        try await EtcdProcess.run { etcd, directory in
+            let endpoint = etcd.endpoint
+            @Sendable func keys() async throws -> [Substring] {
+                try await etcd.etcdctl(
+                    "get",
+                    "--prefix",
+                    "--keys-only",
+                    "/statemachine/v1/gate/voters/"
+                ).split(whereSeparator: \.isNewline)
+            }
+            try await SharedDaemonsTests.run("a", at: endpoint, in: directory) { a in
+                try await SharedDaemonsTests.isUp(a)
+                try await SharedDaemonsTests.run("b", at: endpoint, in: directory) { b in
+                    try await SharedDaemonsTests.isUp(b)
+                    for (name, time) in [("short", 2000), ("long", 3_600_000)] {
+                        let held = try await b.ask(
+                            \.control,
+                            #"{"op":"hold","before":"open","as":"\#(name)","untilMs":\#(time)}"#
+                        )
+                        #expect(held.ok == true, "\(held)")
+                    }
+                    try b.send(.kill)
+                }
+                #expect(try await keys().count == 2)
+                while try await keys().count == 2 {
+                    try await Task.sleep(for: .milliseconds(100))
+                }
+                #expect(try await keys() == ["/statemachine/v1/gate/voters/b/2"])
+                #expect(try await a.ask(\.control, Self.open).error == "denied")
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func whoeverTakesAHoldWithANameThatIsBeingTakenRenewsIt() async throws {
+        try await EtcdProcess.run { etcd, directory in
+            try await Self.run(at: etcd.endpoint, in: directory) { _, b in
+                let clients = try [b.connect(\.control), b.connect(\.control)]
+                for name in 0..<20 {
+                    for client in clients {
+                        try client.send(
+                            #"{"op":"hold","before":"open","as":"n\#(name)","untilMs":3600000}"#
+                        )
+                    }
+                    let (first, second) = (try await clients[0].next(), try await clients[1].next())
+                    #expect(first.int("hold") != nil, "\(first)")
+                    #expect(first.int("hold") == second.int("hold"), "\(second)")
+                }
+                let stats = try await clients[0].ask(#"{"op":"stats"}"#)
+                #expect(stats.items("holds")?.count == 20, "\(stats)")
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
     func aHoldEndsSoonAfterItsDaemonWasKilled() async throws {
         try await EtcdProcess.run { etcd, directory in
             try await Self.run(at: etcd.endpoint, in: directory) { a, b in

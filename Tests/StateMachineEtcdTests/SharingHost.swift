@@ -90,7 +90,11 @@ final class SharingHost<State: EnumState>: Sendable {
             }
         }
         self.recording = recording
-        recording.onNews { [news] in news.record($0) }
+        recording.onNews { [news] in
+            news.record($0)
+            // Whatever has a say here has it in the engine.
+            if case .tookOver = $0 { recording.tookOver() }
+        }
         recording.begin(moving: self.machine.machine, continuing: nil)
     }
 
@@ -136,7 +140,7 @@ final class SharingHost<State: EnumState>: Sendable {
             switch news {
             case .up, .down: true
             case .unreachable, .tookOver, .asked, .askEnded, .sessionEnded, .over, .damaged,
-                .lacksSettings, .restarted, .missed, .setAside:
+                .lacksSettings, .oldEngine, .restarted, .missed, .setAside:
                 false
             }
         }

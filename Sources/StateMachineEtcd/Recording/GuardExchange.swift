@@ -268,7 +268,14 @@ final class GuardExchange {
             by: voter,
             lease: session
         )
-        self.call(connection, request) { _, _ in }
+        self.call(connection, request) { exchange, outcome in
+            if case .answered = outcome { return }
+            // Put twice it is the same; once the question is over it is of no use.
+            guard exchange.session == session, exchange.seen[answer.host]?.id == answer.ask else {
+                return
+            }
+            exchange.answers.prepend(answer)
+        }
     }
 
     private func call(

@@ -104,14 +104,20 @@ final class SessionPerformer {
     private func proceed() {
         self.isPerforming = true
         while let action = self.actions.popFirst() {
-            if case .remember(let leases) = action {
+            switch action {
+            case .remember(let leases):
                 let bound = NIOLoopBound(self, eventLoop: self.loop)
                 return self.remember(leases) { [loop] in loop.execute { bound.value.proceed() } }
+            // Until ``tookOver()``: before that the session has not begun, and nothing is committed.
+            case .takeOver(let voters): return self.tell(.tookOver(voters))
+            default: self.perform(action)
             }
-            self.perform(action)
         }
         self.isPerforming = false
     }
+
+    /// Those of an earlier life are in force here, too.
+    func tookOver() { self.proceed() }
 
     private func perform(_ action: Session.Action) {
         switch action {
@@ -119,9 +125,8 @@ final class SessionPerformer {
         case .keep(let number, let request): self.call(request) { .kept(number, $0) }
         case .send(let number, let request): self.call(request) { .ended(number, $0) }
         // Done before this.
-        case .remember: break
+        case .remember, .takeOver: break
         case .session(let lease): self.tell(.session(lease))
-        case .takeOver(let voters): self.tell(.tookOver(voters))
         case .arm(let timer, let time): self.arm(timer, in: time)
         case .disarm(let timer): self.alarms[timer]?.stop()
         case .end(let why): self.tell(.over(why))

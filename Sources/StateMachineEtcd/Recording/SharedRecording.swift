@@ -48,7 +48,7 @@ package final class SharedRecording: Recording, MachineSharing {
     /// Holds and guards of one group, begun or ended.
     ///
     /// 100: etcd takes 128 operations in a transaction.
-    private static let largestElection = 100
+    static let largestElection = 100
     /// Bytes of one group.
     ///
     /// 1 MiB: etcd takes 1.5 MiB in a request.
@@ -130,6 +130,8 @@ package final class SharedRecording: Recording, MachineSharing {
     }
 
     package func leaveSession() { self.onLoop { $0.leaveSession() } }
+
+    package func tookOver() { self.onLoop { $0.tookOver() } }
 
     package var ageMs: Int64? {
         let (asked, now) = (self.report.asked.load(ordering: .relaxed), KernelClock().moment)

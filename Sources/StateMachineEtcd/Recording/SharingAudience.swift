@@ -12,6 +12,9 @@ struct SharingAudience {
     /// What has happened once, and was told to nobody yet.
     private var untold: [SharingNews] = []
 
+    /// Whether all is well.
+    var isUp: Bool { self.standing == .up }
+
     /// Tells `handler` from now on, and what it has missed.
     mutating func tell(_ handler: @escaping @Sendable (SharingNews) -> Void) {
         self.handler = handler

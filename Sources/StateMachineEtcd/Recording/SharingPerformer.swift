@@ -38,7 +38,11 @@ final class SharingPerformer {
     private let report: SharingReport
     /// The machine's log, which asks this one; nil before it begins and once it has ended.
     private var log: EngineLog?
+    /// Why no member takes this host.
+    private var turnedAway: Set<SharingTrouble> = []
     private var connects: UInt64 = 0
+    /// Whether a member has said that it is older than it should be.
+    private var isEngineOld = false
     private var commits = SharingCounts.Times()
     private var hosts: HostList
     /// Which daemon this is, among all that ever ran for this host.
@@ -196,6 +200,8 @@ final class SharingPerformer {
 
     func leaveSession() { self.isSessionLeft = true }
 
+    func tookOver() { self.session?.tookOver() }
+
     // MARK: - The connection
 
     private func thisHappened(_ news: EtcdClient.News) {
@@ -207,16 +213,44 @@ final class SharingPerformer {
             self.session?.connected(connection)
             self.guards?.connected(connection)
             self.audience.areNow([])
+            self.notice([])
             self.hosts { _ in }
             if let epoch { self.log?.began(epoch) }
+            self.askVersion(connection)
             self.thisHappened(.connected)
         case .down(let troubles):
             self.connection = nil
             self.watch = nil
             self.session?.disconnected()
             self.guards?.disconnected()
-            self.audience.areNow(troubles)
+            self.audience.areNow(troubles.map(\.description))
+            self.notice(troubles)
             self.thisHappened(.disconnected)
+        }
+    }
+
+    /// Tells that no member takes this host, if that is so.
+    private func notice(_ troubles: [ConnectionTrouble]) {
+        let isAll = troubles.count == self.settings.endpoints.count
+        for reason in [SharingTrouble.certificate, .permission] {
+            let isThere = isAll && troubles.allSatisfy { $0.reason == reason }
+            guard isThere != self.turnedAway.contains(reason) else { continue }
+            if isThere { self.turnedAway.insert(reason) } else { self.turnedAway.remove(reason) }
+            self.thisHappened(.trouble(reason, isThere: isThere))
+        }
+    }
+
+    /// Asks a member which version it is; what is too old is told once.
+    private func askVersion(_ connection: EtcdConnection) {
+        guard !self.isEngineOld else { return }
+        let bound = NIOLoopBound(self, eventLoop: self.loop)
+        connection.call(StatusRequest(), within: self.settings.callTimeout) { outcome in
+            let performer = bound.value
+            guard case .answered(let status) = outcome, status.isOld, !performer.isEngineOld else {
+                return
+            }
+            performer.isEngineOld = true
+            performer.audience.happened(.oldEngine(version: status.version))
         }
     }
 
@@ -242,21 +276,30 @@ final class SharingPerformer {
     }
 
     private func ended(_ number: UInt64, _ outcome: Outcome<TransactionRequest.Answer>) {
-        if let begun = self.looks.removeValue(forKey: number), case .answered = outcome {
-            self.report.asked.store(begun, ordering: .relaxed)
+        if self.looks[number] != nil, case .answered = outcome {
             self.endOverdue()
             self.guards?.tidy()
+            // What nobody waits for may have failed without a trouble that was told.
+            if self.audience.isUp { self.machine?.logRecovered() }
         }
         self.thisHappened(.ended(number, outcome))
     }
 
-    /// Ends this host's holds whose time is over, which nobody goes by any longer.
+    /// The host is where that look has shown the machine.
+    private func reached(look: UInt64) {
+        let begun = self.looks[look]
+        self.looks = self.looks.filter { $0.key > look }
+        // In a state that it does not have it only passes by.
+        guard let begun, !self.entered.isAstray else { return }
+        self.report.asked.store(begun, ordering: .relaxed)
+    }
+
+    /// Ends holds whose time is over, which nobody goes by any longer: their host may never come back.
     private func endOverdue() {
         let now = self.clock.moment.wall
-        for voter in self.voters.all where voter.host == self.settings.host && voter.isOver(at: now)
-        {
-            self.machine?.note(.voterEnded(voter.record.number))
-        }
+        let overdue = self.voters.all.filter { $0.isOver(at: now) }
+            .map { SharedKeys.Voter($0.host, $0.record.number) }
+        if !overdue.isEmpty { self.thisHappened(.overdue(Set(overdue))) }
     }
 
     private func follow(_ number: UInt64, from start: Int64, after version: Int64) {
@@ -287,6 +330,7 @@ final class SharingPerformer {
         self.timers[timer]?.cancel()
         self.timers[timer] = self.loop.assumeIsolated().scheduleTask(in: TimeAmount(time)) {
             self.timers[timer] = nil
+            if case .stale(let look) = timer { self.looks[look] = nil }
             self.thisHappened(.due(timer))
         }
     }
@@ -349,12 +393,14 @@ final class SharingPerformer {
             }
             self.report.voters.withLock { $0 = self.voters.all }
             self.adopt([])
-        case .fresh(let question): self.asked.removeValue(forKey: question)?(nil)
+        case .fresh(let question):
+            self.asked.removeValue(forKey: question)?(self.entered.isAstray ? .form : nil)
         case .notFresh(let question, let reason):
             self.asked.removeValue(forKey: question)?(reason)
         case .note(let oddity): self.note(oddity)
         case .tell(.up): self.audience.isNow(.up)
         case .tell(.down(let reason)): self.audience.isNow(.down(reason))
+        case .reached(let look): self.reached(look: look)
         case .gone(let lease): self.session?.gone(lease)
         case .arm(let timer, let time):
             if case .stale(let look) = timer { self.looks[look] = self.clock.moment.uptime }
@@ -431,6 +477,7 @@ final class SharingPerformer {
                 self.commits.add(self.clock.moment.uptime - group.begun)
             }
             self.reached()
+            self.count()
             group.done(.committed)
         case .failed(let why): group.done(.failed(why))
         case .overtaken(let blocks): group.done(.overtaken(self.entering { $0.follow(blocks) }))

@@ -67,6 +67,19 @@ struct EngineMirror: Sendable {
 
     // MARK: - What was sent
 
+    /// Whether this host holds that, and it is there.
+    func hasOwn(_ number: UInt64) -> Bool { self.own[number] != nil }
+
+    /// Those of the holds and guards of which each is what it was.
+    func unchanged(_ voters: [SharedKeys.Voter: [UInt8]]) -> [SharedKeys.Voter] {
+        voters.filter { self.voters[$0.key] == $0.value }.map(\.key)
+    }
+
+    /// What these are now; those that are not there are left out.
+    func values(of voters: Set<SharedKeys.Voter>) -> [SharedKeys.Voter: [UInt8]] {
+        self.voters.filter { voters.contains($0.key) }
+    }
+
     /// The session has ended, and with it what it held.
     mutating func endSession() { self.own = [:] }
 

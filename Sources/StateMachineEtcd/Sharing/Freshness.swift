@@ -29,7 +29,7 @@ package struct Freshness: Sendable {
 
     private var troubles: Set<Reason> = [.engine, .session]
     /// The newest read that has been come up to.
-    private var good: UInt64 = 0
+    private(set) var good: UInt64 = 0
     /// The newest read that was begun too long ago.
     private var overdue: UInt64 = 0
     /// Reads that have not, oldest first.

@@ -74,9 +74,7 @@ package struct Session: Sendable {
     /// How long until what failed is tried again.
     private static let pause = Duration.seconds(1)
     /// Keys that are put onto a lease, or deleted, at once.
-    ///
-    /// 100: etcd takes 128 operations in a transaction.
-    private static let batch = 100
+    private static let batch = SharedRecording.largestElection
     /// Leases that are remembered.
     ///
     /// 16: a snapshot that is put back has an older one's keys.

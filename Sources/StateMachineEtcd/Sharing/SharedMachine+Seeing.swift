@@ -49,7 +49,7 @@ extension SharedMachine {
     private var mayTell: Bool {
         switch self.errand?.what {
         case .commit, .fence: false
-        case .begin, .restart, .put, .remove, .touch, nil: true
+        case .begin, .restart, .put, .remove, .touch, .tidy, nil: true
         }
     }
 
@@ -152,7 +152,7 @@ extension SharedMachine {
         )
         let settings =
             reading.settings == nil ? SharedSettings(keepChanges: self.settings.keepChanges) : nil
-        self.send(.begin, self.keys.begin(head, settings))
+        self.send(.begin, self.keys.begin(head, settings, after: self.memory?.epoch))
     }
 
     /// Says what has become of the transaction whose answer was lost.

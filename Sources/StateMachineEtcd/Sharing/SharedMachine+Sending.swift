@@ -25,8 +25,15 @@ extension SharedMachine {
         }
         let queue = self.mirror.queue
         if !self.strays.isEmpty, queue.isOurTurn {
-            let ends = Dictionary(uniqueKeysWithValues: self.strays.map { ($0, [UInt8]?.none) })
+            let some = self.strays.prefix(self.settings.largestElection)
+            let ends = Dictionary(uniqueKeysWithValues: some.map { ($0, [UInt8]?.none) })
             return self.commit(Group([], voters: ends, news: self.news), session, isAsked: false)
+        }
+        let overdue = self.mirror.unchanged(self.overdue.take() ?? [:])
+            .prefix(self.settings.largestElection)
+        if !overdue.isEmpty {
+            let request = self.keys.remove(Array(overdue), seen: self.mirror.votersRevision)
+            return self.send(.tidy, request)
         }
         switch self.proposing.next(queue) {
         case .put(let ticket):
@@ -80,6 +87,8 @@ extension SharedMachine {
         case .fence: self.fenced(outcome)
         case .begin, .restart:
             self.lookAgain()
+        // Whatever has become of it, the watch shows what is gone.
+        case .tidy: break
         case .put(let ticket):
             self.ticketed(outcome) { $0.put(ticket, at: $1) }
         case .remove(let ticket):
@@ -160,6 +169,8 @@ extension SharedMachine {
 
     /// An own transaction was applied: at that revision, or that is known from a later look.
     mutating func happened(_ commit: Commit, at revision: Int64) {
+        // Those that were there already somebody has.
+        let unknown = commit.put.filter { !self.mirror.hasOwn($0) }
         self.tellVoters(self.mirror.committed(commit, at: revision, in: self.session))
         self.strays.subtract(commit.ended)
         let block = commit.block?.block
@@ -167,7 +178,7 @@ extension SharedMachine {
             self.answer(.committed)
         } else {
             // Whoever asked for them was told that it is not known.
-            if commit.session == self.session { self.strays.formUnion(commit.put) }
+            if commit.session == self.session { self.strays.formUnion(unknown) }
             if let block { self.tellNews([block]) }
         }
         if let block { self.tell(.reached(block.last)) }

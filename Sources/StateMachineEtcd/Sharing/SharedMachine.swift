@@ -17,6 +17,8 @@ package struct SharedMachine: Sendable {
         case put(SharedKeys.Ticket)
         case remove(SharedKeys.Ticket)
         case touch
+        /// Deletes holds whose time is over.
+        case tidy
     }
 
     let settings: Settings
@@ -37,6 +39,8 @@ package struct SharedMachine: Sendable {
     var errand: (number: UInt64, what: Errand)?
     /// Own holds and guards in the engine that nobody has: they were put though nobody waited for them any longer, or are there again.
     var strays: Set<UInt64> = []
+    /// Holds whose time is over, as they were when that was seen; nil: there are none.
+    var overdue: [SharedKeys.Voter: [UInt8]]?
     var touches = false
 
     var watch = OpenWatch()
@@ -95,6 +99,7 @@ package struct SharedMachine: Sendable {
         case .due(let timer): self.due(timer)
         case .trouble(let reason, let isThere): self.tell(.trouble(reason, isThere: isThere))
         case .tookOver(let numbers): self.mirror.takeOver(numbers)
+        case .overdue(let voters): self.overdue = self.mirror.values(of: voters)
         }
         self.takeHeld()
         self.proceed()
@@ -164,7 +169,12 @@ package struct SharedMachine: Sendable {
 
     /// Tells whether the host is fresh, if that has changed; when it is not, nobody waits who has sent nothing.
     mutating func tell(_ event: Freshness.Event) {
+        let good = self.freshness.good
         if let news = self.freshness.thisHappened(event) { self.actions.append(.tell(news)) }
+        // Whoever sees where the machine is by then sees how old that is.
+        if self.freshness.good != good {
+            self.actions.insert(.reached(look: self.freshness.good), at: 0)
+        }
         guard let reason = self.freshness.reason else { return }
         if self.proposing.isWaiting { self.answer(.failed(reason.sentence)) }
         self.actions += self.questions.drop().map { .notFresh($0, reason) }

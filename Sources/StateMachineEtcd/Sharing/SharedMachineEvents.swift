@@ -13,6 +13,8 @@ extension SharedMachine {
         package var keepChanges: UInt64 = 10_000
         /// Changes that a group has at most.
         package var largestGroup: UInt64 = 1024
+        /// Holds and guards that are put or deleted at once.
+        package var largestElection = SharedRecording.largestElection
         /// How many blocks are committed until the log is pruned.
         package var pruneEvery: UInt64 = 256
         package var checkInterval = Duration.seconds(1)
@@ -90,6 +92,8 @@ extension SharedMachine {
         case proposed(Group)
         /// Asks whether the host is where a quorum is, from now on.
         case asked(UInt64)
+        /// The time of these holds, which belong to no session, is over by this host's clock.
+        case overdue(Set<SharedKeys.Voter>)
         /// What has become of what was sent; comes for each, once, in whatever connection.
         case ended(UInt64, Outcome<TransactionRequest.Answer>)
         case watched(UInt64, EngineWatch.News)
@@ -122,6 +126,8 @@ extension SharedMachine {
         case fresh(UInt64)
         case notFresh(UInt64, Freshness.Reason)
         case tell(Freshness.News)
+        /// The host is where that look, which freshness counts from, has shown the machine.
+        case reached(look: UInt64)
         case note(Oddity)
         /// The session of that lease has ended, as the engine shows.
         case gone(lease: Int64)

@@ -127,13 +127,26 @@ extension SharedKeys {
         return ranges.map { .range($0) }
     }
 
-    /// Begins the machine, if nobody has.
-    package func begin(_ head: Head, _ settings: SharedSettings?) -> TransactionRequest {
+    /// Begins the machine, if nobody has; the log of the epoch `former` goes.
+    package func begin(
+        _ head: Head,
+        _ settings: SharedSettings?,
+        after former: Epoch? = nil
+    ) -> TransactionRequest {
         var puts = [PutRequest(self.head, head.bytes)]
         if let settings { puts.append(PutRequest(self.settings, settings.bytes)) }
+        let rest = former.map { DeleteRequest(self.blocks(of: $0)) }
         return TransactionRequest(
             if: [Comparison(KeyRange(self.head), .equal, .version(0))],
-            then: puts.map { .put($0) }
+            then: puts.map { .put($0) } + [rest].compactMap(\.self).map { .delete($0) }
+        )
+    }
+
+    /// Deletes holds or guards, if none is newer than the revision up to which they were seen.
+    package func remove(_ voters: [Voter], seen revision: Int64) -> TransactionRequest {
+        TransactionRequest(
+            if: [Comparison(self.voters, .less, .modRevision(revision + 1))],
+            then: voters.map { .delete(DeleteRequest(KeyRange(self.voter($0)))) }
         )
     }
 

@@ -18,7 +18,10 @@ package struct ForeignVoter: Sendable {
         (self.host, self.record) = (host, record)
         self.asked = asked ?? VoterRequest(denyingAllOf: schema)
         self.objection =
-            asked == nil ? "its host \(host) has another version or file; upgrade this one" : nil
+            asked == nil
+            ? record.request.isEmpty
+                ? "what the engine has of it is damaged; delete its key voters/\(host)/\(record.number)"
+                : "its host \(host) has another version or file; upgrade this one" : nil
     }
 
     package var claim: Vote.Claim { self.asked.terms.claim(self.record.number) }

@@ -55,6 +55,9 @@ package protocol MachineSharing: AnyObject, Sendable {
     /// Answers a question of another host's for a guard here.
     func vote(_ vote: Vote, on question: ForeignQuestion, by number: UInt64)
 
+    /// What ``SharingNews/tookOver(_:)`` has told is in force here; nothing is committed before that.
+    func tookOver()
+
     /// Leaves the session to another process: it does not end with this one.
     func leaveSession()
 
@@ -167,13 +170,16 @@ package enum SharingNews: Hashable, Sendable {
     case damaged(String?)
     /// The engine no longer has what all hosts go by, and this one goes by its own.
     case lacksSettings
+    /// A member of the engine is older than it should be.
+    case oldEngine(version: String)
     /// The machine has begun another numbering, and by what it was seen that it has to, where this host has seen it.
     case restarted(because: String?)
     /// So many changes were made that the engine's log no longer has, and this host has not seen.
     case missed(UInt64)
     /// What this host had kept was renamed to that, since it is not the machine's past, or not all of it.
     case setAside(file: String)
-    /// Holds of this host's are in force again that its daemon had when it was killed; comes before it is up.
+    /// Holds of this host's that its daemon had when it was killed are in force again at the others, and have to be here, before
+    /// ``MachineSharing/tookOver()`` is called.
     case tookOver([KeptVoter])
     /// Another host asks guards here; it has one question at a time.
     case asked(ForeignQuestion)

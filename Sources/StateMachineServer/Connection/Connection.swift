@@ -22,6 +22,8 @@ final class Connection {
     let voters: HoldsAndGuards
     let sets: Sets
 
+    /// How far it is with a cursor that is not known at this host, of the request that comes next.
+    var cursorCheck = CursorCheck.none
     @exclusivity(unchecked) private(set) var lifecycle = ConnectionLifecycle()
     /// Its standing in the server's lists and turns.
     @exclusivity(unchecked) var standing = Standing()

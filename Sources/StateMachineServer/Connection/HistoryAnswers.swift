@@ -188,7 +188,10 @@ extension StateServer {
                 writer.number(.count, run.count)
                 writer.bool(.more, run.isStopped || run.hasMore)
             },
-            rest: resync
+            rest: { writer in
+                resync(&writer)
+                self.writeStaleness(to: &writer)
+            }
         )
     }
 }

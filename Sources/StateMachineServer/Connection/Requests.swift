@@ -7,10 +7,10 @@ extension Connection {
     /// Whether the client has few enough unread answers and undecided sets.
     ///
     /// Only one request that stores something besides changes is under way at a time: each is a
-    /// commit of its own, and sets wait for it.
+    /// commit of its own, and sets wait for it. So do they for one whose cursor a quorum is asked about.
     var mayGoOn: Bool {
         (!self.input.isPutBack || !self.sets.hasOrdered) && self.output.mayTakeMore
-            && self.sets.mayTakeMore && !self.output.owesLateReply
+            && self.sets.mayTakeMore && !self.output.owesLateReply && self.cursorCheck != .asked
     }
 
     /// Whether reading was stopped and may be resumed.
@@ -72,6 +72,7 @@ extension Connection {
             guard mayAnswer || operation.isProposal else { return self.again(.handled) }
             guard !isReading || !isSetters || self.mayServe else { return self.again(.outOfTime) }
             do {
+                guard try self.knowsCursors(of: request.call) else { return self.again(.handled) }
                 try self.perform(request)
                 self.server.counters.add(.requests)
             } catch {
@@ -167,7 +168,13 @@ extension Connection {
             try self.hosts(id: id)
         case .ping:
             let seq = self.server.report.seq
-            self.output.reply(ServerLine.reply(id: id, own: { $0.number("seq", seq) }))
+            self.output.reply(
+                ServerLine.reply(
+                    id: id,
+                    own: { $0.number(.seq, seq) },
+                    rest: { self.server.writeStaleness(to: &$0) }
+                )
+            )
         case .describe:
             self.output.reply(self.server.description(at: self.door), id: id)
         case .help:

@@ -17,6 +17,7 @@ extension StateServer {
                 self.writeVoters(to: &writer)
                 self.writeObstacles(to: &writer, withLinks: true)
                 writer.number(.seq, self.report.seq)
+                self.writeStaleness(to: &writer)
             }
         )
     }

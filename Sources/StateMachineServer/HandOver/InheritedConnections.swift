@@ -112,6 +112,11 @@ struct InheritedConnections: Sendable {
 
     var count: Int { self.connections.count }
 
+    /// Whether all can go on at that server in the numbering of the last process, since it has come to where that was.
+    func canContinue(at server: StateServer) -> Bool {
+        self.connections.allSatisfy { server.isContinuing($0.inheritance.handOver) }
+    }
+
     /// Resumes the connections; closes those that cannot be used.
     func resume(at server: StateServer, on group: any EventLoopGroup) async throws {
         try await server.loop.submit {

@@ -51,6 +51,11 @@ extension Logger {
             self.warning(
                 "the engine no longer has the machine's settings, going by those of this host's daemon"
             )
+        case .oldEngine(let version):
+            self.warning(
+                "this etcd has known errors that are mended from 3.5 on, upgrade it",
+                metadata: ["version": "\(version.printable)"]
+            )
         case .restarted(let why):
             self.critical(
                 "the engine was restored, or has lost the machine: it is in another numbering from here on, and what had been acknowledged may be gone",

@@ -157,7 +157,7 @@ struct DaemonRun: Service, CustomStringConvertible {
             server.beginSeeing { logger.log($1, of: $0) }
         }.get()
         try await self.resume(with: taken, at: server)
-        if taken.count > 0 { try await self.place(server) }
+        if taken.count > 0 { try await self.place(server, for: taken) }
         try await self.take(taken, to: server, on: group)
         try await loop.submit { [logger] in
             server.voters.announce { logger.log($0, of: $1) }
@@ -274,17 +274,21 @@ struct DaemonRun: Service, CustomStringConvertible {
 
     /// Waits until it is known where a machine is that others share: where clients of the last process go on follows from that.
     ///
+    /// Where this host's disk is behind them that is not where the disk says.
+    ///
     /// - Throws: `DaemonError` if that takes too long; the clients are kept for the next process.
-    private func place(_ server: StateServer) async throws {
+    private func place(_ server: StateServer, for taken: InheritedConnections) async throws {
         let isPlaced = try await server.loop.flatSubmit { () -> EventLoopFuture<Bool> in
             guard let sharing = server.sharing else { return server.loop.makeSucceededFuture(true) }
             let promise = server.loop.makePromise(of: Bool.self)
             var isOver = false
-            func end(_ isPlaced: Bool) {
-                if !exchange(&isOver, with: true) { promise.succeed(isPlaced) }
+            func end() {
+                if !exchange(&isOver, with: true) { promise.succeed(sharing.isPlaced) }
             }
-            server.loop.assumeIsolated().scheduleTask(in: Self.longestPlacing) { end(false) }
-            sharing.whenPlaced { end(true) }
+            server.loop.assumeIsolated().scheduleTask(in: Self.longestPlacing) { end() }
+            sharing.whenPlaced {
+                if taken.canContinue(at: server) { end() } else { sharing.whenUp { end() } }
+            }
             return promise.futureResult
         }.get()
         guard isPlaced else {

@@ -283,7 +283,9 @@ final class StateServer: @unchecked Sendable {
     /// Something is told of a machine that hosts share.
     func happened(_ news: SharingNews) {
         switch news {
-        case .tookOver(let voters): self.voters.takeOver(voters)
+        case .tookOver(let voters):
+            self.voters.takeOver(voters)
+            self.sharing?.engine.tookOver()
         case .asked(let question):
             self.catchUp()
             self.voters.ask(question)
@@ -296,7 +298,9 @@ final class StateServer: @unchecked Sendable {
                 if self.standings == standings { self.stands(news) }
             }
         case .down: self.standings += 1
-        case .unreachable, .over, .damaged, .lacksSettings, .restarted, .missed, .setAside: break
+        case .unreachable, .over, .damaged, .lacksSettings, .oldEngine, .restarted, .missed,
+            .setAside:
+            break
         }
         self.stands(news)
     }

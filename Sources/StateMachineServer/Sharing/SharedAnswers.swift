@@ -29,6 +29,39 @@ extension Connection {
         }
     }
 
+    /// Whether the cursors of a request can be judged here.
+    ///
+    /// One that this host has not come to may be another host's, and only a quorum knows: it is asked, and the request comes again
+    /// once it has answered.
+    func knowsCursors(of call: Request.Call) throws(WireError) -> Bool {
+        guard let sharing = self.server.sharing, sharing.isPlaced else { return true }
+        switch exchange(&self.cursorCheck, with: .none) {
+        case .none, .asked: break
+        case .answered(nil): return true
+        case .answered(let trouble?): throw sharing.refusal(because: trouble)
+        }
+        let cursors = call.cursors
+        guard !cursors.isEmpty else { return true }
+        self.server.catchUp()
+        let past = self.server.past
+        let isKnown = cursors.allSatisfy { cursor in
+            past.seq(of: cursor).map { $0 <= past.ring.head } ?? (Cursor(cursor) == nil)
+        }
+        guard !isKnown else { return true }
+        self.cursorCheck = .asked
+        let connection = NIOLoopBound(self, eventLoop: self.server.loop)
+        sharing.engine.confirm { trouble in
+            connection.eventLoop.execute {
+                // What others have done by then may be on its way here.
+                connection.value.server.afterCommits {
+                    connection.value.cursorCheck = .answered(trouble)
+                    connection.value.output.want()
+                }
+            }
+        }
+        return false
+    }
+
     /// Answers with the hosts that share the machine.
     func hosts(id: RequestID?) throws(WireError) {
         guard let sharing = self.server.sharing else {
@@ -52,9 +85,16 @@ extension Connection {
                 own: {
                     $0.write(hosts, at: sharing.engine.host, head: self.server.report.seq)
                 },
-                rest: { if let staleMs = sharing.staleMs { $0.number(.staleMs, staleMs) } }
+                rest: { self.server.writeStaleness(to: &$0) }
             )
         }
+    }
+}
+
+extension StateServer {
+    /// How old what is answered may be, where it may be older than what all hosts have.
+    func writeStaleness(to writer: inout LineWriter) {
+        if let staleMs = self.sharing?.staleMs { writer.number(.staleMs, staleMs) }
     }
 }
 
@@ -114,4 +154,30 @@ extension SharingCounts {
         return [JSONMember("hosts", .integer(self.hosts))]
             + counts.map { JSONMember($0, .integer($1)) } + [JSONMember("commits", commits)]
     }
+}
+
+/// How far it is with cursors that a host does not know, and that a quorum is asked about.
+enum CursorCheck: Equatable {
+    /// There are none, as far as is known.
+    case none
+    case asked
+    /// The host has come to where a quorum is; or why it may not have.
+    case answered(SharingTrouble?)
+}
+
+extension Request.Call {
+    /// The cursors that it begins or ends at.
+    fileprivate var cursors: [String] {
+        switch self {
+        case .watch(let call): [call.since].compactMap(\.self)
+        case .wait(let call): [call.since].compactMap(\.self)
+        case .history(let call):
+            [call.since, call.after?.cursor, call.before?.cursor].compactMap(\.self)
+        default: []
+        }
+    }
+}
+
+extension HistoryPosition {
+    fileprivate var cursor: String? { if case .cursor(let cursor) = self { cursor } else { nil } }
 }

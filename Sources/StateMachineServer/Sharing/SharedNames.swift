@@ -23,31 +23,47 @@ struct SharedNames {
         return self.engine.foreignVoters.filter { $0.record.name != nil && !$0.isOver(at: now) }
     }
 
-    /// The one of that name, which a client may renew; nil: there is none.
+    /// Looks up what a client may renew.
     ///
+    /// - Parameters:
+    ///   - name: its name.
+    ///   - peer: who asks for it.
+    ///   - coming: the one of this host that is on its way to the engine; nil: there is none.
+    /// - Returns: the one of that name; nil: there is none.
     /// - Throws: if it is another user's or host's.
-    func hold(_ name: String, by peer: Peer) throws(WireError) -> KeptVoter? {
-        guard let voter = self.all.first(where: { $0.record.name == name }) else { return nil }
-        guard voter.host == self.engine.host else {
+    func hold(
+        _ name: String,
+        by peer: Peer,
+        or coming: KeptVoter?
+    ) throws(WireError) -> KeptVoter? {
+        let voter = self.first(of: name)
+        if let voter, voter.host != self.engine.host {
             throw WireError(
                 .forbidden,
                 "the hold \(name) was taken at host \(voter.host.quoted); renew it there, or give another name"
             )
         }
-        guard peer.uid == voter.record.peer.uid else {
+        guard let record = coming ?? voter?.record else { return nil }
+        guard peer.uid == record.peer.uid else {
             throw WireError(
                 .forbidden,
-                "the hold \(name) belongs to user \(voter.record.peer.uid); give another name"
+                "the hold \(name) belongs to user \(record.peer.uid); give another name"
             )
         }
-        return voter.record
+        return record
+    }
+
+    /// The one of that name: this host's, if two have taken one in the same moment.
+    private func first(of name: String) -> ForeignVoter? {
+        let voters = self.all.filter { $0.record.name == name }
+        return voters.first { $0.host == self.engine.host } ?? voters.first
     }
 
     /// The one of that name, to be released.
     ///
     /// - Throws: if there is none here.
     func released(_ name: String) throws(WireError) -> KeptVoter {
-        guard let voter = self.all.first(where: { $0.record.name == name }) else {
+        guard let voter = self.first(of: name) else {
             throw WireError(.notFound, "there is no hold \(name)")
         }
         guard voter.host == self.engine.host else {

@@ -16,6 +16,8 @@ final class Sharing {
     private(set) var isPlaced = false
     /// What waits for that.
     private var waiting: [() -> Void] = []
+    /// What waits until the machine is as all have it.
+    private var waitingForUp: [() -> Void] = []
 
     init(_ engine: any MachineSharing) { self.engine = engine }
 
@@ -32,18 +34,20 @@ final class Sharing {
             return self.damage ?? "a later program has written the machine; upgrade this one"
         }
         let others = self.unreachable.joined(separator: "; ")
-        return trouble == .engine && !others.isEmpty
+        return trouble <= .engine && !others.isEmpty
             ? "\(trouble.sentence): \(others)" : trouble.sentence
     }
 
     func happened(_ news: SharingNews) {
         switch news {
-        case .up: self.trouble = nil
+        case .up:
+            self.trouble = nil
+            for body in exchange(&self.waitingForUp, with: []) { body() }
         case .down(let trouble): self.trouble = trouble
         case .unreachable(let troubles): self.unreachable = troubles
         case .damaged(let damage): self.damage = damage
-        case .tookOver, .asked, .askEnded, .sessionEnded, .over, .lacksSettings, .restarted,
-            .missed, .setAside:
+        case .tookOver, .asked, .askEnded, .sessionEnded, .over, .lacksSettings,
+            .oldEngine, .restarted, .missed, .setAside:
             break
         }
     }
@@ -80,6 +84,11 @@ final class Sharing {
     /// Runs `body` once it is known where the machine is, which may be now.
     func whenPlaced(_ body: @escaping () -> Void) {
         if self.isPlaced { body() } else { self.waiting.append(body) }
+    }
+
+    /// Runs `body` once what is shown here is what all have, which may be now.
+    func whenUp(_ body: @escaping () -> Void) {
+        if self.trouble == nil { body() } else { self.waitingForUp.append(body) }
     }
 
     /// Notes that it is known where the machine is.

@@ -77,16 +77,16 @@ final class HoldsAndGuards {
         )
         self.output.replyLater(reply)
         voter.inbox?.isGranted = false
-        all.placed(voter) { failure in
+        all.placed(voter) { refusal in
             voter.inbox?.isGranted = true
             if voter.inbox?.hasDue == true { self.scheduleQuestions() }
             // What is not recorded is not there.
-            if failure != nil { self.end(voter.number) }
+            if refusal != nil { self.end(voter.number) }
             // Whoever counts on it is told of the session's end instead.
-            guard failure != nil || self.server.sharing?.engine.isSessionSure != false else {
+            guard refusal != nil || self.server.sharing?.engine.isSessionSure != false else {
                 return
             }
-            self.answer(failure, id: id) {
+            self.answer(refusal, id: id) {
                 "\(voter.claim.label) was not taken\(self.cause($0))"
             }
         }
@@ -100,17 +100,31 @@ final class HoldsAndGuards {
         _ line: [UInt8]
     ) throws(WireError) {
         let number = try self.server.voters.hold(name, for: untilMs, by: self.peer, line) {
-            failure in
-            self.answer(failure, id: id) { "the hold \(name) was not taken\(self.cause($0))" }
+            refusal in
+            self.answer(refusal, id: id, orUnsure: "the hold \(name) may have been taken") {
+                "the hold \(name) was not taken\(self.cause($0))"
+            }
         }
         self.output.replyLater(ServerLine.reply(id: id, own: { $0.number(.hold, number) }))
     }
 
     /// Gives the answer to what is recorded by now, or could not be.
-    private func answer(_ failure: String?, id: RequestID?, _ message: (String) -> String) {
+    ///
+    /// `unsure` is what is said where nobody knows whether it was; nil: it is ended in any case, so that is not asked.
+    private func answer(
+        _ refusal: Refusal?,
+        id: RequestID?,
+        orUnsure unsure: String? = nil,
+        _ message: (String) -> String
+    ) {
         let code: ErrorCode = self.server.sharing == nil ? .internal : .unavailable
         self.output.giveLateReply { reply in
-            failure.map { ServerLine.refusal(id: id, WireError(code, message($0))) } ?? reply
+            guard let refusal else { return reply }
+            guard case .unsure(let why) = refusal, let unsure else {
+                return ServerLine.refusal(id: id, WireError(code, message(refusal.failure)))
+            }
+            let error = WireError(code, "\(unsure): \(why)")
+            return ServerLine.refusal(id: id, error, own: { $0.bool("unsure", true) })
         }
     }
 
@@ -182,8 +196,8 @@ final class HoldsAndGuards {
             }
             if owner !== self { try self.checkOwner(owner.peer, of: voter.claim.label) }
             self.output.replyLater(ServerLine.reply(id: id))
-            owner.end(number) { failure in
-                self.answer(failure, id: id) {
+            owner.end(number) { refusal in
+                self.answer(refusal, id: id) {
                     self.server.sharing == nil
                         ? "\(voter.claim.label) is released, but if the daemon is killed it is in force again for some seconds\(self.cause($0))"
                         : "\(voter.claim.label) is released, and the other hosts learn that when they can\(self.cause($0))"
@@ -241,8 +255,8 @@ final class HoldsAndGuards {
             }
         try self.checkOwner(kept.peer, of: what)
         self.output.replyLater(ServerLine.reply(id: id))
-        let guards = self.server.voters.release(kept) { failure in
-            self.answer(failure, id: id) {
+        let guards = self.server.voters.release(kept) { refusal in
+            self.answer(refusal, id: id) {
                 "\(what) is released, but back if the daemon ends before its history can be written again: \($0)"
             }
         }
@@ -255,8 +269,10 @@ final class HoldsAndGuards {
         let what = "the hold \(kept.name ?? "\(kept.number)")"
         try self.checkOwner(kept.peer, of: what)
         self.output.replyLater(ServerLine.reply(id: id))
-        self.server.voters.recordAlone(.voterEnded(kept.number)) { failure in
-            self.answer(failure, id: id) { "\(what) was not released\(self.cause($0))" }
+        self.server.voters.recordAlone(.voterEnded(kept.number)) { refusal in
+            self.answer(refusal, id: id, orUnsure: "\(what) may have been released") {
+                "\(what) was not released\(self.cause($0))"
+            }
         }
     }
 

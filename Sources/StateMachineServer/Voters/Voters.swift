@@ -37,6 +37,8 @@ final class Voters {
     private(set) var next: Schema?
     /// Those that are recorded, by number; of guards required under one name only the newest.
     private var kept: [UInt64: KeptVoter] = [:]
+    /// Those with a name that are on their way to the engine, of a machine that hosts share, by name.
+    private var beingNamed: [String: KeptVoter] = [:]
     /// Those that have a say, by number.
     private var voting: [UInt64: SocketVoter] = [:]
     /// The last number that a hold, a guard or a question was given.
@@ -55,8 +57,8 @@ final class Voters {
         self.clock = HoldClock(by: server.clock, on: server.loop)
     }
 
-    /// Called with nil when something is recorded, or with why it could not be.
-    typealias Done = (_ failure: String?) -> Void
+    /// Called with nil when something is recorded, or with why it was not, or may not have been.
+    typealias Done = (Refusal?) -> Void
 
     /// A number for a hold, a guard or a question; none is given twice.
     func nextNumber() -> UInt64 {
@@ -205,7 +207,7 @@ final class Voters {
         let answer = NIOLoopBound(
             { (refusal: Refusal?) in
                 for record in records { self.note(record, refusal) }
-                done(refusal?.failure)
+                done(refusal)
                 // What has changed meanwhile, or was taken back.
                 for number in numbers { self.recordLater(number) }
             },
@@ -225,7 +227,7 @@ final class Voters {
     func recordAlone(_ record: Record, done: @escaping Done) {
         let answer = NIOLoopBound(done, eventLoop: self.loop)
         self.server.machine.record([record]) { [loop] refusal in
-            loop.execute { answer.value(refusal?.failure) }
+            loop.execute { answer.value(refusal) }
         }
     }
 
@@ -303,9 +305,9 @@ final class Voters {
         let older = before.flatMap { $0.number == kept.number ? nil : Record.voterEnded($0.number) }
         let records = [.voter(kept)] + [older].compactMap(\.self)
         let answered = done.map { done -> Done in
-            { failure in
-                if failure != nil { self.takeBack(kept, for: before) }
-                done(failure)
+            { refusal in
+                if refusal != nil { self.takeBack(kept, for: before) }
+                done(refusal)
             }
         }
         self.record(records, done: answered)
@@ -415,9 +417,12 @@ final class Voters {
         done: @escaping Done
     ) throws(WireError) -> UInt64 {
         if let names = self.server.sharing?.names {
-            let before = try names.hold(name, by: peer)
+            let before = try names.hold(name, by: peer, or: self.beingNamed[name])
             try self.checkOwner(peer)
-            if before == nil { try self.checkRoom(for: peer, among: names.own) }
+            if before == nil {
+                let coming = self.beingNamed.values.filter { names.own($0.number) == nil }
+                try self.checkRoom(for: peer, among: names.own + coming)
+            }
             let kept = KeptVoter(
                 number: before?.number ?? self.nextNumber(),
                 name: name,
@@ -426,7 +431,11 @@ final class Voters {
                 since: before?.since ?? .now,
                 until: WallTime(microseconds: WallTime.now.microseconds + Int64(time) * 1000)
             )
-            self.recordAlone(.voter(kept), done: done)
+            self.beingNamed[name] = kept
+            self.recordAlone(.voter(kept)) { refusal in
+                if self.beingNamed[name] == kept { self.beingNamed[name] = nil }
+                done(refusal)
+            }
             return kept.number
         }
         guard self.isLasting else {
@@ -458,11 +467,11 @@ final class Voters {
             until: WallTime(microseconds: now.microseconds + Int64(time) * 1000)
         )
         self.stand(kept)
-        self.record([.voter(kept)]) { failure in
-            if failure != nil, self.kept[kept.number] == kept {
+        self.record([.voter(kept)]) { refusal in
+            if refusal != nil, self.kept[kept.number] == kept {
                 if let before { self.stand(before) } else { self.end(kept.number) }
             }
-            done(failure)
+            done(refusal)
         }
         return kept.number
     }

@@ -432,7 +432,7 @@ private struct SharedMachinePlayer: SharingPlayer {
             case .tell(.down(let reason)): lines.append("down: \(reason.rawValue)")
             case .gone(let lease): lines.append("session \(lease) is gone")
             // Pauses are drawn; which alarms there are is seen from what follows when they go off.
-            case .arm, .disarm: break
+            case .arm, .disarm, .reached: break
             }
         }
         return lines

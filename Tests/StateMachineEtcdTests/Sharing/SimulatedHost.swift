@@ -202,7 +202,7 @@ final class SimulatedHost {
             guard let begun = self.reads.removeValue(forKey: id), let place else { return }
             self.answered(.read, at: place, begun)
         case .notFresh(let id, _): self.reads[id] = nil
-        case .note: break
+        case .note, .reached: break
         case .tell(let news):
             self.simulator.note("\(self.name): \(news)")
             self.isUp = news == .up
