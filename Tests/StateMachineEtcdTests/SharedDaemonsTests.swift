@@ -82,6 +82,15 @@ struct SharedDaemonsTests {
         return changes
     }
 
+    /// What would become of setting that.
+    private static func prospect(
+        of state: String,
+        at daemon: DaemonProcess
+    ) async throws -> JSONLine? {
+        let get = try await daemon.ask(\.control, #"{"op":"get","possible":true}"#)
+        return get.item("possible")?.items("set")?.first { $0.state == state }
+    }
+
     @Test(.timeLimit(.minutes(2)))
     func threeHostsShareTheirSetsAsClientsSeeThem() async throws {
         try await EtcdProcess.run { etcd, directory in
@@ -179,6 +188,12 @@ struct SharedDaemonsTests {
                     let read = try await b.ask(\.control, #"{"op":"get"}"#)
                     #expect(read.state == "closed")
                     #expect(read.int("staleMs") ?? 0 >= 600)
+                    let prospect = try await Self.prospect(of: "open", at: b)
+                    #expect(prospect?.error == "unavailable")
+                    for read in ["stats", "ping", "history"] {
+                        let reply = try await b.ask(\.control, #"{"op":"\#(read)"}"#)
+                        #expect(reply.has("staleMs"), "\(reply)")
+                    }
                     let fresh = try await b.ask(\.control, #"{"op":"get","fresh":true}"#)
                     #expect(fresh.error == "unavailable", "\(fresh)")
                     let hosts = try await b.ask(\.control, #"{"op":"hosts"}"#)
@@ -204,6 +219,7 @@ struct SharedDaemonsTests {
                     #expect(counts?.item("commits")?.int("totalUs") ?? 0 > 0)
                     #expect(try await watch.next().seq == 1)
                     #expect(!(try await b.ask(\.control, #"{"op":"get"}"#).has("staleMs")))
+                    #expect(try await Self.prospect(of: "closed", at: b)?.bool("ok") == true)
                 }
             }
         }
@@ -227,7 +243,11 @@ struct SharedDaemonsTests {
                     // It is a moment behind, and says nothing before it has come up.
                     for number in 0..<100 {
                         let since = try await step(number)
-                        let answer = try await reader.ask(#"{"op":"history","since":"\#(since)"}"#)
+                        let request = #"{"op":"history","since":"\#(since)"}"#
+                        var answer = try await reader.ask(request)
+                        while answer.error == "unavailable" {
+                            answer = try await reader.ask(request)
+                        }
                         #expect(answer.int("count") == 0, "\(answer)")
                         #expect(!answer.has("resync"), "\(answer)")
                     }
@@ -245,7 +265,9 @@ struct SharedDaemonsTests {
                     try await relay.mend()
                     try await Self.isUp(b)
                     let wait = #"{"op":"wait","until":"open","since":"\#(since)"}"#
-                    #expect(try await waiter.ask(wait).seq == 101)
+                    var waited = try await waiter.ask(wait)
+                    while waited.error == "unavailable" { waited = try await waiter.ask(wait) }
+                    #expect(waited.seq == 101, "\(waited)")
                     // Of no numbering, and so of none that another host could know.
                     let unknown = try await waiter.ask(#"{"op":"wait","until":"open","since":"x"}"#)
                     #expect(unknown.string("resync") == "unknown", "\(unknown)")

@@ -34,8 +34,8 @@ package struct Freshness: Sendable {
     private var overdue: UInt64 = 0
     /// Reads that have not, oldest first.
     private var awaited: [(number: UInt64, seq: UInt64)] = []
-    /// Nil until something is.
-    private var told: News?
+    /// Nobody has to be told how it begins.
+    private var told = News.down(.engine)
 
     package init() {}
 

@@ -174,6 +174,10 @@ private struct PossibleChanges {
         for case .leads(let target) in prospects where !targets.contains(target) {
             targets.append(target)
         }
+        var prospects = prospects
+        if !targets.isEmpty, let trouble = self.server.sharing?.trouble {
+            (targets, prospects) = ([], [.refused(WireError(.unavailable, trouble.sentence))])
+        }
         writer.bool("ok", !targets.isEmpty)
         guard targets.isEmpty else {
             if !needs.isEmpty { writer.json("needs", .array(needs.map { .string($0) })) }

@@ -20,6 +20,9 @@ extension Logger {
     func log(_ news: SharingNews) {
         switch news {
         case .up: self.notice("the shared machine is what all hosts have, accepting changes")
+        // It has just started, or what has ended the session is told besides.
+        case .down(.session):
+            self.notice("this host has no session with the engine yet, refusing changes")
         case .down(let trouble):
             self.warning(
                 "the shared machine may be older here than at other hosts, refusing changes",
