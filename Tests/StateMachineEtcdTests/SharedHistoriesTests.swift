@@ -199,12 +199,15 @@ struct SharedHistoriesTests {
                 #expect(line.string("resync") == "restarted", "\(line)")
                 #expect(line.seq == 1)
                 try await Self.set(a, 1)
-                let files = try FileManager.default.contentsOfDirectory(atPath: a.state)
-                #expect(
-                    files.count { $0.hasPrefix("statemachine-former-") && $0.hasSuffix(".sqlite") }
-                        == 1,
-                    "\(files)"
-                )
+                // What is on the disk comes behind what is answered.
+                var former: [String] = []
+                while former.isEmpty {
+                    try await Task.sleep(for: .milliseconds(20))
+                    former = try FileManager.default.contentsOfDirectory(atPath: a.state).filter {
+                        $0.hasPrefix("statemachine-former-") && $0.hasSuffix(".sqlite")
+                    }
+                }
+                #expect(former.count == 1, "\(former)")
                 let log = text(of: "\(directory)/a/stderr")
                 #expect(log.contains("the engine was restored"), "\(log)")
             }

@@ -12,6 +12,8 @@ struct EngineMirror: Sendable {
         /// Holds and guards of other hosts, and those of this one that outlive its session.
         fileprivate(set) var put: [SharedKeys.Voter: [UInt8]] = [:]
         fileprivate(set) var gone: Set<SharedKeys.Voter> = []
+        /// Whether what all hosts go by is another, which a look shows.
+        fileprivate(set) var hasSettings = false
         /// Whether a hold or guard of this host's own is no longer there, which it has not ended.
         fileprivate(set) var lacksOwn = false
         /// Holds and guards of a session of this host that it has not put, or has ended.
@@ -279,7 +281,8 @@ struct EngineMirror: Sendable {
             case .ticket(let ticket):
                 let created = event.isDeletion ? nil : entry.createRevision
                 self.queue.seen(ticket, created: created, at: entry.modRevision)
-            case .block, .host, .settings, nil: break
+            case .settings: news.hasSettings = true
+            case .block, .host, nil: break
             }
         }
         news.blocks = self.reachBlocks(found)

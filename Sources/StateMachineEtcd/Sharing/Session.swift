@@ -392,10 +392,14 @@ package struct Session: Sendable {
             return self.actions.append(.arm(.other, Self.pause))
         }
         self.state = .over
+        let isCopy = instance == self.settings.record.instance
         self.actions.append(
             .end(
-                "host \(self.settings.host.quoted) of \(self.settings.keys.prefix) is instance \(instance), which runs, and this is instance "
-                    + "\(self.settings.record.instance): give each host a name of its own with the setting host"
+                isCopy
+                    ? "another daemon runs as host \(self.settings.host.quoted) of \(self.settings.keys.prefix) with a copy of this one's state directory: "
+                        + "give each host a name and a state directory of its own"
+                    : "host \(self.settings.host.quoted) of \(self.settings.keys.prefix) is instance \(instance), which runs, and this is instance "
+                        + "\(self.settings.record.instance): give each host a name of its own with the setting host"
             )
         )
     }

@@ -233,7 +233,8 @@ extension SharedMachine {
             return
         }
         self.tell(news)
-        if !self.mirror.isCurrent {
+        // A later program's may be among them.
+        if !self.mirror.isCurrent || news.hasSettings {
             self.isCurrent = false
             self.looks.want()
         }

@@ -81,8 +81,11 @@ extension ClientError {
     /// Why there is no connection to a daemon that is gone, for people, and that it is retried.
     var reconnecting: String { "\(self.description.printable); reconnecting" }
 
-    /// The same for a daemon that was not there to begin with.
-    var awaiting: String { "\(self.description.printable); waiting for the daemon" }
+    /// The same for a daemon that was not there to begin with, or is and cannot do it yet.
+    var awaiting: String {
+        let isThere = if case .refused = self { true } else { false }
+        return "\(self.description.printable); waiting\(isThere ? "" : " for the daemon")"
+    }
 }
 
 extension Client {
