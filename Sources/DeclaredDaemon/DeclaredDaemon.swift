@@ -84,7 +84,9 @@ package struct DeclaredDaemon: Sendable {
         sharedBy engine: (Schema) throws -> Engine
     ) async throws {
         if let declared = try DeclaredMachine.read(start.settings) {
-            for warning in declared.warnings { start.logger.warning("\(warning)") }
+            for warning in declared.warnings + declared.sharingWarnings {
+                start.logger.warning("\(warning)")
+            }
             guard declared.sharingObjections.isEmpty else {
                 throw ConfigurationError(declared.sharingObjections)
             }
@@ -102,7 +104,10 @@ package struct DeclaredDaemon: Sendable {
                     let isSame = declared.schema.declaration?.hash == schema.declaration?.hash
                     guard isSame else { throw Self.restartNeeded }
                     try reload(settings)
-                    return Redeclaration(schema, warnings: declared.warnings)
+                    return Redeclaration(
+                        schema,
+                        warnings: declared.warnings + declared.sharingWarnings
+                    )
                 }
             )
         } else {

@@ -11,6 +11,8 @@ package struct DeclaredMachine {
     package let warnings: [String]
     /// Why several hosts cannot share it, one sentence each.
     package let sharingObjections: [String]
+    /// What of it does not happen where several hosts share it, one sentence each.
+    package let sharingWarnings: [String]
 
     /// Reads the named file, or the default one if it exists.
     ///
@@ -66,24 +68,32 @@ package struct DeclaredMachine {
         self.schema = declaration.schema
         self.warnings = reading.problems.map { $0.line(in: path) }
         self.sharingObjections = declaration.sharingObjections.map { "\(path): \($0)" }
+        self.sharingWarnings = declaration.sharingWarnings.map { "\(path): \($0)" }
     }
 }
 
 extension Declaration {
     /// What it has that a machine cannot have yet which several hosts share, one sentence each: each host would do it.
     fileprivate var sharingObjections: [String] {
-        func names(_ isMeant: (StateDeclaration) -> Bool) -> String? {
-            let names = self.states.filter(isMeant).map(\.name)
-            return names.isEmpty ? nil : names.joined(separator: ", ")
-        }
         let hint = "a machine that several hosts share cannot have that yet"
         return [
-            names { !$0.after.isEmpty }.map { "\($0) has after: \(hint)" },
-            names { $0.boot != nil }.map { "\($0) has boot: \(hint)" },
-            names { !$0.commands.isEmpty }.map { "\($0) has run, enter or leave: \(hint)" },
+            self.names { !$0.commands.isEmpty }.map { "\($0) has run, enter or leave: \(hint)" },
             self.links.isEmpty
                 ? nil
                 : "it sees \(self.links.map(\.name).joined(separator: ", ")): \(hint)",
         ].compactMap(\.self)
+    }
+
+    /// What it has that never happens to a machine that several hosts share, one sentence each.
+    fileprivate var sharingWarnings: [String] {
+        self.names { $0.boot != nil }.map {
+            ["\($0) has boot: that never happens where several hosts share the machine"]
+        } ?? []
+    }
+
+    /// The names of those states; nil if there are none.
+    private func names(_ isMeant: (StateDeclaration) -> Bool) -> String? {
+        let names = self.states.filter(isMeant).map(\.name)
+        return names.isEmpty ? nil : names.joined(separator: ", ")
     }
 }

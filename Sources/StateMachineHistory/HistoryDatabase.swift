@@ -220,6 +220,7 @@ final class HistoryDatabase: @unchecked Sendable {
         self.found.withLock { $0 = .all }
         try self.transaction(isDurable: true) { db in
             if let start = beginning.start { try self.write(start, db) }
+            if let times = beginning.times { try self.note(times, db) }
             try self.note(beginning.sharing, db)
         }
         if let start = beginning.start {

@@ -363,5 +363,7 @@ extension HistoryDatabase {
         let start: Start?
         /// What is known of those hosts; nil if the machine is this one's alone.
         var sharing: KeptSharing?
+        /// The times of the present stay of a machine that hosts share; nil keeps the recorded ones.
+        var times: StayTimes?
     }
 }

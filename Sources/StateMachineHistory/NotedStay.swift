@@ -96,13 +96,30 @@ extension HistoryDatabase {
     ///
     /// Unless it is new, only if it is the recorded one's.
     func note(_ start: StayStart, _ db: Database, isNew: Bool = true) throws {
+        try self.note(start, in: self.boot, db, isNew: isNew)
+    }
+
+    /// Records the times of the present stay of a machine that several hosts share; within a transaction.
+    ///
+    /// They count by the wall clock, in whatever boot.
+    func note(_ times: StayTimes, _ db: Database) throws {
+        try self.note(times.start, in: nil, db, isNew: true)
+        try self.note(times.known, since: times.start, db)
+    }
+
+    private func note(
+        _ start: StayStart,
+        in boot: String?,
+        _ db: Database,
+        isNew: Bool
+    ) throws {
         try db.run(
             """
             INSERT OR REPLACE INTO stay SELECT 1, ?1, ?2, ?3, ?4, ?5
                 WHERE ?6 OR EXISTS (SELECT 1 FROM stay WHERE seq = ?1)
             """,
             start.stay,
-            self.boot,
+            boot,
             start.moment.uptime,
             start.moment.wall.microseconds,
             start.origin?.microseconds,

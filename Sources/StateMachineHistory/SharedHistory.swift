@@ -20,6 +20,8 @@ package final class SharedHistory: SharedCache, @unchecked Sendable {
         /// Where it is to begin anew first.
         var beginning: SharedPosition?
         var changes: [RecordedTransition] = []
+        /// Those of the present stay; nil: the disk has them.
+        var times: StayTimes?
 
         /// The last one, once all of it is written; nil if nothing waits.
         var newest: UInt64? { self.changes.last?.seq ?? self.beginning?.newest.seq }
@@ -120,9 +122,14 @@ package final class SharedHistory: SharedCache, @unchecked Sendable {
         }
     }
 
-    package func append(_ changes: [RecordedTransition], knowing engine: KnownEngine) {
+    package func append(
+        _ changes: [RecordedTransition],
+        knowing engine: KnownEngine,
+        _ times: StayTimes?
+    ) {
         self.disk.thread.enqueue {
             self.sharing.engine = engine
+            self.backlog.times = times ?? self.backlog.times
             let newest = self.backlog.newest ?? self.reach.withLock { $0.end - 1 }
             let news = changes.drop { $0.seq <= newest }
             self.backlog.changes += news
@@ -153,7 +160,7 @@ package final class SharedHistory: SharedCache, @unchecked Sendable {
         guard let newest = self.backlog.changes.last, let epoch = self.epoch,
             let engine = self.sharing.engine
         else { return }
-        let position = SharedPosition(newest, in: epoch, knowing: engine)
+        let position = SharedPosition(newest, in: epoch, knowing: engine, self.backlog.times)
         self.beginAnew(at: position)
     }
 
@@ -188,13 +195,15 @@ package final class SharedHistory: SharedCache, @unchecked Sendable {
 
     private func writeChanges(isDurable: Bool) throws {
         let changes = self.backlog.changes
-        guard !changes.isEmpty || self.sharing != self.noted else { return }
+        let times = self.backlog.times
+        guard !changes.isEmpty || times != nil || self.sharing != self.noted else { return }
         try self.disk.database.write(isDurable: isDurable) { db in
             for change in changes { try self.disk.database.insert(change, db) }
+            if self.schema.hasStays, let times { try self.disk.database.note(times, db) }
             try self.disk.database.note(self.sharing, db)
         }
         self.noted = self.sharing
-        self.backlog.changes = []
+        (self.backlog.changes, self.backlog.times) = ([], nil)
         guard let newest = changes.last?.seq else { return }
         self.disk.wrote(newest: newest)
         self.reach.withLock { $0.end = newest + 1 }

@@ -45,7 +45,7 @@ struct SharedOpening {
             guard let epoch = past.epoch, let engine = past.sharing?.engine else {
                 throw ForeignDatabase()
             }
-            self.left = SharedPosition(newest, in: epoch, knowing: engine)
+            self.left = SharedPosition(newest, in: epoch, knowing: engine, past.sharedTimes)
             self.oldest = max(past.oldest ?? newest.seq + 1, self.sharing.begun + 1)
         } else {
             (self.left, self.oldest) = (nil, 1)
@@ -53,6 +53,16 @@ struct SharedOpening {
         let (left, sharing) = (self.left, self.sharing)
         self.trouble = try database.trouble {
             try database.begin(at: left, declaredBy: schema, noting: sharing)
+        }
+    }
+}
+
+extension HistoryDatabase.Past {
+    /// The times of the present stay, as a host of a shared machine has recorded them; nil if it has not.
+    fileprivate var sharedTimes: StayTimes? {
+        guard let start = self.stay?.start else { return nil }
+        return StayTimes(of: start.stay, since: start.moment.wall, knowing: self.times) { group in
+            start.start(ofGroupAt: group).moment.wall
         }
     }
 }
@@ -73,7 +83,8 @@ extension HistoryDatabase {
                         declaration: schema.declaration
                     )
                 },
-                sharing: sharing
+                sharing: sharing,
+                times: schema.hasStays ? position?.times : nil
             )
         )
     }

@@ -55,6 +55,7 @@ struct ClusterCommand: DaemonCommand {
             #endif
             let objections = declared?.sharingObjections ?? []
             guard objections.isEmpty else { throw ConfigurationError(objections) }
+            return declared.map { $0.warnings + $0.sharingWarnings } ?? []
         }
         return declared?.warnings ?? []
     }

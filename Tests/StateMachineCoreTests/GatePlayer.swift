@@ -300,7 +300,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             new: Light.value(command[0]),
             at: .now,
             stay: seq,
-            isArrival: true
+            kind: .arrival
         )
     }
 

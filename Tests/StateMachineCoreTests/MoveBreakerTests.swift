@@ -29,6 +29,22 @@ struct MoveBreakerTests {
         #expect(!isPermitted)
     }
 
+    @Test func thatManyOfThoseThatOthersMadeAreEnough() {
+        var (all, newest) = (MoveBreaker(), MoveBreaker())
+        for time in 0..<100 as Range<Int64> {
+            all.moved(at: 4 * time)
+            newest.moved(at: 4 * time, keeping: self.limit.most)
+        }
+        for time in [396, 401, 402, 403] as [Int64] {
+            var (one, other) = (all, newest)
+            let (isPermitted, isPermittedToo) = (
+                one.permits(self.limit, at: time), other.permits(self.limit, at: time)
+            )
+            #expect(isPermitted == isPermittedToo)
+            #expect(isPermitted == (time > 398))
+        }
+    }
+
     @Test func whatIsAskedForCountsAsAMoveOnlyOnceItIsMade() {
         var breaker = MoveBreaker()
         for time in 0..<100 as Range<Int64> {

@@ -101,6 +101,48 @@ struct StayStartTests {
         #expect(starts.newest(of: 1) == corrected)
     }
 
+    @Test func othersSayFromWhenOnTheirStaysCount() {
+        let clock = ManualStayClock()
+        let starts = StayStarts(StayStart(stay: 0, moment: clock.moment), clock: clock)
+        let (first, second) = (
+            StayStart(stay: 1, moment: StayMoment(WallTime(microseconds: 50))),
+            StayStart(stay: 1, moment: StayMoment(WallTime(microseconds: 90)))
+        )
+        starts.adopt(first, from: 1)
+        starts.adopt(first, from: 2)
+        // Without a change: behind the second, and before the third.
+        starts.adopt(second, from: 3)
+        #expect(starts.start(of: 1, at: 1, .now) == first)
+        #expect(starts.start(of: 1, at: 2, .now) == first)
+        #expect(starts.newest(of: 1) == second)
+        // An own one that is not committed leaves it as it is.
+        _ = starts.start(of: 3, at: 3, .now)
+        starts.drop(after: 2)
+        #expect(starts.newest(of: 3) == nil)
+        #expect(starts.newest(of: 1) == second)
+        // The numbers begin again: nothing from before counts.
+        let restored = StayStart(stay: 1, moment: StayMoment(WallTime(microseconds: 20)))
+        starts.arrive(restored, at: 1)
+        #expect(starts.newest(of: 1) == restored)
+        #expect(starts.start(of: 1, at: 3, .now) == restored)
+    }
+
+    @Test func whatBeginsAnewByAClockThatIsBehindDoesNotBeginBefore() {
+        let clock = ManualStayClock()
+        let starts = StayStarts(
+            StayStart(stay: 0, moment: StayMoment(clock.moment.wall)),
+            clock: WallStayClock(clock)
+        )
+        let ahead = StayStart(
+            stay: 1,
+            moment: StayMoment(WallTime(microseconds: clock.moment.wall.microseconds + 60_000_000))
+        )
+        starts.adopt(ahead, from: 1)
+        #expect(starts.renewal(of: 1).start.moment == ahead.moment)
+        clock.pass(.seconds(90))
+        #expect(starts.renewal(of: 1).start.moment == StayMoment(clock.moment.wall))
+    }
+
     @Test func theOldestStartsAreForgotten() {
         let clock = ManualStayClock()
         let starts = StayStarts(StayStart(stay: 0, moment: clock.moment), clock: clock)

@@ -30,6 +30,7 @@ struct SharedDaemonsTests {
         _ host: String,
         at endpoint: EtcdEndpoint,
         in directory: String,
+        machine: String = Self.machine,
         isDurable: Bool = false,
         arguments: [String] = [],
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
@@ -39,7 +40,7 @@ struct SharedDaemonsTests {
         let ended = try await DaemonProcess.run(
             .cluster,
             in: place,
-            machine: Self.machine,
+            machine: machine,
             isDurable: isDurable,
             arguments: Self.arguments(host, endpoint) + arguments,
             body
@@ -423,6 +424,23 @@ struct SharedDaemonsTests {
 
     @Test(.timeLimit(.minutes(1)))
     func whatEachHostWouldDoByItselfIsRefused() async throws {
+        let checked = try await Self.check("lit: {run: sleep 1, done: dark, to: [dark]}")
+        #expect(checked.status == .exited(78))
+        #expect(checked.errors.contains("lit has run, enter or leave: a machine that several"))
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func whatNeverHappensIsSaid() async throws {
+        let checked = try await Self.check("lit: {after: {1min: dark}, boot: dark, to: [dark]}")
+        #expect(checked.status == .exited(0))
+        #expect(checked.errors.contains("lit has boot: that never happens"), "\(checked)")
+        #expect(!checked.errors.contains("after"))
+    }
+
+    /// Checks a machine that has that state besides another.
+    private static func check(
+        _ state: String
+    ) async throws -> (output: String, errors: String, status: TerminationStatus) {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/machine.yaml"
             try """
@@ -430,14 +448,12 @@ struct SharedDaemonsTests {
             start: dark
             states:
               dark: {to: [lit]}
-              lit: {after: {1min: dark}, to: [dark]}
+              \(state)
             """.write(toFile: file, atomically: true, encoding: .utf8)
-            let checked = try await BuiltProduct.cluster.run([
+            return try await BuiltProduct.cluster.run([
                 "--check-config", "--config", "/dev/null", "--machine", file,
                 "--engine-endpoints", "http://127.0.0.1:2379",
             ])
-            #expect(checked.status == .exited(78))
-            #expect(checked.errors.contains("lit has after: a machine that several hosts share"))
         }
     }
 }

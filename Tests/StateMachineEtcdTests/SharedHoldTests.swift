@@ -79,6 +79,8 @@ struct SharedHoldTests {
             try await Self.run(at: etcd.endpoint, in: directory) { a, b in
                 let holder = try b.connect(\.control)
                 let number = try #require(try await holder.ask(Self.hold).int("hold"))
+                // Whoever asks a quorum has heard of it.
+                #expect(try await a.ask(\.control, #"{"op":"get","fresh":true}"#).ok == true)
                 let stats = try await a.ask(\.control, #"{"op":"stats"}"#)
                 let row = try #require(stats.items("holds")?.first)
                 #expect(row.int("hold") == number)

@@ -81,12 +81,13 @@ final class SharingHost<State: EnumState>: Sendable {
         )
         let (changes, arrivals) = (self.changes, self.arrivals)
         (self.registration, _, _) = self.machine.machine.follow(on: .immediate) { change in
-            if change.isArrival {
-                if let epoch = recording.takeArrival() { arrivals.record(epoch) }
-            } else {
+            switch change.kind {
+            case .arrival: if let epoch = recording.takeArrival() { arrivals.record(epoch) }
+            case .made:
                 changes.record(
                     Heard(seq: change.seq, text: change.new.text, at: change.at)
                 )
+            case .renewal: break
             }
         }
         self.recording = recording
@@ -139,7 +140,8 @@ final class SharingHost<State: EnumState>: Sendable {
         news.last { news in
             switch news {
             case .up, .down: true
-            case .unreachable, .tookOver, .asked, .askEnded, .sessionEnded, .over, .damaged,
+            case .unreachable, .tookOver, .voterWent, .asked, .askEnded, .sessionEnded, .over,
+                .damaged,
                 .lacksSettings, .oldEngine, .restarted, .missed, .setAside:
                 false
             }

@@ -85,8 +85,8 @@ import Testing
         try await withTemporaryDirectory { directory in
             try await Self.run(in: directory) { history in
                 history.begin(at: Self.position(2))
-                history.append([Self.change(3), Self.change(4)], knowing: Self.engine(20))
-                history.append([Self.change(5)], knowing: Self.engine(21))
+                history.append([Self.change(3), Self.change(4)], knowing: Self.engine(20), nil)
+                history.append([Self.change(5)], knowing: Self.engine(21), nil)
                 #expect(await history.settled() == nil)
                 #expect(history.kept == 3..<6)
                 #expect(history.aside == nil)
@@ -110,12 +110,12 @@ import Testing
             try await Self.run(in: directory) { history in
                 history.onSettingAside { files.record($0) }
                 history.begin(at: Self.position(2))
-                history.append([Self.change(3)], knowing: Self.engine(20))
+                history.append([Self.change(3)], knowing: Self.engine(20), nil)
                 _ = await history.remembered([9])
                 history.begin(at: Self.position(1, in: Self.nextEpoch))
                 // Nothing of the one before, from now on.
                 #expect(!history.kept.contains(3))
-                history.append([Self.change(2)], knowing: Self.engine(30))
+                history.append([Self.change(2)], knowing: Self.engine(30), nil)
                 #expect(await history.settled() == nil)
                 #expect(history.kept == 2..<3)
                 let all = try await history.all(after: 1)
@@ -142,7 +142,7 @@ import Testing
                 #expect(history.left == nil)
                 #expect(history.aside?.isDamaged == false)
                 history.begin(at: Self.position(0))
-                history.append([Self.change(1)], knowing: Self.engine(20))
+                history.append([Self.change(1)], knowing: Self.engine(20), nil)
             }
             // And one that was shared goes on under another numbering where it is no longer.
             let alone = try SQLiteHistory<AppState>(directory: "\(directory)/state")
@@ -161,11 +161,11 @@ import Testing
                 #expect(await history.settled() == nil)
                 let state = "\(directory)/state"
                 try other(state, "ALTER TABLE change RENAME TO gone")
-                history.append([Self.change(3)], knowing: Self.engine(20))
+                history.append([Self.change(3)], knowing: Self.engine(20), nil)
                 #expect(await history.settled() != nil)
                 #expect(history.kept.isEmpty)
                 try other(state, "ALTER TABLE gone RENAME TO change")
-                history.append([Self.change(4)], knowing: Self.engine(21))
+                history.append([Self.change(4)], knowing: Self.engine(21), nil)
                 #expect(await history.settled() == nil)
                 #expect(history.kept == 3..<5)
                 let all = try await history.all(after: 2)
@@ -179,12 +179,12 @@ import Testing
         try await withTemporaryDirectory { directory in
             try await Self.run(in: directory) { history in
                 history.begin(at: Self.position(2))
-                history.append([Self.change(3)], knowing: Self.engine(20))
+                history.append([Self.change(3)], knowing: Self.engine(20), nil)
                 // What is there already is passed over.
-                history.append([Self.change(3), Self.change(4)], knowing: Self.engine(21))
+                history.append([Self.change(3), Self.change(4)], knowing: Self.engine(21), nil)
                 #expect(await history.settled() == nil)
                 #expect(history.kept == 3..<5)
-                history.append([Self.change(7)], knowing: Self.engine(22))
+                history.append([Self.change(7)], knowing: Self.engine(22), nil)
                 #expect(await history.settled() == nil)
                 #expect(history.kept.isEmpty)
             }

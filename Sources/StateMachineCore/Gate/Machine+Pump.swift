@@ -395,8 +395,7 @@ extension Machine.Holder {
         case .follow(let entries):
             for entry in entries {
                 precondition(
-                    entry.change.isArrival || entry.change.seq == self.place.seq + 1
-                        || !self.gate.isPlaced,
+                    entry.change.follows(self.place) || !self.gate.isPlaced,
                     "a log adopts each change after the one before it, and none twice"
                 )
                 self.gate.isPlaced = true

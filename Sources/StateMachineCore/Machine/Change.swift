@@ -34,7 +34,7 @@ package struct Place: Equatable, Sendable {
     }
 
     /// The same place with a state that looks the same.
-    func replacing(_ value: Value) -> Place {
+    package func replacing(_ value: Value) -> Place {
         Place(
             seq: self.seq,
             value: value,
@@ -45,7 +45,7 @@ package struct Place: Equatable, Sendable {
     }
 
     /// The same place, where the times of the stay have begun anew once more, as that state knows.
-    func renewed(as value: Value) -> Place {
+    package func renewed(as value: Value) -> Place {
         Place(
             seq: self.seq,
             value: value,
@@ -150,10 +150,17 @@ package final class Change: Equatable, Sendable {
     package let stay: UInt64
     /// How often the stay's deadline had begun anew by then, in this process.
     package let renewals: UInt32
-    /// Whether the machine is there without anybody here knowing by which changes it came there.
-    ///
-    /// Then `old` is where it was known to be before, and `seq` may be any.
-    package let isArrival: Bool
+    package let kind: Kind
+
+    /// How the machine came there; none but ``made`` is ever a transition.
+    package enum Kind: Hashable, Sendable {
+        /// By this change.
+        case made
+        /// Nobody here knows by which changes: `old` is where it was known to be before, and `seq` may be any.
+        case arrival
+        /// It was there already: others know something else of the times of its stay, which `new` knows, too.
+        case renewal
+    }
 
     package init(
         seq: UInt64,
@@ -163,7 +170,7 @@ package final class Change: Equatable, Sendable {
         from origin: Origin? = nil,
         stay: UInt64,
         renewals: UInt32 = 0,
-        isArrival: Bool = false
+        kind: Kind = .made
     ) {
         self.seq = seq
         self.old = old
@@ -172,7 +179,7 @@ package final class Change: Equatable, Sendable {
         self.origin = origin
         self.stay = stay
         self.renewals = renewals
-        self.isArrival = isArrival
+        self.kind = kind
     }
 
     /// The state that a machine began with or is in, as a change from that state to itself.
@@ -204,6 +211,15 @@ package final class Change: Equatable, Sendable {
         // A change from a state to itself is what a machine begins with.
         let seq = self.seq == 0 ? 0 : self.seq - 1
         return Place(seq: seq, value: self.old, at: self.at, stay: min(self.stay, seq))
+    }
+
+    /// Whether it can be adopted there.
+    func follows(_ place: Place) -> Bool {
+        switch self.kind {
+        case .made: self.seq == place.seq + 1
+        case .arrival: true
+        case .renewal: self.seq == place.seq
+        }
     }
 
     /// Whether the state was entered; false if only what it carries changed.

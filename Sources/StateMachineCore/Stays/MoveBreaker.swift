@@ -36,7 +36,14 @@ package struct MoveBreaker: Sendable {
     }
 
     /// Notes that a move was made.
-    package mutating func moved(at now: Int64) { self.moves.append(now) }
+    ///
+    /// - Parameters:
+    ///   - now: when.
+    ///   - most: how many of them matter, the newest ones; for a caller who notes them without asking before.
+    package mutating func moved(at now: Int64, keeping most: Int = .max) {
+        self.moves.append(now)
+        if self.moves.count > most { self.moves.removeFirst(self.moves.count - most) }
+    }
 
     /// Starts counting anew: somebody asks for something.
     ///

@@ -147,8 +147,11 @@ package final class StayStarts: Sendable {
 
     /// That stay's times as they would begin anew now; those of groups, which were entered with such changes, go on.
     func renewal(of stay: UInt64, groups: [UInt64] = [], renewals: UInt32 = 1) -> Renewal {
-        let moment = self.clock.moment
+        let now = self.clock.moment
         let start = self.known.withLock { known in
+            // A wall clock may be behind the one by which it has counted until now.
+            let last = known.start(of: stay, at: .max)?.moment
+            let moment = last.flatMap { $0.uptime > now.uptime ? $0 : nil } ?? now
             let groups = known.starts(ofGroupsAt: groups, before: .max)
             let start = StayStart(stay: stay, moment: moment, groups: groups)
             known.ahead = (start, renewals)
@@ -177,6 +180,18 @@ package final class StayStarts: Sendable {
             // It may have begun anew behind changes that nobody asked about.
             let last = known.entries.last { $0.start.stay == start.stay }?.seq ?? 0
             known.insert(Entry(seq: max(known.settled + 1, last), start: start))
+        }
+    }
+
+    /// Takes over what others have made of a stay, who have the same clock: from the change `seq` on it counts like that.
+    package func adopt(_ start: StayStart, from seq: UInt64) {
+        self.known.withLock { $0.insert(Entry(seq: seq, start: start)) }
+    }
+
+    /// The same where the machine has arrived with that change: nothing from before it counts.
+    package func arrive(_ start: StayStart, at seq: UInt64) {
+        self.known.withLock { known in
+            known = Known(entries: [Entry(seq: seq, start: start)], settled: seq)
         }
     }
 

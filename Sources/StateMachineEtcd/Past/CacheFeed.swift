@@ -11,6 +11,8 @@ struct CacheFeed {
     /// What the last change led to; nil while that is not known.
     private var last: RecordedTransition.State?
     private var changes: [RecordedTransition] = []
+    /// Those of the present stay, if they are not what was passed on.
+    private var times: StayTimes?
 
     init(_ cache: any SharedCache, in form: SharedForm) {
         (self.cache, self.form, self.last) = (cache, form, cache.left?.newest.new)
@@ -20,8 +22,10 @@ struct CacheFeed {
     mutating func arrived(at head: Head, as value: Value?, knowing memory: Restoration.Memory) {
         let newest = self.form.recorded(head.last, head.seq, as: value, leaving: nil)
         self.last = newest.new
-        self.changes = []
-        self.cache.begin(at: SharedPosition(newest, in: head.epoch, knowing: memory.engine))
+        (self.changes, self.times) = ([], nil)
+        self.cache.begin(
+            at: SharedPosition(newest, in: head.epoch, knowing: memory.engine, head.last.times)
+        )
     }
 
     /// A change was made; `value` is what this host makes of the state.
@@ -29,17 +33,25 @@ struct CacheFeed {
         let recorded = self.form.recorded(change, seq, as: value, leaving: self.last)
         self.last = recorded.new
         self.changes.append(recorded)
+        self.times = change.times
     }
+
+    /// More is known of the times of the stay that it is in.
+    mutating func renewed(_ last: SharedChange) { self.times = last.times }
 
     /// Passes on what has gathered, with what the engine is known by now.
     mutating func flush(knowing memory: Restoration.Memory?) {
-        guard !self.changes.isEmpty, let memory else { return }
-        self.cache.append(exchange(&self.changes, with: []), knowing: memory.engine)
+        guard !self.changes.isEmpty || self.times != nil, let memory else { return }
+        self.cache.append(
+            exchange(&self.changes, with: []),
+            knowing: memory.engine,
+            self.times.take()
+        )
     }
 
     /// Passes on what the engine is known by: nothing comes any more.
     func end(knowing memory: Restoration.Memory?) {
-        if let memory { self.cache.append([], knowing: memory.engine) }
+        if let memory { self.cache.append([], knowing: memory.engine, nil) }
     }
 }
 

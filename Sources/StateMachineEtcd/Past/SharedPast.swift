@@ -15,10 +15,14 @@ package final class SharedPast: PastStore {
     ///   - cache: what this host keeps; nil: nothing.
     ///   - log: the machine's log.
     ///   - isPlaced: whether the machine goes on where this host was.
-    init(_ cache: (any SharedCache)?, _ log: EngineLog, isPlaced: Bool) {
+    ///   - starts: from when on its stays count.
+    init(_ cache: (any SharedCache)?, _ log: EngineLog, isPlaced: Bool, by starts: StayStarts) {
         (self.cache, self.log) = (cache, log)
         self.epoch = cache?.left?.epoch ?? .random()
-        self.beginning = Beginning(newest: isPlaced ? cache?.left?.newest : nil)
+        self.beginning = Beginning(
+            newest: isPlaced ? cache?.left?.newest : nil,
+            starts: starts
+        )
     }
 
     /// A cursor of another numbering is of no use: the other hosts have gone on without what that had.

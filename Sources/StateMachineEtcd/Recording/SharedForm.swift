@@ -32,13 +32,14 @@ struct SharedForm: Sendable {
         return mark.digest.digits(16, radix: 16)
     }
 
-    /// The change that the other hosts are to enter.
-    func shared(_ change: Change) -> SharedChange {
+    /// The change that the other hosts are to enter; without times of a machine that has none.
+    func shared(_ change: Change, _ times: StayTimes?) -> SharedChange {
         SharedChange(
             change.new.name,
             self.schema.encoded(change.new).data,
             at: change.at,
             stay: change.stay,
+            times: times,
             by: change.setter.map { .object(self.members(of: $0, at: change.origin?.host)) },
             cause: change.cause,
             isForced: change.origin?.isForced ?? false
@@ -78,12 +79,23 @@ struct SharedForm: Sendable {
 
     /// A place that a machine begins at.
     func shared(_ place: Place) -> SharedChange {
-        SharedChange(
+        let start = StayStart(stay: place.stay, moment: StayMoment(place.at))
+        return SharedChange(
             place.value.name,
             self.schema.encoded(place.value).data,
             at: place.at,
-            stay: place.stay
+            stay: place.stay,
+            times: self.times(of: place.value, since: start)
         )
+    }
+
+    /// The times of a stay that counts from `start`, as its state knows them.
+    func times(of value: Value, since start: StayStart) -> StayTimes {
+        StayTimes(
+            of: start.stay,
+            since: start.moment.wall,
+            knowing: self.schema.rules?.times(of: value) ?? []
+        ) { start.start(ofGroupAt: $0).moment.wall }
     }
 
     /// About how many bytes the change takes.
@@ -99,11 +111,13 @@ struct SharedForm: Sendable {
     ///
     /// - Throws: if there is no such state here.
     func value(_ change: SharedChange, beside present: Value) throws(NotCarriedOver) -> Value {
-        try self.schema.schema(of: present).carried(
+        let schema = self.schema.schema(of: present)
+        let value = try schema.carried(
             change.state,
             data: change.data.members ?? [],
             of: "the state that another host has set"
         )
+        return schema.rules?.knowing(change.times.known, value, in: change.stay) ?? value
     }
 
     /// What another host has done.
@@ -112,7 +126,8 @@ struct SharedForm: Sendable {
         _ seq: UInt64,
         from old: Value,
         to new: Value,
-        isArrival: Bool = false
+        renewals: UInt32,
+        _ kind: Change.Kind
     ) -> Change {
         Change(
             seq: seq,
@@ -121,7 +136,8 @@ struct SharedForm: Sendable {
             at: change.at,
             from: self.origin(of: change),
             stay: change.stay,
-            isArrival: isArrival
+            renewals: renewals,
+            kind: kind
         )
     }
 
@@ -152,8 +168,15 @@ struct SharedForm: Sendable {
             by: origin?.peer,
             host: origin?.host,
             isForced: change.isForced,
-            stay: self.schema.hasStays ? change.stay : nil
+            stay: self.schema.hasStays ? change.stay : nil,
+            due: value.flatMap { self.due(change, seq, as: $0) }
         )
+    }
+
+    /// What time was to do to a state, as it is recorded; nil if nothing.
+    private func due(_ change: SharedChange, _ seq: UInt64, as value: Value) -> String? {
+        let place = Place(seq: seq, value: value, at: change.at, stay: change.stay)
+        return self.schema.due(at: place) { change.times.start }?.text
     }
 
     /// The same of a change that was read back.
@@ -166,11 +189,19 @@ struct SharedForm: Sendable {
         return self.recorded(change, seq, as: value, leaving: old)
     }
 
-    /// The place that a change led to, as it was recorded; nil if there is no such state here.
-    func place(_ newest: RecordedTransition) -> Place? {
-        let data = JSONValue(parsing: newest.new.data)?.members ?? []
+    /// The place that this host was at when its last run ended; nil if there is no such state here.
+    func place(_ left: SharedPosition) -> Place? {
+        let newest = left.newest
+        let (data, stay) = (
+            JSONValue(parsing: newest.new.data)?.members ?? [], newest.stay ?? newest.seq
+        )
         guard let value = try? self.schema.carried(newest.new.name, data: data) else { return nil }
-        return Place(seq: newest.seq, value: value, at: newest.at, stay: newest.stay ?? newest.seq)
+        return Place(
+            seq: newest.seq,
+            value: self.schema.rules?.knowing(left.times?.known ?? [], value, in: stay) ?? value,
+            at: newest.at,
+            stay: stay
+        )
     }
 
     // MARK: - Who asked for it

@@ -60,6 +60,7 @@ package final class SharedRecording: Recording, MachineSharing {
     private let loop: any EventLoop
     private let cache: (any SharedCache)?
     private let log: EngineLog
+    private let starts: StayStarts
 
     package let place: Place?
     package let past: any PastStore
@@ -87,13 +88,22 @@ package final class SharedRecording: Recording, MachineSharing {
         (self.machineName, self.host) = (settings.machine, settings.host)
         let (form, left) = (SharedForm(schema: schema), cache?.left)
         (self.form, self.loop, self.cache) = (form, loop, cache)
-        self.place = left.flatMap { form.place($0.newest) }
+        self.place = left.flatMap { form.place($0) }
+        self.starts = StayStarts(
+            left.map { left in
+                let stay = left.newest.stay ?? left.newest.seq
+                return left.times.flatMap { $0.start.stay == stay ? $0.start : nil }
+                    ?? StayStart(stay: stay, moment: StayMoment(left.newest.at))
+            } ?? StayStart(stay: 0, moment: StayMoment(.now)),
+            clock: WallStayClock()
+        )
         let report = SharingReport()
         let performer = NIOLoopBoundBox.makeBoxSendingValue(
             SharingPerformer(
                 settings,
                 form,
                 at: self.place,
+                by: self.starts,
                 keeping: cache,
                 telling: report,
                 on: loop
@@ -108,7 +118,7 @@ package final class SharedRecording: Recording, MachineSharing {
         self.log = EngineLog(keys, form, in: left?.epoch ?? .random()) { request, done in
             loop.execute { performer.value.read(request, done) }
         }
-        self.past = SharedPast(cache, self.log, isPlaced: self.place != nil)
+        self.past = SharedPast(cache, self.log, isPlaced: self.place != nil, by: self.starts)
     }
 
     // MARK: - MachineSharing
@@ -141,6 +151,8 @@ package final class SharedRecording: Recording, MachineSharing {
     }
 
     package var foreignVoters: [ForeignVoter] { self.report.voters.withLock { $0 } }
+
+    package var rank: Int { self.report.rank.load(ordering: .relaxed) }
 
     package func takeArrival() -> Epoch? {
         self.report.arrivals.withLock { $0.isEmpty ? nil : $0.removeFirst() }

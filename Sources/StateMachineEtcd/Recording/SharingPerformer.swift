@@ -54,8 +54,8 @@ final class SharingPerformer {
     private var epoch: Epoch?
     private let voters: ForeignVoters
     private var guards: GuardExchange?
-    /// The group that is to be committed, and who waits for that.
-    private var group: (changes: [Change], begun: Int64, done: @Sendable (Recorded) -> Void)?
+    /// What is to be committed, and who waits for that.
+    private var group: (own: OwnGroup, begun: Int64, done: @Sendable (Recorded) -> Void)?
     /// Whether the next group was judged before all was entered that had happened.
     private var isCrossed = false
     private var asked: [UInt64: @Sendable (SharingTrouble?) -> Void] = [:]
@@ -66,6 +66,7 @@ final class SharingPerformer {
         _ settings: SharedRecording.Settings,
         _ form: SharedForm,
         at place: Place?,
+        by starts: StayStarts,
         keeping cache: (any SharedCache)?,
         telling report: SharingReport,
         on loop: any EventLoop
@@ -76,7 +77,7 @@ final class SharingPerformer {
         self.keys = SharedKeys(machine: settings.machine)
         self.hosts = HostList(self.keys)
         self.instance = settings.instance
-        self.entered = EnteredPlace(form, at: place, keeping: cache)
+        self.entered = EnteredPlace(form, at: place, by: starts, keeping: cache)
         self.voters = ForeignVoters(form.schema)
         let beginning = Place(seq: 0, value: form.schema.initial, at: .now, stay: 0)
         var shared = SharedMachine.Settings(
@@ -217,6 +218,7 @@ final class SharingPerformer {
             self.hosts { _ in }
             if let epoch { self.log?.began(epoch) }
             self.askVersion(connection)
+            self.decisions.begins(at: self.clock.moment.wall)
             self.thisHappened(.connected)
         case .down(let troubles):
             self.connection = nil
@@ -320,6 +322,7 @@ final class SharingPerformer {
     private func watched(_ number: UInt64, _ news: EngineWatch.News) {
         if case .changed(let events, _) = news {
             self.hosts.came(events, at: self.clock.moment.wall)
+            self.noteRank()
         }
         self.thisHappened(.watched(number, news))
         // What leads there is entered before a guard is asked.
@@ -383,7 +386,7 @@ final class SharingPerformer {
                 self.client?.abandon(connection, because: why)
             }
         case .answer(let answer): self.answer(answer)
-        case .adopt(let blocks): self.adopt(self.entering { $0.follow(blocks) })
+        case .adopt(let progress): self.adopt(self.entering { $0.follow(progress) })
         case .place(let head, let arrival): self.arrive(head, arrival)
         case .voters(let put, let gone):
             guard let machine else { return }
@@ -393,6 +396,7 @@ final class SharingPerformer {
             }
             self.report.voters.withLock { $0 = self.voters.all }
             self.adopt([])
+            if !gone.isEmpty { self.audience.happened(.voterWent) }
         case .fresh(let question):
             self.asked.removeValue(forKey: question)?(self.entered.isAstray ? .form : nil)
         case .notFresh(let question, let reason):
@@ -431,37 +435,30 @@ final class SharingPerformer {
                 return done(performer.hosts.listed(isFresh: false))
             }
             performer.hosts.seen(answer)
+            performer.noteRank()
             done(performer.hosts.listed(isFresh: true))
         }
+    }
+
+    private func noteRank() {
+        self.report.rank.store(self.hosts.rank(of: self.settings.host), ordering: .relaxed)
     }
 
     // MARK: - Groups
 
     func record(_ records: [Record], _ done: @escaping @Sendable (Recorded) -> Void) {
         guard !self.isStopped else { return done(.failed("the daemon is going down")) }
-        var changes: [Change] = []
-        var voters: [UInt64: [UInt8]?] = [:]
-        var lasting: Set<UInt64> = []
-        for record in records {
-            switch record {
-            case .change(let change): changes.append(change)
-            case .voter(let voter):
-                voters.updateValue(SharedVoter(voter).bytes, forKey: voter.number)
-                if voter.until != nil { lasting.insert(voter.number) }
-            case .voterEnded(let number): voters.updateValue(nil, forKey: number)
-            // What is so at this host alone, and nothing that the others have to know.
-            case .stay, .times, .links, .declared: break
-            }
-        }
+        let own = self.entered.group(records)
         self.guards?.tidy()
         let isJudged = !exchange(&self.isCrossed, with: false)
-        self.group = (changes, self.clock.moment.uptime, done)
+        self.group = (own, self.clock.moment.uptime, done)
         self.thisHappened(
             .proposed(
                 SharedMachine.Group(
-                    changes.map { self.form.shared($0) },
-                    voters: voters,
-                    lasting: lasting,
+                    own.changes.map(\.shared),
+                    renewing: own.renewed,
+                    voters: own.voters,
+                    lasting: own.lasting,
                     news: isJudged ? self.decisions.news : self.decisions.news &- 1
                 )
             )
@@ -470,17 +467,19 @@ final class SharingPerformer {
 
     private func answer(_ answer: SharedMachine.Answer) {
         guard let group = self.group.take() else { return }
+        if answer != .committed { self.entered.dropped() }
         switch answer {
         case .committed:
-            self.entered.entered(group.changes)
-            if !group.changes.isEmpty {
+            self.entered.entered(group.own)
+            if !group.own.changes.isEmpty {
                 self.commits.add(self.clock.moment.uptime - group.begun)
             }
             self.reached()
             self.count()
             group.done(.committed)
         case .failed(let why): group.done(.failed(why))
-        case .overtaken(let blocks): group.done(.overtaken(self.entering { $0.follow(blocks) }))
+        case .overtaken(let progress):
+            group.done(.overtaken(self.entering { $0.follow(progress) }))
         case .unsure(let why): group.done(.unsure(why))
         }
     }
@@ -521,7 +520,7 @@ final class SharingPerformer {
         if self.entered.isAstray != wasAstray {
             self.events.append(.trouble(.form, isThere: self.entered.isAstray))
         }
-        for change in changes where change.isArrival {
+        for change in changes where change.kind == .arrival {
             if let epoch { self.report.arrivals.withLock { $0.append(epoch) } }
         }
         return changes

@@ -14,6 +14,8 @@ final class SharingReport: Sendable {
     let counts = Lock(SharingCounts())
     /// When a quorum was last asked that has said where the machine is, in microseconds of ``KernelClock``; 0: never.
     let asked = Atomic<Int64>(0)
+    /// How many of the hosts that have a session come before this one.
+    let rank = Atomic<Int>(0)
     /// Until when the session can be counted on, by the same clock; 0: there is none.
     let deadline = Atomic<Int64>(0)
 }

@@ -19,6 +19,8 @@ struct Commit: Sendable {
     let head: Head
     /// Its changes; nil if it has none.
     let block: Written?
+    /// What it says anew of the last change.
+    let renewed: SharedChange?
     /// The own ticket that it puts in the place of the one that it takes.
     let swap: SharedKeys.Ticket?
     /// What was known when it was sent.
@@ -32,6 +34,8 @@ struct Commit: Sendable {
     let ended: Set<UInt64>
     /// The session that what it puts belongs to.
     let session: Int64
+    /// What was there before.
+    private let base: Head?
     private let host: String
     private let voters: [UInt64: [UInt8]?]
 
@@ -52,13 +56,14 @@ struct Commit: Sendable {
             operations.append(.put(PutRequest(keys.block(head.epoch, first: block.first), bytes)))
             written = Written(block: block, mark: Restoration.Mark(block.first, bytes))
             (head.seq, head.block, head.last) = (block.last, head.block + 1, last)
-            head.form = settings.form
+            (head.author, head.form) = (nil, settings.form)
             if head.block % settings.pruneEvery == 0,
                 let pruning = Self.pruning(head, mirror.keepChanges, settings)
             {
                 operations.append(pruning)
             }
         }
+        if let renewed = group.renewed { (head.last, head.author) = (renewed, author) }
         for (number, value) in group.voters.sorted(by: { $0.key < $1.key }) {
             let key = keys.voter(SharedKeys.Voter(settings.host, number))
             let lease = group.lasting.contains(number) ? 0 : author.session
@@ -75,6 +80,7 @@ struct Commit: Sendable {
             )
         }
         (self.head, self.block, self.swap, self.knowing) = (head, written, swap, memory)
+        (self.base, self.renewed) = (mirror.head, group.renewed)
         (self.host, self.voters, self.headRevision) = (
             settings.host, group.voters, mirror.headRevision
         )
@@ -109,6 +115,7 @@ struct Commit: Sendable {
     /// What a read, which has that head, shows of it.
     func trace(in reading: SharedReading, _ head: Head) -> Trace {
         guard let block = self.block?.block else {
+            if self.voters.isEmpty { return self.trace(of: self.head, in: head) }
             let isThere = self.voters.allSatisfy { number, value in
                 reading.voters[SharedKeys.Voter(self.host, number)] == value
             }
@@ -118,6 +125,12 @@ struct Commit: Sendable {
             return found.block?.author == block.author ? .found : .missing
         }
         return head.seq >= block.first ? .pruned : .missing
+    }
+
+    /// The same of one that has put nothing but the head, which says who did until another does.
+    private func trace(of own: Head, in head: Head) -> Trace {
+        if head.author == own.author { return .found }
+        return head == self.base ? .missing : .pruned
     }
 }
 #endif

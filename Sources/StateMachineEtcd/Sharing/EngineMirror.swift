@@ -7,8 +7,7 @@ import StateMachineProtocol
 struct EngineMirror: Sendable {
     /// What others have done.
     struct News {
-        /// Without a gap behind where the host was.
-        fileprivate(set) var blocks: [Block] = []
+        fileprivate(set) var progress = SharedMachine.Progress()
         /// Holds and guards of other hosts, and those of this one that outlive its session.
         fileprivate(set) var put: [SharedKeys.Voter: [UInt8]] = [:]
         fileprivate(set) var gone: Set<SharedKeys.Voter> = []
@@ -31,6 +30,8 @@ struct EngineMirror: Sendable {
     private(set) var head: Head?
     private(set) var headRevision: Int64 = 0
     private(set) var headVersion: Int64 = 0
+    /// What was told of the last change; nil: nothing yet.
+    private var told: SharedChange?
     /// All that happened up to that revision was seen.
     private var seen: Int64 = 0
     /// No voter of another host is newer that this host has not seen.
@@ -95,7 +96,7 @@ struct EngineMirror: Sendable {
     /// - Returns: what it has changed of that which all hosts go by.
     mutating func committed(_ commit: Commit, at revision: Int64, in session: Int64?) -> News {
         (self.head, self.headRevision) = (commit.head, revision)
-        self.headVersion += 1
+        (self.told, self.headVersion) = (commit.head.last, self.headVersion + 1)
         self.votersRevision = max(self.votersRevision, revision)
         self.restoration.reached(revision: revision)
         if let block = commit.block { self.restoration.reached(block.block.last, block.mark) }
@@ -151,15 +152,16 @@ struct EngineMirror: Sendable {
     mutating func comeUp(to head: Head, _ reading: SharedReading) -> News? {
         guard let memory else { return News() }
         var news = News()
-        news.blocks = self.reachBlocks(reading.blocks)
+        news.progress.blocks = self.reachBlocks(reading.blocks)
         // All that was read may be known already, if more was left out.
         let hasNext =
             !reading.hasMoreBlocks || reading.blocks.contains { $0.mark.first > memory.seq }
-        if news.blocks.isEmpty, head.seq > memory.seq, hasNext { return nil }
+        if news.progress.blocks.isEmpty, head.seq > memory.seq, hasNext { return nil }
         self.takeAll(reading, into: &news)
         if reading.headRevision > self.headRevision || self.head == nil {
             self.take(head, reading)
         }
+        news.progress.renewed = self.takeRenewal()
         return news
     }
 
@@ -176,6 +178,7 @@ struct EngineMirror: Sendable {
             )
         )
         self.take(head, reading)
+        self.told = head.last
         if isAnother {
             // Revisions begin again, so nothing that was seen counts.
             (self.seen, self.votersRevision) = (0, 0)
@@ -203,7 +206,17 @@ struct EngineMirror: Sendable {
             self.restoration.reached(block.last, found.mark)
             blocks.append(block)
         }
+        self.told = blocks.last?.changes.last ?? self.told
         return blocks
+    }
+
+    /// What the head says of the last change, if that was not told.
+    ///
+    /// A head that is put as it is says nothing new.
+    private mutating func takeRenewal() -> SharedChange? {
+        guard self.isCurrent, let last = self.head?.last, last != self.told else { return nil }
+        self.told = last
+        return last
     }
 
     /// Takes voters and tickets as a read shows them, if nothing newer is known.
@@ -285,7 +298,7 @@ struct EngineMirror: Sendable {
             case .block, .host, nil: break
             }
         }
-        news.blocks = self.reachBlocks(found)
+        news.progress.blocks = self.reachBlocks(found)
         news.gone.formIntersection(self.voters.keys)
         self.voters.merge(news.put) { $1 }
         for voter in news.gone { self.voters[voter] = nil }
@@ -295,6 +308,7 @@ struct EngineMirror: Sendable {
             (self.head, self.headRevision) = (newest.head, newest.entry.modRevision)
             self.headVersion = newest.entry.version
         }
+        news.progress.renewed = self.takeRenewal()
         return news
     }
 }

@@ -19,6 +19,9 @@ struct HostList: Sendable {
 
     init(_ keys: SharedKeys) { self.keys = keys }
 
+    /// How many of them come before that one by their names.
+    func rank(of host: String) -> Int { self.entries.keys.count { $0 < host } }
+
     /// What asks for all of them.
     var request: RangeRequest { RangeRequest(self.keys.hosts) }
 

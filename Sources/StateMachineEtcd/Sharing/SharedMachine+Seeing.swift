@@ -179,7 +179,7 @@ extension SharedMachine {
         guard let news = self.mirror.comeUp(to: head, reading) else {
             return self.enter(head, .missed(head.seq - memory.seq), reading)
         }
-        self.counts.caughtUp += news.blocks.reduce(0) { $0 + UInt64($1.changes.count) }
+        self.counts.caughtUp += news.progress.blocks.reduce(0) { $0 + UInt64($1.changes.count) }
         self.tell(news)
         self.isCurrent = self.mirror.isCurrent
         if !self.isCurrent { self.looks.want() }
@@ -205,7 +205,7 @@ extension SharedMachine {
         }
         self.actions.append(.place(head, arrival))
         self.tellVoters(news)
-        self.tellNews([], hasVoters: true)
+        self.tellNews(Progress(), hasVoters: true)
         self.judgeOwn(news)
         self.isCurrent = true
         if case .missed = arrival { self.tell(.reached(head.seq)) }

@@ -179,7 +179,7 @@ extension SharedMachine {
         } else {
             // Whoever asked for them was told that it is not known.
             if commit.session == self.session { self.strays.formUnion(unknown) }
-            if let block { self.tellNews([block]) }
+            self.tellNews(Progress(block.map { [$0] } ?? [], renewing: commit.renewed))
         }
         if let block { self.tell(.reached(block.last)) }
     }

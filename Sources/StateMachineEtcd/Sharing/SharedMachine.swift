@@ -21,7 +21,7 @@ package struct SharedMachine: Sendable {
         case tidy
     }
 
-    let settings: Settings
+    private(set) var settings: Settings
     var keys: SharedKeys { self.settings.keys }
 
     var lastCommit = LastCommit()
@@ -71,6 +71,11 @@ package struct SharedMachine: Sendable {
         self.settings = settings
         self.attempts = settings.attempts
         self.mirror = EngineMirror(settings, remembering: memory)
+    }
+
+    /// The machine begins then, if it does: what was to be its beginning says another time.
+    mutating func begins(at time: WallTime) {
+        self.settings.beginning = self.settings.beginning.made(at: time)
     }
 
     package mutating func thisHappened(
@@ -185,7 +190,7 @@ package struct SharedMachine: Sendable {
     private mutating func proposed(_ group: Group) {
         let pending = self.proposing.begin(group, before: self.sent + 1, in: self.session)
         if let reason = self.freshness.reason { return self.answer(.failed(reason.sentence)) }
-        guard group.news == self.news else { return self.answer(.overtaken([])) }
+        guard group.news == self.news else { return self.answer(.overtaken(Progress())) }
         self.actions.append(.arm(.group(pending.number), self.settings.setTimeout))
         if group.isEmpty { self.looks.want() }
     }
@@ -203,9 +208,9 @@ package struct SharedMachine: Sendable {
     /// Tells what others have done: a group that waits is judged again behind it.
     mutating func tell(_ news: EngineMirror.News) {
         self.tellVoters(news)
-        self.tellNews(news.blocks, hasVoters: news.hasVoters)
+        self.tellNews(news.progress, hasVoters: news.hasVoters)
         // Whoever hears that all is well has what led there.
-        if !news.blocks.isEmpty, let seq = self.memory?.seq { self.tell(.reached(seq)) }
+        if !news.progress.blocks.isEmpty, let seq = self.memory?.seq { self.tell(.reached(seq)) }
         self.judgeOwn(news)
     }
 
@@ -222,14 +227,14 @@ package struct SharedMachine: Sendable {
         if news.hasVoters { self.actions.append(.voters(put: news.put, gone: news.gone)) }
     }
 
-    mutating func tellNews(_ blocks: [Block], hasVoters: Bool = false) {
-        guard !blocks.isEmpty || hasVoters else { return }
+    mutating func tellNews(_ progress: Progress, hasVoters: Bool = false) {
+        guard !progress.isEmpty || hasVoters else { return }
         self.news += 1
         if self.proposing.isWaiting {
             self.mirror.queue.lose()
-            self.answer(.overtaken(blocks))
-        } else if !blocks.isEmpty {
-            self.actions.append(.adopt(blocks))
+            self.answer(.overtaken(progress))
+        } else if !progress.isEmpty {
+            self.actions.append(.adopt(progress))
         }
     }
 }

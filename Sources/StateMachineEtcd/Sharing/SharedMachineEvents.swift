@@ -31,6 +31,8 @@ extension SharedMachine {
     /// What is to be committed at once, as it was judged.
     package struct Group: Hashable, Sendable {
         package var changes: [SharedChange]
+        /// What the last change made, knowing more of its stay's times than the change does; nil: it does not.
+        package var renewed: SharedChange?
         /// Own holds and guards by number; nil: it ends.
         package var voters: [UInt64: [UInt8]?]
         /// Those of them that outlive the session.
@@ -40,24 +42,41 @@ extension SharedMachine {
 
         package init(
             _ changes: [SharedChange],
+            renewing renewed: SharedChange? = nil,
             voters: [UInt64: [UInt8]?] = [:],
             lasting: Set<UInt64> = [],
             news: UInt64
         ) {
-            (self.changes, self.voters, self.lasting) = (changes, voters, lasting)
-            self.news = news
+            (self.changes, self.renewed) = (changes, renewed)
+            (self.voters, self.lasting, self.news) = (voters, lasting, news)
         }
 
         /// Whether it only asks whether what was judged is still so.
-        var isEmpty: Bool { self.changes.isEmpty && self.voters.isEmpty }
+        var isEmpty: Bool {
+            self.changes.isEmpty && self.renewed == nil && self.voters.isEmpty
+        }
+    }
+
+    /// How others have moved the machine on.
+    package struct Progress: Hashable, Sendable {
+        /// Without a gap behind where the host was.
+        package var blocks: [Block]
+        /// What the last change made, if more is known of its stay's times by now than was told; nil: nothing is.
+        package var renewed: SharedChange?
+
+        package init(_ blocks: [Block] = [], renewing renewed: SharedChange? = nil) {
+            (self.blocks, self.renewed) = (blocks, renewed)
+        }
+
+        package var isEmpty: Bool { self.blocks.isEmpty && self.renewed == nil }
     }
 
     /// What has become of a group: `Recorded`, in the form that the engine has it.
     package enum Answer: Hashable, Sendable {
         case committed
         case failed(String)
-        /// These are entered, and all that was told before this; then it is judged again.
-        case overtaken([Block])
+        /// That is entered, and all that was told before this; then it is judged again.
+        case overtaken(Progress)
         case unsure(String)
     }
 
@@ -118,7 +137,7 @@ extension SharedMachine {
         /// The connection is of no use.
         case reconnect(String)
         case answer(Answer)
-        case adopt([Block])
+        case adopt(Progress)
         case place(Head, Arrival)
         /// Holds and guards of other hosts, and those of this one that outlive its session.
         case voters(put: [SharedKeys.Voter: [UInt8]], gone: Set<SharedKeys.Voter>)

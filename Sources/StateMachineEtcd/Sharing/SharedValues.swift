@@ -26,6 +26,8 @@ package struct SharedChange: SharedValue {
     package let at: WallTime
     /// The seq that began the stay.
     package let stay: UInt64
+    /// Those of the stay, as the change has left them.
+    package let times: StayTimes
     /// Who set it, as its host knows that; nil for the machine itself.
     package let by: JSONValue?
     package let cause: String?
@@ -37,20 +39,24 @@ package struct SharedChange: SharedValue {
         _ data: JSONValue,
         at: WallTime,
         stay: UInt64,
+        times: StayTimes? = nil,
         by: JSONValue? = nil,
         cause: String? = nil,
         isForced: Bool = false
     ) {
         (self.state, self.data, self.at, self.stay) = (state, data, at, stay)
+        self.times = times ?? StayTimes(of: stay, since: at)
         (self.by, self.cause, self.isForced) = (by, cause, isForced)
     }
 
     package init(_ members: SharedMembers) throws(Malformed) {
+        let (at, stay) = (try members.time("at"), try members.number("stay"))
         self.init(
             try members.text("state"),
             try members.object("data"),
-            at: try members.time("at"),
-            stay: try members.number("stay"),
+            at: at,
+            stay: stay,
+            times: try StayTimes(members, at: at, stay: stay),
             by: try members.optional("by") { (members) throws(Malformed) in try members.object("by")
             },
             cause: try members.optional("cause") { (members) throws(Malformed) in
@@ -62,11 +68,37 @@ package struct SharedChange: SharedValue {
         )
     }
 
+    /// The same, made at another time: that of a machine's beginning.
+    func made(at time: WallTime) -> SharedChange {
+        SharedChange(
+            self.state,
+            self.data,
+            at: time,
+            stay: self.stay,
+            times: StayTimes(of: self.stay, since: time, knowing: self.times.known)
+        )
+    }
+
+    /// The same, with that known of its stay's times.
+    func renewed(_ times: StayTimes) -> SharedChange {
+        SharedChange(
+            self.state,
+            self.data,
+            at: self.at,
+            stay: self.stay,
+            times: times,
+            by: self.by,
+            cause: self.cause,
+            isForced: self.isForced
+        )
+    }
+
     package var members: [JSONMember] {
         var members = [
             JSONMember("state", .string(self.state)), JSONMember("data", self.data),
             JSONMember("at", .string(self.at.rfc3339)), JSONMember("stay", .integer(self.stay)),
         ]
+        members += self.times.members(at: self.at)
         if let by { members.append(JSONMember("by", by)) }
         if let cause { members.append(JSONMember("cause", .string(cause))) }
         if self.isForced { members.append(JSONMember("forced", true)) }
@@ -83,7 +115,11 @@ package struct Head: SharedValue {
     /// How many blocks the epoch's log has had.
     package var block: UInt64
     /// What the last change made; the machine's beginning if there was none.
+    ///
+    /// Of its stay's times it may know more than the change did.
     package var last: SharedChange
+    /// Who has put that; nil: whoever made the change.
+    package var author: Block.Author?
     /// The hash of the schema of its states.
     package var form: String
 
@@ -98,10 +134,11 @@ package struct Head: SharedValue {
         seq: UInt64,
         block: UInt64,
         last: SharedChange,
+        by author: Block.Author? = nil,
         form: String
     ) {
         (self.epoch, self.earlier, self.seq, self.block) = (epoch, earlier, seq, block)
-        (self.last, self.form) = (last, form)
+        (self.last, self.author, self.form) = (last, author, form)
     }
 
     /// Epochs that have ended: these, and before them those others that are known; as many as are remembered.
@@ -128,6 +165,9 @@ package struct Head: SharedValue {
             seq: try members.number("seq"),
             block: try members.number("block"),
             last: try SharedChange(members),
+            by: try members.optional("host") { (members) throws(Malformed) in
+                try Block.Author(members)
+            },
             form: try members.text("form")
         )
         guard self.last.stay <= self.seq else {
@@ -141,7 +181,8 @@ package struct Head: SharedValue {
             JSONMember("earlier", .array(self.earlier.map { .string($0.description) })),
             JSONMember("seq", .integer(self.seq)),
             JSONMember("block", .integer(self.block)),
-        ] + self.last.members + [JSONMember("form", .string(self.form))]
+        ] + self.last.members + (self.author?.members ?? [])
+            + [JSONMember("form", .string(self.form))]
     }
 }
 
@@ -156,6 +197,26 @@ package struct Block: SharedValue {
 
         package init(_ host: String, session: Int64, attempt: UInt64) {
             (self.host, self.session, self.attempt) = (host, session, attempt)
+        }
+
+        fileprivate init(_ members: SharedMembers) throws(Malformed) {
+            let session = try members.text("session")
+            guard let lease = Int64(session, radix: 16) else {
+                throw Malformed("\(session.quoted) is no lease")
+            }
+            self.init(
+                try members.text("host"),
+                session: lease,
+                attempt: try members.number("attempt")
+            )
+        }
+
+        fileprivate var members: [JSONMember] {
+            [
+                JSONMember("host", .string(self.host)),
+                JSONMember("session", .string(String(self.session, radix: 16))),
+                JSONMember("attempt", .integer(self.attempt)),
+            ]
         }
     }
 
@@ -172,17 +233,9 @@ package struct Block: SharedValue {
     package var last: UInt64 { self.first + UInt64(self.changes.count) - 1 }
 
     package init(_ members: SharedMembers) throws(Malformed) {
-        let session = try members.text("session")
-        guard let lease = Int64(session, radix: 16) else {
-            throw Malformed("\(session.quoted) is no lease")
-        }
         self.init(
             first: try members.number("first"),
-            by: Author(
-                try members.text("host"),
-                session: lease,
-                attempt: try members.number("attempt")
-            ),
+            by: try Author(members),
             try members.elements("changes")
         )
         guard !self.changes.isEmpty, self.first > 0 else {
@@ -191,13 +244,8 @@ package struct Block: SharedValue {
     }
 
     package var members: [JSONMember] {
-        [
-            JSONMember("first", .integer(self.first)),
-            JSONMember("host", .string(self.author.host)),
-            JSONMember("session", .string(String(self.author.session, radix: 16))),
-            JSONMember("attempt", .integer(self.author.attempt)),
-            JSONMember("changes", .array(self.changes.map { .object($0.members) })),
-        ]
+        [JSONMember("first", .integer(self.first))] + self.author.members
+            + [JSONMember("changes", .array(self.changes.map { .object($0.members) }))]
     }
 }
 
@@ -311,6 +359,9 @@ package struct SharedMembers: Sendable {
         }
         return found
     }
+
+    /// What stands there, whatever it is; nil: nothing.
+    func json(_ key: String) -> JSONValue? { self.value[key] }
 
     func text(_ key: String) throws(Malformed) -> String {
         try self.member(key, "a string", \.string)

@@ -40,6 +40,9 @@ package protocol MachineSharing: AnyObject, Sendable {
     /// Asks the engine which hosts share the machine; called once, from anywhere.
     func hosts(_ done: @escaping @Sendable (SharingHosts) -> Void)
 
+    /// How many of the hosts that have a session come before this one, by their names: so many wait less for a time that has come.
+    var rank: Int { get }
+
     /// What has been counted since the start.
     var counts: SharingCounts { get }
 
@@ -181,6 +184,8 @@ package enum SharingNews: Hashable, Sendable {
     /// Holds of this host's that its daemon had when it was killed are in force again at the others, and have to be here, before
     /// ``MachineSharing/tookOver()`` is called.
     case tookOver([KeptVoter])
+    /// A hold or a guard of another host has gone: what it has denied may be allowed now.
+    case voterWent
     /// Another host asks guards here; it has one question at a time.
     case asked(ForeignQuestion)
     /// Its question is over.

@@ -1,3 +1,5 @@
+package import StateMachineCore
+
 /// What one host keeps on its disk of a machine that several share: what the engine has committed, as far as it has come there, and
 /// what a daemon needs to go on after its end.
 ///
@@ -25,8 +27,13 @@ package protocol SharedCache: PastReading {
     /// From the return on nothing of it can be read, until it has begun.
     func begin(at position: SharedPosition)
 
-    /// Adds changes, the next ones in their order, and what the engine is known by once they have been seen.
-    func append(_ changes: [RecordedTransition], knowing engine: KnownEngine)
+    /// Adds changes, the next ones in their order, and what is known once they have been seen.
+    ///
+    /// - Parameters:
+    ///   - changes: may be none.
+    ///   - engine: what the engine is known by.
+    ///   - times: those of the present stay; nil: nothing else than before.
+    func append(_ changes: [RecordedTransition], knowing engine: KnownEngine, _ times: StayTimes?)
 
     /// Gets all of it onto the disk.
     ///
@@ -46,10 +53,49 @@ package struct SharedPosition: Hashable, Sendable {
     package let newest: RecordedTransition
     package let epoch: Epoch
     package let engine: KnownEngine
+    /// Those of the present stay; nil: nobody has recorded any.
+    package let times: StayTimes?
 
-    package init(_ newest: RecordedTransition, in epoch: Epoch, knowing engine: KnownEngine) {
+    package init(
+        _ newest: RecordedTransition,
+        in epoch: Epoch,
+        knowing engine: KnownEngine,
+        _ times: StayTimes? = nil
+    ) {
         (self.newest, self.epoch, self.engine) = (newest, epoch, engine)
+        self.times = times
     }
+}
+
+/// The times of a stay, as hosts that share a machine tell each other.
+package struct StayTimes: Hashable, Sendable {
+    /// From when on they count, by the wall clock; those of groups, which are just the ones that something is known of, from their own
+    /// moments.
+    package let start: StayStart
+    /// What is known of them besides what the machine's file says.
+    package let known: [KnownTime]
+
+    /// - Parameters:
+    ///   - stay: the seq that began the stay.
+    ///   - entered: from when on its own times count.
+    ///   - known: what is known of them, and of those of groups.
+    ///   - group: from when on times of the group count that was entered with that change.
+    package init(
+        of stay: UInt64,
+        since entered: WallTime,
+        knowing known: [KnownTime] = [],
+        group: (UInt64) -> WallTime? = { _ in nil }
+    ) {
+        var groups: [StayStart] = []
+        for seq in known.compactMap(\.group) where !groups.contains(where: { $0.stay == seq }) {
+            groups.append(StayStart(stay: seq, moment: StayMoment(group(seq) ?? entered)))
+        }
+        self.start = StayStart(stay: stay, moment: StayMoment(entered), groups: groups)
+        self.known = known
+    }
+
+    /// From when on its own times count.
+    package var entered: WallTime { self.start.moment.wall }
 }
 
 /// By what a host knows an engine again, beside the numbering and where that is: another one, or an older snapshot, has something

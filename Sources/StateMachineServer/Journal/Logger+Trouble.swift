@@ -41,7 +41,7 @@ extension Logger {
                 metadata: ["holds": "\(voters.map { "\($0.number)" }.joined(separator: " "))"]
             )
         // What has ended with it is in force nowhere, and the trouble is told.
-        case .sessionEnded, .asked, .askEnded: break
+        case .sessionEnded, .voterWent, .asked, .askEnded: break
         case .over(let why):
             self.critical("ending until that is mended", metadata: ["error": "\(why.printable)"])
         case .damaged(let why?):

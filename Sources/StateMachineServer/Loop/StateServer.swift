@@ -151,6 +151,7 @@ final class StateServer: @unchecked Sendable {
                 of: machine,
                 from: place,
                 schema,
+                sharedBy: self.sharing,
                 seeing: self.sight,
                 after: disk?.history.beginning,
                 clock: clock,
@@ -208,7 +209,11 @@ final class StateServer: @unchecked Sendable {
 
     /// A state was entered: the ring has it from now on.
     private func append(_ change: Change) {
-        guard !change.isArrival else { return self.arrived(change) }
+        switch change.kind {
+        case .made: break
+        case .arrival: return self.arrived(change)
+        case .renewal: return self.renewed(by: change)
+        }
         let due = self.stays?.due(after: change)
         // Clients that set have been paused since the ring was half full. The program is not, nor what a client sent
         // before it vanished, which is decided without waiting.
@@ -244,6 +249,7 @@ final class StateServer: @unchecked Sendable {
         }
         self.counters.add(.changes)
         self.stays?.passed(self.snapshot)
+        if self.sharing != nil { self.stays?.count(change) }
         if change.beginsStay { self.links?.entered(self.snapshot, by: change) }
     }
 
@@ -271,13 +277,19 @@ final class StateServer: @unchecked Sendable {
         self.ages = ChangeAges(self.clock.moment, head: change.seq)
         self.logged = change.seq
         self.descriptions = [:]
-        self.stays?.passed(change.place)
+        self.stays?.arrived(at: change.place)
         for user in self.users.withResting { user.readers.wakeAll() }
         for (connection, standing) in left {
             connection.begin(standing, after: former)
         }
         sharing.placed()
         self.scheduleFlush()
+    }
+
+    /// Others know more of the times of the stay that the machine is in.
+    private func renewed(by change: Change) {
+        self.stays?.renewed(change.place)
+        self.renewed(change.place, due: self.stays?.due(at: change.place))
     }
 
     /// Something is told of a machine that hosts share.
@@ -290,6 +302,7 @@ final class StateServer: @unchecked Sendable {
             self.catchUp()
             self.voters.ask(question)
         case .askEnded(let host): self.voters.askEnded(at: host)
+        case .voterWent: self.stays?.voterWent()
         case .sessionEnded: self.sessionEnded()
         case .up:
             self.standings += 1
@@ -313,7 +326,10 @@ final class StateServer: @unchecked Sendable {
         self.trouble = sharing.sentence
         self.status?.troubled(by: self.trouble)
         guard sharing.trouble != former else { return }
-        if sharing.trouble == nil { self.machine.logRecovered() }
+        if sharing.trouble == nil {
+            self.machine.logRecovered()
+            self.stays?.cameUp()
+        }
         for user in self.users.withResting { user.readers.wakeAll() }
         self.scheduleFlush()
     }

@@ -18,8 +18,10 @@ extension StateServer {
     }
 
     /// Has the machine move by itself again, as a client has asked for something that it may ask for.
+    ///
+    /// Of a machine that hosts share only what is committed counts, which all of them see.
     private func lift(for call: some ChangeCall, _ origin: Origin?) {
-        guard let stays,
+        guard let stays, self.sharing == nil,
             !self.hasRights
                 || self.objection(to: call.act(in: self.snapshot.value.name), from: origin) == nil
         else { return }

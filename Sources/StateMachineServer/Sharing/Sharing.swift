@@ -46,7 +46,7 @@ final class Sharing {
         case .down(let trouble): self.trouble = trouble
         case .unreachable(let troubles): self.unreachable = troubles
         case .damaged(let damage): self.damage = damage
-        case .tookOver, .asked, .askEnded, .sessionEnded, .over, .lacksSettings,
+        case .tookOver, .asked, .askEnded, .voterWent, .sessionEnded, .over, .lacksSettings,
             .oldEngine, .restarted, .missed, .setAside:
             break
         }

@@ -11,6 +11,9 @@ final class Stays: @unchecked Sendable {
     let starts: StayStarts
     private let machine: Machine
     private let schema: Schema
+    /// What is known of the other hosts, where every one that is up makes the machine's moves, and the first wins; nil where there are
+    /// none.
+    private let sharing: Sharing?
     private let sight: SightBox
     private let loop: any EventLoop
     /// Where the machine answers.
@@ -45,6 +48,7 @@ final class Stays: @unchecked Sendable {
     ///   - machine: the machine.
     ///   - snapshot: where it is.
     ///   - schema: its states, and what it does.
+    ///   - sharing: the hosts that share it; nil if it is this one's alone.
     ///   - sight: what it sees of other machines.
     ///   - beginning: what its last run left; nil if it has no history, and so no starts that are recorded.
     ///   - clock: measures the stays of a machine whose history does not.
@@ -54,6 +58,7 @@ final class Stays: @unchecked Sendable {
         of machine: Machine,
         from snapshot: Place,
         _ schema: Schema,
+        sharedBy sharing: Sharing?,
         seeing sight: SightBox,
         after beginning: Beginning?,
         clock: any StayClock,
@@ -65,6 +70,7 @@ final class Stays: @unchecked Sendable {
         self.machine = machine
         self.snapshot = snapshot
         self.schema = schema
+        self.sharing = sharing
         self.sight = sight
         self.loop = loop
         self.cursor = cursor
@@ -171,6 +177,32 @@ final class Stays: @unchecked Sendable {
         self.loop.assumeIsolated().execute { self.rang() }
     }
 
+    /// The machine is there, by changes that nobody here knows, perhaps in another numbering: what was waited for is no more.
+    func arrived(at snapshot: Place) {
+        self.snapshot = snapshot
+        self.watch.expect([])
+        self.denials = [:]
+        if exchange(&self.breaker, with: MoveBreaker()).isOpen { self.tell(nil) }
+        self.arm()
+    }
+
+    /// A host of a shared machine may make moves again: what has come to be due meanwhile is made, unless others have.
+    func cameUp() {
+        guard self.isMoving else { return }
+        _ = self.watch.hurry(at: self.now.uptime, anew: true)
+        // Not before everything that goes with it has happened.
+        self.loop.assumeIsolated().execute { self.rang() }
+    }
+
+    /// Counts what was committed for a shared machine, as all of its hosts do.
+    func count(_ change: Change) {
+        if change.setter != nil {
+            self.lift()
+        } else if let limit = self.breakerLimit {
+            self.breaker.moved(at: change.at.microseconds, keeping: limit.most)
+        }
+    }
+
     /// Adapts to a new declaration: what is due follows from it, counted from the stay's start.
     func redeclared(_ snapshot: Place) {
         if snapshot.seq == self.snapshot.seq { self.passed(snapshot) }
@@ -201,6 +233,11 @@ final class Stays: @unchecked Sendable {
     private func clockWasSet() {
         // A stay that began before that and is not handed over yet counts from the clock as it was.
         self.cursor.catchUp()
+        guard self.sharing == nil else {
+            // All that is due is, and pauses are measured by that clock, too.
+            _ = self.watch.hurry(at: self.now.uptime, anew: false)
+            return self.arm(anew: true)
+        }
         guard let start = self.starts.newest(of: self.snapshot.stay) else { return }
         let adjusted = start.adjusted(to: self.now)
         if adjusted != start {
@@ -252,10 +289,14 @@ final class Stays: @unchecked Sendable {
 
     // MARK: - Moves that somebody else knows of
 
-    /// Why no move may be made now, so that the caller has to come again; nil if one may be.
-    func suspension() -> MoveBreaker.Limit? {
+    /// Whether moves are withheld now, so that the caller has to come again.
+    ///
+    /// - Parameter time: when the move is due, where that is known; nil: now.
+    /// - Returns: by what limit; nil if one may be made.
+    func suspension(at time: Int64? = nil) -> MoveBreaker.Limit? {
         let wasWithheld = self.breaker.isOpen
-        guard let limit = self.breakerLimit, !self.breaker.permits(limit, at: self.now.uptime)
+        guard let limit = self.breakerLimit,
+            !self.breaker.permits(limit, at: time ?? self.now.uptime)
         else { return nil }
         if !wasWithheld { self.tell(limit) }
         return limit
@@ -267,9 +308,21 @@ final class Stays: @unchecked Sendable {
     }
 
     /// Notes that a move was made.
-    func madeMove() { self.breaker.moved(at: self.now.uptime) }
+    ///
+    /// Of a machine that hosts share ``count(_:)`` does, for moves of all of them.
+    func madeMove() {
+        if self.sharing == nil { self.breaker.moved(at: self.now.uptime) }
+    }
 
     // MARK: - Waiting
+
+    /// How long a host that shares the machine leaves what is due to each that comes before it, in microseconds.
+    ///
+    /// 100 ms: a commit takes a few, and clocks that are kept differ by less.
+    private static let turn: Int64 = 100_000
+
+    /// Whether the machine's own moves are for this host to make now, if it is one of several.
+    private var isUp: Bool { self.sharing?.trouble == nil }
 
     private var now: StayMoment { self.starts.clock.moment }
 
@@ -312,6 +365,7 @@ final class Stays: @unchecked Sendable {
         let all = self.schema.rules?.due(at: place) ?? []
         guard !all.isEmpty else { return [] }
         let (stay, now) = (self.start(at: place), self.now)
+        let patience = Int64(self.sharing?.engine.rank ?? 0) &* Self.turn
         return all.map { due in
             let start =
                 switch due.moment {
@@ -321,7 +375,7 @@ final class Stays: @unchecked Sendable {
             return deadline(
                 due.key,
                 from: start,
-                due: now.uptime &+ due.left(in: stay, at: now),
+                due: now.uptime &+ due.left(in: stay, at: now) &+ patience,
                 // A group's goes on when the stay begins anew.
                 renewals: due.group == nil ? place.renewals : 0
             )
@@ -330,7 +384,9 @@ final class Stays: @unchecked Sendable {
 
     /// Whether the wall clock says when some of it is due, which need not run as fast as the other one.
     private var hasMoments: Bool {
-        self.schema.rules?.due(at: self.snapshot).contains { due in
+        // Then it says when all of it is.
+        guard self.sharing == nil else { return true }
+        return self.schema.rules?.due(at: self.snapshot).contains { due in
             if case .at = due.moment { true } else { false }
         } ?? false
     }
@@ -354,7 +410,7 @@ final class Stays: @unchecked Sendable {
 
     /// A moment has come, perhaps one that is not waited for any more.
     private func rang() {
-        guard self.isMoving else { return }
+        guard self.isMoving, self.isUp else { return }
         if self.hasMoments { self.watch.expect(self.deadlines) }
         if !self.tryIt() { self.wait() }
     }
@@ -374,21 +430,26 @@ final class Stays: @unchecked Sendable {
             .decide(stimulus, at: self.snapshot, seeing: sight.now, starts)
         // What changes nothing is not one too many.
         let isSilent = if case .pass? = decision?.made { !self.breaker.isOpen } else { false }
-        guard isSilent || self.suspension() == nil else {
+        let due = schema.rules?.due(at: self.snapshot).first { $0.key == deadline.key }
+        // So that all hosts that share it agree.
+        let moment = self.sharing == nil ? nil : due?.wall(in: self.start(at: self.snapshot))
+        guard isSilent || self.suspension(at: moment?.microseconds) == nil else {
             self.watch.withheld(attempt)
             self.denials[deadline.key] = nil
             self.onBoot.take()?()
             return true
         }
-        let due = schema.rules?.due(at: self.snapshot).first { $0.key == deadline.key }
+        let isShared = self.sharing != nil
         // At the move's turn the declaration, and with it what is due, may have changed.
         let isDue: @Sendable (Place) -> Bool = { place in
             guard place.stay == deadline.stay,
                 due?.group != nil || place.renewals == deadline.renewals
             else { return false }
-            return isBoot
-                ? schema.move(on: .boot, at: place, seeing: sight.now) != nil
-                : schema.rules?.due(at: place).contains { $0 == due } ?? false
+            if isBoot { return schema.move(on: .boot, at: place, seeing: sight.now) != nil }
+            guard let due, schema.rules?.due(at: place).contains(due) == true else { return false }
+            guard isShared, let start = starts.newest(of: place.stay) else { return true }
+            // Another stay may have its number by now, or the clock may have been set.
+            return due.left(in: start, at: starts.clock.moment) <= 0
         }
         self.machine.propose(
             Move(

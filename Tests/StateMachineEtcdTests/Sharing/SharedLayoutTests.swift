@@ -110,6 +110,48 @@ import Testing
         #expect(try HostRecord(reading: host.bytes) == host)
     }
 
+    @Test func timesAreReadAsTheyAreWritten() throws {
+        let since = WallTime(microseconds: 1_700_000_100_000_001)
+        let times = StayTimes(
+            of: 9,
+            since: since,
+            knowing: [
+                KnownTime("1h", group: nil, value: nil, hasPassed: true),
+                KnownTime("{delay}", group: nil, value: .integer(90_000)),
+                KnownTime("open/30d", group: 4, value: nil),
+                KnownTime("open/{until}", group: 4, value: .string("2030-01-01T00:00:00Z")),
+            ]
+        ) { _ in self.change.at }
+        #expect(times.start.start(ofGroupAt: 4).moment.wall == self.change.at)
+        let author = Block.Author("a", session: 7, attempt: 3)
+        let head = Head(
+            self.epoch,
+            seq: 9,
+            block: 4,
+            last: self.change.renewed(times),
+            by: author,
+            form: "f"
+        )
+        let read = try Head(reading: head.bytes)
+        #expect(read == head)
+        #expect(read.author == author)
+        #expect(read.last.times.entered == since)
+        #expect(read.last != self.change)
+        let text = String(decoding: head.bytes, as: UTF8.self)
+        #expect(
+            text.contains(
+                #"{"key":"open/30d","group":4,"entered":"2023-11-14T22:13:20.000007Z"}"#
+            ),
+            "\(text)"
+        )
+        // What other members say is not said again.
+        let plain = String(
+            decoding: Block(first: 9, by: author, [self.change]).bytes,
+            as: UTF8.self
+        )
+        #expect(!plain.contains("entered") && !plain.contains("deadlines"))
+    }
+
     @Test func whatALaterProgramAddsIsPassedOver() throws {
         #expect(
             try SharedSettings(reading: Array(#"{"keepChanges":1,"layout":2,"later":[{}]}"#.utf8))

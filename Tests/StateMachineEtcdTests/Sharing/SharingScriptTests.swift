@@ -219,6 +219,7 @@ private struct TicketPlayer: SharingPlayer {
 ///
 ///     connected | disconnected | session N|none
 ///     propose STATE …               a group of changes; without a state, asks whether all is as it was
+///     renew S | other-renews S      the times of the stay begin anew at second S
 ///     hold N | release N            a group with a hold
 ///     lasting N                     a group with a hold that outlives the session
 ///     answer N                      the engine does what was sent as N, and answers
@@ -264,6 +265,15 @@ private struct SharedMachinePlayer: SharingPlayer {
         case "disconnected": return self.tell(.disconnected)
         case "session": return self.tell(.session(event[0] == "none" ? nil : event.number(0)))
         case "propose": return self.propose(event.words, voters: [:])
+        case "renew":
+            guard let head = self.head else { return ["there is no head"] }
+            return self.propose([], renewing: Self.renewed(head, number), voters: [:])
+        case "other-renews":
+            guard var head = self.head else { return ["there is no head"] }
+            self.attempts += 1
+            head.last = Self.renewed(head, number)
+            head.author = Block.Author("b", session: 8, attempt: self.attempts)
+            self.change([.put(PutRequest(self.keys.head, head.bytes))])
         case "hold": return self.propose([], voters: [number: Array("{}".utf8)])
         case "lasting":
             return self.propose([], voters: [number: Array("{}".utf8)], lasting: [number])
@@ -331,6 +341,7 @@ private struct SharedMachinePlayer: SharingPlayer {
 
     private mutating func propose(
         _ states: [String],
+        renewing renewed: SharedChange? = nil,
         voters: [UInt64: [UInt8]?],
         lasting: Set<UInt64> = []
     ) -> [String] {
@@ -340,6 +351,7 @@ private struct SharedMachinePlayer: SharingPlayer {
             .proposed(
                 SharedMachine.Group(
                     changes,
+                    renewing: renewed,
                     voters: voters,
                     lasting: lasting,
                     news: self.machine.news
@@ -348,14 +360,24 @@ private struct SharedMachinePlayer: SharingPlayer {
         )
     }
 
+    /// The engine's.
+    private var head: Head? {
+        self.engine.entries(KeyRange(self.keys.head)).first.flatMap {
+            try? Head(reading: $0.value)
+        }
+    }
+
+    private static func renewed(_ head: Head, _ second: UInt64) -> SharedChange {
+        let since = WallTime(microseconds: Int64(second) * 1_000_000)
+        return head.last.renewed(StayTimes(of: head.last.stay, since: since))
+    }
+
     private mutating func change(_ operations: [TransactionRequest.Operation]) {
         _ = self.engine.perform(TransactionRequest(if: [], then: operations))
     }
 
     private mutating func commit(_ states: [String]) {
-        guard let entry = self.engine.entries(KeyRange(self.keys.head)).first,
-            var head = try? Head(reading: entry.value)
-        else { return }
+        guard var head = self.head else { return }
         self.attempts += 1
         let changes = states.map { SharedChange($0, [:], at: WallTime(microseconds: 0), stay: 0) }
         let block = Block(
@@ -412,9 +434,9 @@ private struct SharedMachinePlayer: SharingPlayer {
             case .answer(.committed): lines.append("answer: committed")
             case .answer(.failed(let why)): lines.append("answer: failed, \(why)")
             case .answer(.unsure(let why)): lines.append("answer: unsure, \(why)")
-            case .answer(.overtaken(let blocks)):
-                lines.append("answer: overtaken by \(Self.text(blocks))")
-            case .adopt(let blocks): lines.append("adopt \(Self.text(blocks))")
+            case .answer(.overtaken(let progress)):
+                lines.append("answer: overtaken by \(Self.text(progress))")
+            case .adopt(let progress): lines.append("adopt \(Self.text(progress))")
             case .place(let head, let arrival):
                 lines.append("at \(head.seq) \(head.last.state): \(arrival)")
             case .voters(let put, let gone):
@@ -438,12 +460,14 @@ private struct SharedMachinePlayer: SharingPlayer {
         return lines
     }
 
-    private static func text(_ blocks: [Block]) -> String {
-        blocks.isEmpty
-            ? "nothing"
-            : blocks.map {
-                "\($0.first) \($0.changes.map(\.state).joined(separator: " ")) of \($0.author.host)"
-            }.joined(separator: ", ")
+    private static func text(_ progress: SharedMachine.Progress) -> String {
+        let blocks = progress.blocks.map {
+            "\($0.first) \($0.changes.map(\.state).joined(separator: " ")) of \($0.author.host)"
+        }
+        let renewed = progress.renewed.map {
+            ["\($0.state) since second \($0.times.entered.microseconds / 1_000_000)"]
+        }
+        return progress.isEmpty ? "nothing" : (blocks + (renewed ?? [])).joined(separator: ", ")
     }
 
     private func text(_ request: TransactionRequest) -> String {

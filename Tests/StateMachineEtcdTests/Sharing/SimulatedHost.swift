@@ -14,6 +14,10 @@ final class SimulatedHost {
             case same
             case hold
             case release(UInt64)
+            /// The time of that stay has come.
+            case move(stay: UInt64)
+            /// Has the time of the present stay begin anew.
+            case renew
         }
         let what: What
         let id: Int64
@@ -25,6 +29,8 @@ final class SimulatedHost {
         case change(Int)
         case hold(UInt64)
         case release(UInt64)
+        /// The time begins anew of the stay that it is in after that many changes of the group.
+        case renewal(Int)
         /// Answered without a commit, with the place after that many changes of the group.
         case nothing(Int, isDenied: Bool)
     }
@@ -69,12 +75,18 @@ final class SimulatedHost {
     private var epoch: Epoch?
     /// Those that it has been in: none of them comes again.
     private var epochs: Set<Epoch> = []
-    private var last: SharedChange?
+    private(set) var last: SharedChange?
     private var foreign: [SharedKeys.Voter: [UInt8]] = [:]
     private var holds: [UInt64: Int] = [:]
     private var holdNumber: UInt64 = 0
     private var waiting: [Ask] = []
-    private var group: (asks: [(ask: Ask, fate: Fate)], changes: [SharedChange], since: Int64)?
+    private struct Group {
+        let asks: [(ask: Ask, fate: Fate)]
+        let changes: [SharedChange]
+        let renewed: SharedChange?
+        let since: Int64
+    }
+    private var group: Group?
     /// The session in which it was proposed.
     private var proposing: Int64?
     private var isJudging = false
@@ -187,7 +199,7 @@ final class SimulatedHost {
             self.simulator.note("\(self.name): connects again: \(why)")
             self.reconnect(in: self.simulator.draw(50_000..<500_000))
         case .answer(let answer): self.answer(answer)
-        case .adopt(let blocks): self.enter(blocks)
+        case .adopt(let progress): self.enter(progress)
         case .place(let head, let arrival): self.arrive(head, arrival)
         case .voters(let put, let gone):
             self.simulator.note(
@@ -206,6 +218,7 @@ final class SimulatedHost {
         case .tell(let news):
             self.simulator.note("\(self.name): \(news)")
             self.isUp = news == .up
+            self.awaitTime()
         case .arm(let timer, let time):
             self.timerCount += 1
             let count = self.timerCount
@@ -437,6 +450,8 @@ final class SimulatedHost {
         var (changes, fates): ([SharedChange], [(Ask, Fate)]) = ([], [])
         var voters: [UInt64: [UInt8]?] = [:]
         var isHeld = self.isHeld
+        // What the machine is then, and whether more is known of it than its change says.
+        var (latest, renewed) = (last, SharedChange?.none)
         for ask in asks {
             switch ask.what {
             case .set(let condition):
@@ -447,14 +462,41 @@ final class SimulatedHost {
                     fates.append((ask, .nothing(changes.count, isDenied: false)))
                 } else {
                     let data = JSONValue.object([JSONMember("id", .integer(ask.id))])
-                    let at = max(
-                        WallTime(microseconds: self.simulator.now),
-                        changes.last?.at ?? last.at
-                    )
+                    let at = max(WallTime(microseconds: self.simulator.now), latest.at)
                     let by = JSONValue.object([JSONMember("host", .string(self.name))])
-                    changes.append(SharedChange("on", data, at: at, stay: seq + 1, by: by))
+                    latest = SharedChange("on", data, at: at, stay: seq + 1, by: by)
+                    (changes, renewed) = (changes + [latest], nil)
                     fates.append((ask, .change(changes.count)))
                 }
+            case .move(let stay):
+                let isDue =
+                    self.isDue(latest) && latest.stay == stay
+                    || self.simulation.isBroken(.timesAreNotJudged)
+                if !isDue || isHeld {
+                    fates.append((ask, .nothing(changes.count, isDenied: isDue)))
+                } else {
+                    latest = SharedChange(
+                        "rest",
+                        .object([JSONMember("id", .integer(ask.id))]),
+                        at: max(WallTime(microseconds: self.simulator.now), latest.at),
+                        stay: place.seq + UInt64(changes.count) + 1,
+                        cause: "after"
+                    )
+                    (changes, renewed) = (changes + [latest], nil)
+                    fates.append((ask, .change(changes.count)))
+                }
+            case .renew where latest.state == "on":
+                let now = WallTime(microseconds: self.simulator.now)
+                latest = latest.renewed(
+                    StayTimes(
+                        of: latest.stay,
+                        since: max(now, latest.times.entered),
+                        knowing: [KnownTime("after", group: nil, value: .integer(ask.id))]
+                    )
+                )
+                renewed = latest
+                fates.append((ask, .renewal(changes.count)))
+            case .renew: fates.append((ask, .nothing(changes.count, isDenied: false)))
             case .same: fates.append((ask, .nothing(changes.count, isDenied: false)))
             case .hold:
                 self.holdNumber += 1
@@ -466,10 +508,20 @@ final class SimulatedHost {
                 fates.append((ask, .release(number)))
             }
         }
-        self.group = (fates, changes, self.simulator.now)
-        let isEmpty = changes.isEmpty && voters.isEmpty
+        self.group = Group(
+            asks: fates,
+            changes: changes,
+            renewed: renewed,
+            since: self.simulator.now
+        )
+        let isEmpty = changes.isEmpty && voters.isEmpty && renewed == nil
         if isEmpty, self.simulation.isBroken(.confirmsNothing) { return self.answer(.committed) }
-        let group = SharedMachine.Group(changes, voters: voters, news: self.machine.news)
+        let group = SharedMachine.Group(
+            changes,
+            renewing: renewed,
+            voters: voters,
+            news: self.machine.news
+        )
         // What becomes known meanwhile is not judged.
         self.after(self.simulator.draw(0..<200)) {
             self.simulator.note("\(self.name): proposes \(asks.map(\.id))")
@@ -494,8 +546,8 @@ final class SimulatedHost {
         }
         switch answer {
         case .committed: self.committed(group, place)
-        case .overtaken(let blocks):
-            self.enter(blocks)
+        case .overtaken(let progress):
+            self.enter(progress)
             self.waiting = group.asks.map(\.ask) + self.waiting
         case .failed(let why):
             for (ask, _) in group.asks { self.failed(ask, why, isUnsure: false) }
@@ -512,11 +564,9 @@ final class SimulatedHost {
         }
     }
 
-    private func committed(
-        _ group: (asks: [(ask: Ask, fate: Fate)], changes: [SharedChange], since: Int64),
-        _ place: SimulatedRecord.Position
-    ) {
+    private func committed(_ group: Group, _ place: SimulatedRecord.Position) {
         for change in group.changes { self.enter(change) }
+        if let renewed = group.renewed { self.renew(renewed) }
         func position(_ count: Int) -> SimulatedRecord.Position {
             .init(epoch: place.epoch, seq: place.seq + UInt64(count))
         }
@@ -524,10 +574,17 @@ final class SimulatedHost {
             switch fate {
             case .change(let count):
                 self.answered(.set(ask.id), at: position(count), ask.begun)
-                self.acknowledged += self.isCounting ? 1 : 0
+                if case .set = ask.what { self.acknowledged += self.isCounting ? 1 : 0 }
+            case .renewal(let count):
+                let isLast = count == group.changes.count
+                self.answered(isLast ? .renewal(ask.id) : .read, at: position(count), ask.begun)
             case .nothing(let count, let isDenied):
                 self.answered(isDenied ? .denied : .read, at: position(count), ask.begun)
-                if case .set = ask.what { self.record.refused(ask.id, "conflict or denied") }
+                switch ask.what {
+                case .set, .renew, .move: self.record.refused(ask.id, "conflict or denied")
+                case .same, .hold, .release: break
+                }
+                if isDenied { self.moveLater(ask) }
             case .hold(let number):
                 // Held by a session that has ended, or will have: its connection is told that instead of an answer.
                 guard self.proposing == self.lease, self.sureLease != nil else { break }
@@ -556,7 +613,10 @@ final class SimulatedHost {
     private func failed(_ ask: Ask, _ why: String, isUnsure: Bool) {
         if self.isCounting { self.failures.append("\(self.name): \(ask.id) \(why)") }
         switch ask.what {
-        case .set: if !isUnsure { self.record.refused(ask.id, why) }
+        case .set, .renew: if !isUnsure { self.record.refused(ask.id, why) }
+        case .move:
+            if !isUnsure { self.record.refused(ask.id, why) }
+            self.moveLater(ask)
         case .release(let number):
             // Its client is told that it is still there, or not: it asks again.
             if self.holds[number] != nil {
@@ -578,8 +638,10 @@ final class SimulatedHost {
 
     private func ended(_ ask: Ask) {
         if self.isCounting { self.worstWait = max(self.worstWait, self.simulator.now - ask.begun) }
-        if case .release = ask.what { return }
-        self.nextAsk()
+        switch ask.what {
+        case .release, .move: break
+        case .set, .same, .hold, .renew: self.nextAsk()
+        }
     }
 
     private func answered(
@@ -600,13 +662,50 @@ final class SimulatedHost {
 
     // MARK: - What it shows
 
-    private func enter(_ blocks: [Block]) {
-        for block in blocks {
+    private func enter(_ progress: SharedMachine.Progress) {
+        for block in progress.blocks {
             if block.first != (self.place?.seq ?? 0) + 1 {
                 self.record.violation("\(self.name): at \(self.state) block \(block.first) came")
             }
             for change in block.changes { self.enter(change) }
         }
+        guard let renewed = progress.renewed,
+            !self.simulation.isBroken(.renewalsArePassedOver)
+        else { return }
+        self.renew(renewed)
+    }
+
+    private func renew(_ last: SharedChange) {
+        guard let place else { return }
+        self.last = last
+        self.record.shown(renewal: last, place, self.name)
+        self.awaitTime()
+    }
+
+    // MARK: - What the machine does by itself
+
+    private func isDue(_ last: SharedChange) -> Bool {
+        last.state == "on"
+            && last.times.entered.microseconds + Simulation.delay <= self.simulator.now
+    }
+
+    /// Moves the machine when the time of its stay has come, unless others have.
+    private func awaitTime() {
+        guard self.isUp, let last, last.state == "on" else { return }
+        let due =
+            last.times.entered.microseconds + Simulation.delay + self.simulation.turn(of: self.name)
+        self.after(max(0, due - self.simulator.now)) { self.timeCame(last) }
+    }
+
+    private func timeCame(_ last: SharedChange) {
+        guard self.isUp, self.last == last else { return }
+        self.ask(.move(stay: last.stay))
+    }
+
+    /// It was not made: it is tried again, while it has to be.
+    private func moveLater(_ ask: Ask) {
+        guard case .move = ask.what, let last else { return }
+        self.after(300_000) { self.timeCame(last) }
     }
 
     private func enter(_ change: SharedChange) {
@@ -614,6 +713,7 @@ final class SimulatedHost {
         let next = SimulatedRecord.Position(epoch: place.epoch, seq: place.seq + 1)
         (self.place, self.last) = (next, change)
         self.record.shown(change, next, self.name)
+        self.awaitTime()
     }
 
     private func arrive(_ head: Head, _ arrival: SharedMachine.Arrival) {
@@ -646,6 +746,7 @@ final class SimulatedHost {
             self.record.violation("\(self.name): is in epoch \(head.epoch) again")
         }
         (self.epoch, self.place, self.last) = (head.epoch, position, head.last)
+        self.awaitTime()
     }
 
     // MARK: - Clients
@@ -660,6 +761,7 @@ final class SimulatedHost {
                 ? self.simulator.draw(10..<100) : self.simulator.draw(0..<100)
             {
             case ..<8 where !self.isCounting: self.ask(.hold)
+            case ..<14: self.ask(.renew)
             case ..<20: self.ask(.same)
             case ..<30 where !self.simulation.isBusy:
                 self.ask(.set(condition: self.place?.seq ?? 0))
@@ -750,8 +852,8 @@ extension SharedMachine.Answer {
         switch self {
         case .committed: "committed"
         case .failed(let why): "failed: \(why)"
-        case .overtaken(let blocks):
-            "overtaken by \(blocks.map { "\($0.first) of \($0.author.host)" })"
+        case .overtaken(let progress):
+            "overtaken by \(progress.blocks.map { "\($0.first) of \($0.author.host)" })"
         case .unsure(let why): "unsure: \(why)"
         }
     }

@@ -23,6 +23,8 @@ final class SimulatedRecord {
         enum Kind {
             /// The set with that id was committed there.
             case set(Int64)
+            /// The time of the stay there began anew, for the ask with that id.
+            case renewal(Int64)
             /// The host was there, as a quorum.
             case read
             /// A hold was there.
@@ -62,6 +64,8 @@ final class SimulatedRecord {
     private var epoch: Epoch?
     private(set) var committed: [Position: [Committed]] = [:]
     private(set) var places: Committed.Places = [:]
+    /// What heads have said there.
+    private var heads: [Position: Set<SharedChange>] = [:]
     /// Tickets in the engine, by the revisions at which they were created.
     private var tickets: [SharedKeys.Ticket: Int64] = [:]
     /// The last one of each host that has ended.
@@ -157,10 +161,27 @@ final class SimulatedRecord {
                 )
             }
         }
+        let before = self.head?.last
         self.head = new
         if self.epoch != nil, !blocks.isEmpty { self.expectBound(model, new) }
-        for block in blocks { self.note(block, new.epoch, now, step.revision) }
-        self.newest.append((now, self.position(new.epoch, new.seq)))
+        let position = self.position(new.epoch, new.seq)
+        self.heads[position, default: []].insert(new.last)
+        if let renewed = new.last.times.known.first?.value?.integer,
+            new.last != blocks.last?.changes.last ?? before
+        {
+            self.committed(renewed, at: position)
+        }
+        for block in blocks {
+            self.note(block, new.epoch, now, step.revision)
+            for (last, change) in zip([before] + block.changes.map(\.self), block.changes)
+            where change.by == nil {
+                let isDue =
+                    last?.state == "on"
+                    && last.map { $0.times.entered.microseconds + Simulation.delay <= now } == true
+                self.expect(isDue, "the machine has moved by itself, and no time has come")
+            }
+        }
+        self.newest.append((now, position))
     }
 
     /// A host commits if no other has an older ticket than the one that it has, or had until just now.
@@ -206,10 +227,14 @@ final class SimulatedRecord {
                 revision: revision
             )
             self.committed[position, default: []].append(committed)
-            self.places[id, default: []].append(position)
-            self.expect(self.places[id]?.count == 1, "set \(id) was committed twice")
-            self.expect(!self.refused.contains(id), "set \(id) was refused, and committed then")
+            self.committed(id, at: position)
         }
+    }
+
+    private func committed(_ id: Int64, at position: Position) {
+        self.places[id, default: []].append(position)
+        self.expect(self.places[id]?.count == 1, "\(id) was committed twice")
+        self.expect(!self.refused.contains(id), "\(id) was refused, and committed then")
     }
 
     private func pruned(_ model: ModelEngine) {
@@ -295,11 +320,31 @@ final class SimulatedRecord {
 
     func answered(_ answer: Answered) {
         self.answered.append(answer)
-        guard case .set(let id) = answer.kind else { return }
-        let isThere = self.committed[answer.position]?.contains { $0.id == id } ?? false
+        let (id, isThere): (Int64, Bool)
+        switch answer.kind {
+        case .set(let set):
+            id = set
+            isThere = self.committed[answer.position]?.contains { $0.id == id } ?? false
+        // A later one may be there in its place.
+        case .renewal(let renewal):
+            id = renewal
+            isThere =
+                self.heads[answer.position]?.contains {
+                    ($0.times.known.first?.value?.integer ?? 0) >= id
+                } ?? false
+        case .read, .denied: return
+        }
         self.expect(
             isThere,
-            "\(answer.host): set \(id) was acknowledged at \(answer.position) and is not there"
+            "\(answer.host): \(id) was acknowledged at \(answer.position) and is not there"
+        )
+    }
+
+    /// A host shows more of the times of the stay that it is in.
+    func shown(renewal last: SharedChange, _ position: Position, _ host: String) {
+        self.expect(
+            self.heads[position]?.contains(last) ?? false,
+            "\(host): shows at \(position) what no head has said there"
         )
     }
 
@@ -352,7 +397,7 @@ final class SimulatedRecord {
             let isInOrder: Bool
             switch answer.kind {
             case .set: isInOrder = answer.position > newest.position
-            case .read, .denied: isInOrder = answer.position >= newest.position
+            case .read, .denied, .renewal: isInOrder = answer.position >= newest.position
             }
             self.expect(
                 isInOrder,

@@ -17,7 +17,12 @@ final class Simulation {
         case unsureIsCommitted
         case readsAreStale
         case ticketsAreKept
+        case renewalsArePassedOver
+        case timesAreNotJudged
     }
+
+    /// How long the machine stays where a client has set it, in microseconds.
+    static let delay: Int64 = 400_000
 
     let simulator: Simulator
     let record: SimulatedRecord
@@ -97,6 +102,11 @@ final class Simulation {
     func nextID() -> Int64 {
         self.id += 1
         return self.id
+    }
+
+    /// How long that host leaves what is due to those before it.
+    func turn(of host: String) -> Int64 {
+        Int64(self.hosts.firstIndex { $0.name == host } ?? 0) * 100_000
     }
 
     func isBroken(_ rule: BrokenRule) -> Bool { self.broken == rule }
@@ -232,12 +242,17 @@ final class Simulation {
         self.simulator.run(until: self.simulator.now + 3_000_000)
         let end = self.record.head.map { self.record.position($0.epoch, $0.seq) }
         for host in self.hosts {
-            let isThere = host.place == end && host.isUp && host.isIdle
+            let isThere =
+                host.place == end && host.isUp && host.isIdle
+                && host.last == self.record.head?.last
             if !isThere {
                 self.record.violation(
                     "at the end \(host.state), and the engine at \(end?.description ?? "nothing")"
                 )
             }
+        }
+        if self.record.head?.last.state == "on" {
+            self.record.violation("a time has come, and nobody has moved the machine")
         }
         self.checkSessions()
         self.record.check()
@@ -297,7 +312,7 @@ final class Simulation {
                 TransactionRequest.Answer(ResponseHeader(revision: 0), succeeded: true, [])
             )
         case .votersNotCompared, .halfResponses, .prunesTooMuch, .watchBeginsLate, .confirmsNothing,
-            .unsureIsCommitted, nil:
+            .unsureIsCommitted, .renewalsArePassedOver, .timesAreNotJudged, nil:
             return nil
         }
     }
@@ -316,7 +331,7 @@ final class Simulation {
                 )
             }
         case .noFence, .halfResponses, .watchBeginsLate, .confirmsNothing, .unsureIsCommitted,
-            .readsAreStale, .ticketsAreKept, nil:
+            .readsAreStale, .ticketsAreKept, .renewalsArePassedOver, .timesAreNotJudged, nil:
             break
         }
         return request
