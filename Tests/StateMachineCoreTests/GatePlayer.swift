@@ -36,6 +36,7 @@ import TestSupport
 ///     adopt [STATE …] [after=SEQ]             others have moved the machine there, while the log had no group, or have
 ///                                             added voters
 ///     arrive STATE SEQ                        the same: the machine is there, and nobody knows how it came there
+///     renew-elsewhere                         others have the times of its stay begin anew
 ///     record R …                              these are in force, and are to be recorded together
 ///     note R                                  the same, and nobody is told
 ///     cursor, run, uncursor                   somebody follows on a context of its own; that runs; the registration ends
@@ -95,6 +96,12 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             "arrive": { player in
                 {
                     let isCrossed = player.machine.adopt([player.arrival($0)])
+                    if isCrossed { player.say("a group that does not know of it is on its way") }
+                }
+            },
+            "renew-elsewhere": { player in
+                { _ in
+                    let isCrossed = player.machine.adopt([player.renewal()])
                     if isCrossed { player.say("a group that does not know of it is on its way") }
                 }
             },
@@ -301,6 +308,19 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             at: .now,
             stay: seq,
             kind: .arrival
+        )
+    }
+
+    private func renewal() -> Change {
+        let place = self.machine.place
+        return Change(
+            seq: place.seq,
+            old: place.value,
+            new: place.value,
+            at: place.at,
+            stay: place.stay,
+            renewals: place.renewals + 1,
+            kind: .renewal
         )
     }
 

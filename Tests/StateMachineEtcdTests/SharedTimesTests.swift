@@ -203,6 +203,34 @@ struct SharedTimesTests {
     }
 
     @Test(.timeLimit(.minutes(2)))
+    func aMoveThatAHoldOfAnotherHostDeniesIsMadeWhenThatIsReleased() async throws {
+        try await EtcdProcess.run { etcd, directory in
+            let endpoint = etcd.endpoint
+            try await Self.run("a", at: endpoint, in: directory) { a in
+                try await Self.run("b", at: endpoint, in: directory) { b in
+                    let watch = try await SharedDaemonsTests.watch(a)
+                    let holder = try b.connect(\.control)
+                    let hold = try await holder.ask(#"{"op":"hold","before":"closed"}"#)
+                    let number = try #require(hold.int("hold"), "\(hold)")
+                    _ = try await Self.set(#""state":"open""#, at: a)
+                    while try await a.ask(\.control, #"{"op":"stats"}"#).item("overdue") == nil {
+                        try await Task.sleep(for: .milliseconds(50))
+                    }
+                    // By then it is tried every four seconds.
+                    try await Task.sleep(for: .milliseconds(3200))
+                    let released = WallTime.now.rfc3339
+                    let end = try await holder.ask(#"{"op":"release","hold":\#(number)}"#)
+                    #expect(end.ok == true, "\(end)")
+                    let closed = try JSONLine(try await SharedDaemonsTests.changes(watch, 2)[1])
+                    #expect(closed.seq == 2)
+                    let late = try Self.time(from: released, to: closed.string("at"))
+                    #expect((0..<3_000_000).contains(late), "\(late)")
+                }
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
     func whoComesLaterKnowsTheSame() async throws {
         try await EtcdProcess.run { etcd, directory in
             let endpoint = etcd.endpoint
