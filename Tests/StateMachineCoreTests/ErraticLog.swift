@@ -28,6 +28,8 @@ final class ErraticLog: Recording {
         var haveCrossed = false
         /// Whether all is committed from now on.
         var isReliable = false
+        /// Whether it has said that it would commit nothing.
+        var isObjecting = false
         /// What is recorded of each voter, and how often that was.
         var voters: [UInt64: (record: String, count: Int)] = [:]
         /// The changes of all groups, and when it was given them.
@@ -92,6 +94,18 @@ final class ErraticLog: Recording {
         self.guarded.withLock { $0.voters[number] }
     }
 
+    /// Says that it would commit nothing, until an errand says that it would.
+    func object(to machine: Machine) {
+        let isNew = self.guarded.withLock { !exchange(&$0.isObjecting, with: true) }
+        guard isNew else { return }
+        machine.logObjects(because: "it objects")
+        self.errands.add {
+            if !self.mayCross { self.guarded.withLock { $0.isObjecting = false } }
+            machine.logObjects(because: nil)
+            if self.mayCross { self.guarded.withLock { $0.isObjecting = false } }
+        }
+    }
+
     /// From now on it commits all that can be.
     func becomeReliable() { self.guarded.withLock { $0.isReliable = true } }
 
@@ -106,7 +120,12 @@ final class ErraticLog: Recording {
         if zip(changes, changes.dropFirst()).contains(where: { !$1.follows($0.place) }) {
             self.complaints.record("the log was given a group whose changes do not follow")
         }
+        let isAsked = !changes.isEmpty || records.isEmpty
         let number = self.guarded.withLock { guarded in
+            // Elsewhere a thread may be about to bring it.
+            if guarded.isObjecting, isAsked, !self.mayCross {
+                self.complaints.record("the log was given a group that it objects to")
+            }
             if case .kept = guarded.group {
                 self.complaints.record("the log was given a group while it had one")
             }

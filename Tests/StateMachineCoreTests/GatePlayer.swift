@@ -33,6 +33,7 @@ import TestSupport
 ///     gone A                                  A's registration ends
 ///     log ok, log fails WHY, log unsure WHY   the log answers the group that it has
 ///     log overtaken [STATE …]                 the same: others have moved the machine there first
+///     log objects WHY, log takes              it would commit nothing from now on; it would again
 ///     adopt [STATE …] [after=SEQ]             others have moved the machine there, while the log had no group, or have
 ///                                             added voters
 ///     arrive STATE SEQ                        the same: the machine is there, and nobody knows how it came there
@@ -86,7 +87,7 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             "vote": GatePlayer.vote,
             "forget": { player in { player.asks[$0[0]] = nil } },
             "gone": { player in { player.voters[$0[0]]?.cancel() } },
-            "log": { player in { player.log?.answer(player.end($0)) } },
+            "log": GatePlayer.tellOfLog,
             "adopt": { player in
                 {
                     let isCrossed = player.machine.adopt(player.changes($0, from: 0))
@@ -269,6 +270,14 @@ final class GatePlayer: ScriptPlayer, @unchecked Sendable {
             transcript.say(
                 "voter \(command.rest(from: 0)): \(refusal.map(\.shown) ?? "recorded")"
             )
+        }
+    }
+
+    private func tellOfLog(_ command: ScriptCommand) {
+        switch command[0] {
+        case "objects": self.machine.logObjects(because: command.rest(from: 1))
+        case "takes": self.machine.logObjects(because: nil)
+        default: self.log?.answer(self.end(command))
         }
     }
 

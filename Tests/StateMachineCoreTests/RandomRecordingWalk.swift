@@ -129,6 +129,7 @@ extension RandomRecordingWalk {
         case 54..<56: self.visit()
         case 56..<58: self.burst(setter)
         case 58..<62: self.log.moveByOthers(self.machine)
+        case 62: self.log.object(to: self.machine)
         default: self.errands.runOne()
         }
     }

@@ -79,6 +79,9 @@ struct CommitGroups: Sendable {
     /// Whether what changes nothing can be answered without the log.
     func mayAnswer(_ one: Evaluated) -> Bool { self.areQuiet && !self.isConfirmed(one) }
 
+    /// Whether the log has to commit or to confirm it.
+    private func asksLog(_ one: Evaluated) -> Bool { one.isForLog || self.isConfirmed(one) }
+
     /// Whether the log has to confirm it.
     private func isConfirmed(_ one: Evaluated) -> Bool { self.confirms && one.saysWhatIs }
 
@@ -171,6 +174,20 @@ struct CommitGroups: Sendable {
 
     /// Has something recorded first in the next group, in place of what is there of the same.
     mutating func note(_ record: Record) { self.standing.note(record) }
+
+    /// Takes those that gather for which the log would be asked for anything, and those behind the first of them, which
+    /// may count on it and are to be evaluated again.
+    mutating func takeForLog() -> (taken: [Machine.Proposal], again: [Machine.Proposal]) {
+        guard let first = self.gathering.firstIndex(where: { self.asksLog($0) }) else {
+            return ([], [])
+        }
+        let behind = self.gathering[first...]
+        let taken = behind.filter { self.asksLog($0) }.map(\.proposal)
+        let again = behind.filter { !self.asksLog($0) }.map(\.proposal)
+        self.gathering.removeSubrange(first...)
+        self.moves = self.gathering.count { !$0.isRecord }
+        return (taken, again)
+    }
 
     /// Takes all that gathers, to be evaluated again.
     mutating func takeGathering() -> [Machine.Proposal] {

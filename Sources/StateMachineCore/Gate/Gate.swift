@@ -44,10 +44,12 @@ struct Gate: Sendable {
     private var stage = Stage.waiting
     /// Those who have come since the question was put, and have their say before its answer is carried out.
     private var newcomers: [VoterMember] = []
-    /// A question to close without an answer, since the state was recast, or others have moved the machine.
+    /// A question to close without an answer, since the state was recast, others have moved the machine, or the log objects.
     private var voided: Ballot?
     /// How many questions have been put.
     private var questions: UInt64 = 0
+    /// Why the log would commit nothing now; nil: it would.
+    private var objection: String?
     /// Those that are to be recorded and not decided.
     private var records: [Proposal] = []
     /// What others have made of the machine, and is to be entered once the log has answered; nil: nothing has come of
@@ -266,6 +268,9 @@ struct Gate: Sendable {
         self.foreign = (self.foreign ?? []) + foreign
     }
 
+    /// Notes why the log would commit nothing now, or that it would; then the caller has to pump.
+    mutating func logObjects(_ objection: String?) { self.objection = objection }
+
     /// Has what could not be recorded, and nobody is told of, recorded; then the caller has to pump.
     mutating func logRecovered() { self.groups.tryAgain() }
 
@@ -424,7 +429,9 @@ struct Gate: Sendable {
                 let answer = Answer.failure(Refused(.withdrawn, current: machine))
                 return .tell(withdrawn.map { Evaluated($0, .answered(answer)) })
             }
+            if self.objection != nil, self.ballot != nil { self.voidQuestion() }
             if let ballot = self.voided.take() { return .void(ballot) }
+            if let refused = self.takeObjected(at: machine) { return .tell(refused) }
             if !self.records.isEmpty {
                 self.groups.gather(
                     exchange(&self.records, with: []).map { Evaluated(recording: $0, at: machine) }
@@ -456,6 +463,27 @@ struct Gate: Sendable {
         self.putBack(self.groups.takeGathering())
         if self.ballot != nil { self.voidQuestion() }
         return foreign
+    }
+
+    /// Refuses all that the log would be asked for, while it objects; nil if there is nothing.
+    ///
+    /// The group that the log has waits for its answer. So do those behind it that ask the log for nothing, and those that
+    /// ask no voter are evaluated first, which shows whether they do.
+    private mutating func takeObjected(at machine: Place) -> [Evaluated]? {
+        guard let objection else { return nil }
+        var (proposals, again) = self.groups.takeForLog()
+        proposals += exchange(&self.records, with: [])
+        if let waiting = self.waiting.takeFirst(self.waiting.count) {
+            self.closeQuestion()
+            proposals += waiting
+        }
+        self.putBack(again)
+        guard !proposals.isEmpty else { return nil }
+        return proposals.map { proposal in
+            let reason: Refusal =
+                proposal.isStillWanted ? .notCommitted(why: objection) : .withdrawn
+            return Evaluated(proposal, .answered(.failure(Refused(reason, current: machine))))
+        }
     }
 
     /// What to do about the proposals that have not been evaluated; nil: nothing yet.
@@ -554,8 +582,8 @@ struct Gate: Sendable {
         return self.settle(Evaluated(proposal, fate), machine)
     }
 
-    /// Closes an open question, whose proposal is evaluated again: the state was recast, or others have moved the
-    /// machine.
+    /// Closes an open question, whose proposal is evaluated again, or refused: the state was recast, others have moved the
+    /// machine, or the log objects.
     private mutating func voidQuestion() {
         self.voided = self.ballot
         self.closeQuestion()

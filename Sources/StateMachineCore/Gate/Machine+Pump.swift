@@ -84,6 +84,15 @@ extension Machine {
         self.pump()
     }
 
+    /// Notes why the log would commit nothing now; nil: it would.
+    ///
+    /// While it would not, whatever it would have to commit or to confirm is refused with ``Refusal/notCommitted(why:)`` at
+    /// once, also what waits and what voters are being asked about; a group that it has waits for its answer.
+    package func logObjects(because why: String?) {
+        self.holder.withLock { $0.gate.logObjects(why) }
+        self.pump()
+    }
+
     /// Has recorded what could not be, and waits for a group: the log takes records again.
     package func logRecovered() {
         self.holder.withLock { $0.gate.logRecovered() }

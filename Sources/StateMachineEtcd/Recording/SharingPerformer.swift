@@ -104,6 +104,8 @@ final class SharingPerformer {
     func begin(moving machine: Machine, continuing left: SharedSession?, _ log: EngineLog) {
         guard !self.isStopped, self.machine == nil else { return }
         (self.machine, self.log) = (machine, log)
+        // Until it is known to be fresh.
+        machine.logObjects(because: SharingTrouble.engine.sentence)
         if self.entered.isAstray { self.thisHappened(.trouble(.form, isThere: true)) }
         self.guards = GuardExchange(self.settings, self.keys, self.form, on: self.loop) {
             [unowned self] in self.audience.happened($0)
@@ -402,8 +404,12 @@ final class SharingPerformer {
         case .notFresh(let question, let reason):
             self.asked.removeValue(forKey: question)?(reason)
         case .note(let oddity): self.note(oddity)
-        case .tell(.up): self.audience.isNow(.up)
-        case .tell(.down(let reason)): self.audience.isNow(.down(reason))
+        case .tell(.up):
+            self.machine?.logObjects(because: nil)
+            self.audience.isNow(.up)
+        case .tell(.down(let reason)):
+            self.machine?.logObjects(because: reason.sentence)
+            self.audience.isNow(.down(reason))
         case .reached(let look): self.reached(look: look)
         case .gone(let lease): self.session?.gone(lease)
         case .arm(let timer, let time):

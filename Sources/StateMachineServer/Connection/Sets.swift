@@ -14,6 +14,8 @@ final class Sets: @unchecked Sendable {
         let isOrdered: Bool
         /// Whether it is the machine's own move.
         let isOwnMove: Bool
+        /// What became of it, while the answer of a request before it is owed.
+        var early: Early?
         private let sets: Sets
 
         init(_ move: Move, _ request: Asked, of sets: Sets, hasVoters: Bool) {
@@ -30,6 +32,14 @@ final class Sets: @unchecked Sendable {
         }
 
         override func decided(_ answer: Move.Answer) { self.sets.decided(self, answer) }
+    }
+
+    /// The answer of a set that was decided before one that its client asked for earlier.
+    ///
+    /// Where hosts share the machine, what the engine has may be decided after what it can no longer be given.
+    private final class Early {
+        let answer: Move.Answer
+        init(_ answer: Move.Answer) { self.answer = answer }
     }
 
     /// What of a request its answer depends on.
@@ -59,10 +69,13 @@ final class Sets: @unchecked Sendable {
     private var ordered = 0
     /// Whether one was carried out since the client was last written to.
     @exclusivity(unchecked) private var hasSet = false
+    /// Whether hosts share the machine, so that a set may be decided before one that was asked for earlier.
+    private let isShared: Bool
 
     init(_ output: Output) {
         self.output = output
         self.server = output.server
+        self.isShared = output.server.sharing != nil
     }
 
     // MARK: - Requests
@@ -157,13 +170,16 @@ final class Sets: @unchecked Sendable {
 
     /// Answers those that are not decided, and will not happen.
     func refuse() {
-        for set in self.underWay {
+        for set in exchange(&self.underWay, with: []) {
+            if let early = set.early {
+                self.answer(early.answer, to: set.request)
+                continue
+            }
             self.output.append(
                 ServerLine.refusal(id: set.request.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
         }
-        self.underWay = []
         self.ordered = 0
     }
 
@@ -177,11 +193,19 @@ final class Sets: @unchecked Sendable {
         if case .failure(let refused) = answer { isWithdrawn = refused.reason == .withdrawn }
         // Answered as such when all others have been.
         if isWithdrawn, self.server.isClosing { return }
+        if self.isShared, !isWithdrawn, self.mustWait(set) {
+            set.early = Early(answer)
+            return
+        }
         guard self.unlist(set) else { return }
         if set.isOrdered { self.ordered -= 1 }
-        if isWithdrawn { return self.output.want() }
-        self.output.setWasDecided()
-        self.answer(answer, to: set.request)
+        if isWithdrawn {
+            self.output.want()
+        } else {
+            self.output.setWasDecided()
+            self.answer(answer, to: set.request)
+        }
+        if self.isShared { self.answerEarly() }
     }
 
     /// Takes it off the list; false if it is not there: the daemon is shutting down, and has answered it.
@@ -194,6 +218,26 @@ final class Sets: @unchecked Sendable {
             self.underWay.remove(at: index)
         }
         return true
+    }
+
+    /// Whether the answer of one that was asked for earlier is owed, and comes first.
+    private func mustWait(_ set: UnderWay) -> Bool {
+        guard set.isOrdered, let first = self.underWay.first(where: \.isOrdered) else {
+            return false
+        }
+        return first !== set && self.underWay.contains { $0 === set }
+    }
+
+    /// Answers those that had to wait for one that is answered now.
+    private func answerEarly() {
+        while let index = self.underWay.firstIndex(where: \.isOrdered),
+            let early = self.underWay[index].early
+        {
+            let set = self.underWay.remove(at: index)
+            self.ordered -= 1
+            self.output.setWasDecided()
+            self.answer(early.answer, to: set.request)
+        }
     }
 
     /// Tells the client what became of its request.
