@@ -183,7 +183,7 @@ struct SharedHoldTests {
                 try await SharedDaemonsTests.isUp(a)
                 try await SharedDaemonsTests.run("b", at: endpoint, in: directory) { b in
                     try await SharedDaemonsTests.isUp(b)
-                    for (name, time) in [("short", 2000), ("long", 3_600_000)] {
+                    for (name, time) in [("short", 5000), ("long", 3_600_000)] {
                         let held = try await b.ask(
                             \.control,
                             #"{"op":"hold","before":"open","as":"\#(name)","untilMs":\#(time)}"#

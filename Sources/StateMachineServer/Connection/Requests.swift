@@ -72,7 +72,9 @@ extension Connection {
             guard mayAnswer || operation.isProposal else { return self.again(.handled) }
             guard !isReading || !isSetters || self.mayServe else { return self.again(.outOfTime) }
             do {
-                guard try self.knowsCursors(of: request.call) else { return self.again(.handled) }
+                if isReading, try !self.knowsCursors(of: request.call) {
+                    return self.again(.handled)
+                }
                 try self.perform(request)
                 self.server.counters.add(.requests)
             } catch {
