@@ -1,5 +1,6 @@
 import Glibc
 import StateMachineCore
+import StateMachineDeclaration
 import StateMachineHistory
 import StateMachineProtocol
 import TestSupport
@@ -14,14 +15,16 @@ import Testing
     /// Opens it, runs `body`, and gives it up, so that another can open it.
     private static func run(
         in directory: String,
+        of schema: Schema = Self.schema,
+        boot: String? = BootID.current,
         _ body: (SharedHistory) async throws -> Void
     ) async throws {
         do {
             let history = try SharedHistory(
                 directory: "\(directory)/state",
-                schema: Self.schema,
+                schema: schema,
                 options: HistoryOptions(),
-                boot: BootID.current
+                boot: boot
             )
             try await body(history)
             _ = await history.settled()
@@ -100,6 +103,50 @@ import Testing
                 #expect(again.kept == 3..<6)
                 let all = try await again.all(after: 2)
                 #expect(all == (3...5).map { Self.change($0) })
+            }
+        }
+    }
+
+    @Test func theTimesOfTheStayAreAsTheyWereLeft() async throws {
+        let file = "start: dark\nstates: {dark: {after: {1h: dark}}}"
+        let schema = try #require(DeclarationReading(Array(file.utf8)).declaration).schema
+        let (first, second) = (
+            StayTimes(
+                of: 2,
+                since: WallTime(microseconds: 5_000_000),
+                knowing: [KnownTime("open/1h", group: 1, value: nil)]
+            ) { _ in WallTime(microseconds: 4_000_000) },
+            StayTimes(
+                of: 3,
+                since: WallTime(microseconds: 9_000_000),
+                knowing: [KnownTime("{left}", group: nil, value: .integer(7), hasPassed: true)]
+            )
+        )
+        try await withTemporaryDirectory { directory in
+            try await Self.run(in: directory, of: schema) { history in
+                history.begin(
+                    at: SharedPosition(
+                        Self.change(2),
+                        in: Self.epoch,
+                        knowing: Self.engine(12),
+                        first
+                    )
+                )
+            }
+            // They count by the wall clock, in whatever boot.
+            try await Self.run(in: directory, of: schema, boot: "another") { again in
+                #expect(again.left?.times == first)
+                again.append([Self.change(3)], knowing: Self.engine(20), second)
+                again.append([], knowing: Self.engine(21), nil)
+            }
+            try await Self.run(in: directory, of: schema) { again in
+                #expect(again.left?.newest == Self.change(3))
+                #expect(again.left?.times == second)
+                // Without a change they may become others.
+                again.append([], knowing: Self.engine(22), first)
+            }
+            try await Self.run(in: directory, of: schema) { again in
+                #expect(again.left?.times == first)
             }
         }
     }

@@ -830,6 +830,8 @@ final class SimulatedHost {
         self.isUp = false
         for number in self.holds.keys { self.endHold(number) }
         if isEphemeral { (self.place, self.epoch, self.last, self.epochs) = (nil, nil, nil, []) }
+        // That its time has begun anew need not be on the disk.
+        self.last = self.last.map { $0.renewed(StayTimes(of: $0.stay, since: $0.at)) }
         if isEphemeral {
             self.instance += 1
             self.leases = []
