@@ -14,8 +14,6 @@ final class Sets: @unchecked Sendable {
         let isOrdered: Bool
         /// Whether it is the machine's own move.
         let isOwnMove: Bool
-        /// What became of it, while the answer of a request before it is owed.
-        var early: Early?
         private let sets: Sets
 
         init(_ move: Move, _ request: Asked, of sets: Sets, hasVoters: Bool) {
@@ -32,14 +30,6 @@ final class Sets: @unchecked Sendable {
         }
 
         override func decided(_ answer: Move.Answer) { self.sets.decided(self, answer) }
-    }
-
-    /// The answer of a set that was decided before one that its client asked for earlier.
-    ///
-    /// Where hosts share the machine, what the engine has may be decided after what it can no longer be given.
-    private final class Early {
-        let answer: Move.Answer
-        init(_ answer: Move.Answer) { self.answer = answer }
     }
 
     /// What of a request its answer depends on.
@@ -65,6 +55,9 @@ final class Sets: @unchecked Sendable {
     /// Those that are under way, in the order of their requests; most connections never have any, and share this one.
     @exclusivity(unchecked) private var underWay = Sets.none
     private static let none = CircularBuffer<UnderWay>(initialCapacity: 0)
+    /// What became of those whose client is owed the answer of one before, since what the engine has of a machine that hosts share may be
+    /// decided after what it can no longer be given.
+    private var early: [ObjectIdentifier: Move.Answer] = [:]
     /// How many of them are answered in that order.
     private var ordered = 0
     /// Whether one was carried out since the client was last written to.
@@ -171,8 +164,8 @@ final class Sets: @unchecked Sendable {
     /// Answers those that are not decided, and will not happen.
     func refuse() {
         for set in exchange(&self.underWay, with: []) {
-            if let early = set.early {
-                self.answer(early.answer, to: set.request)
+            if let early = self.early.removeValue(forKey: ObjectIdentifier(set)) {
+                self.answer(early, to: set.request)
                 continue
             }
             self.output.append(
@@ -194,7 +187,7 @@ final class Sets: @unchecked Sendable {
         // Answered as such when all others have been.
         if isWithdrawn, self.server.isClosing { return }
         if self.isShared, !isWithdrawn, self.mustWait(set) {
-            set.early = Early(answer)
+            self.early[ObjectIdentifier(set)] = answer
             return
         }
         guard self.unlist(set) else { return }
@@ -231,12 +224,12 @@ final class Sets: @unchecked Sendable {
     /// Answers those that had to wait for one that is answered now.
     private func answerEarly() {
         while let index = self.underWay.firstIndex(where: \.isOrdered),
-            let early = self.underWay[index].early
+            let early = self.early.removeValue(forKey: ObjectIdentifier(self.underWay[index]))
         {
             let set = self.underWay.remove(at: index)
             self.ordered -= 1
             self.output.setWasDecided()
-            self.answer(early.answer, to: set.request)
+            self.answer(early, to: set.request)
         }
     }
 

@@ -248,8 +248,10 @@ final class StateServer: @unchecked Sendable {
             self.counters.transitions.add(from: old, to: new)
         }
         self.counters.add(.changes)
-        self.stays?.passed(self.snapshot)
-        if self.sharing != nil { self.stays?.count(change) }
+        if let stays {
+            stays.passed(self.snapshot)
+            if self.sharing != nil { stays.count(change) }
+        }
         if change.beginsStay { self.links?.entered(self.snapshot, by: change) }
     }
 
