@@ -30,14 +30,15 @@ struct SharedHistoriesTests {
     /// Sets so many states, in turns.
     private static func set(_ daemon: DaemonProcess, _ count: Int) async throws {
         let socket = try daemon.connect(\.control)
+        var isOpen = try await socket.ask(#"{"op":"get","fresh":true}"#).state == "open"
         for number in 0..<count {
-            let isOpen = try await socket.ask(#"{"op":"get","fresh":true}"#).state == "open"
             let line =
                 isOpen
                 ? #"{"op":"set","state":"closed"}"#
                 : #"{"op":"set","state":"open","data":{"by":"\#(number)"}}"#
             let reply = try await socket.ask(line)
             #expect(reply.ok == true, "\(reply)")
+            isOpen.toggle()
         }
     }
 
